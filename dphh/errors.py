@@ -1,0 +1,35 @@
+"""Every error of dphh: what was asked, what was found, what to do. Never a value from the data."""
+
+from __future__ import annotations
+
+
+class DphhError(Exception):
+    """The root of all errors that dphh raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(DphhError, ValueError):
+    """A parameter that cannot be: wrong name, wrong range, parts that contradict each other."""
+
+    exit_code = 2
+
+
+class CorpusError(DphhError):
+    """The corpus is not where or not what it was said to be."""
+
+    exit_code = 2
+
+
+class LedgerError(DphhError):
+    """The ledger cannot be opened, read or written; nothing was spent that it does not show."""
+
+
+class BudgetRefused(DphhError):  # noqa: N818 - the ledger refuses; nothing is in error
+    """The ledger refuses: the corpus's cap would be passed."""
+
+    exit_code = 3
+
+
+class EngineError(DphhError):
+    """An engine failed while it ran a level. Its own message is withheld: it may quote data."""
