@@ -1,0 +1,40 @@
+"""dphh: what many people share in private data, published with differential privacy."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from dphh.corpus import TRIEHH_WORDS, Content, Corpus
+from dphh.errors import (
+    BudgetRefused,
+    CorpusError,
+    DphhError,
+    EngineError,
+    LedgerError,
+    UsageError,
+)
+from dphh.plan import Plan, Privacy, plan_from_json
+from dphh.privacy.ledger import Ledger
+from dphh.release import Release
+from dphh.verbs import items
+
+__version__ = version("dphh")
+
+__all__ = [
+    "TRIEHH_WORDS",
+    "BudgetRefused",
+    "Content",
+    "Corpus",
+    "CorpusError",
+    "DphhError",
+    "EngineError",
+    "Ledger",
+    "LedgerError",
+    "Plan",
+    "Privacy",
+    "Release",
+    "UsageError",
+    "__version__",
+    "items",
+    "plan_from_json",
+]

@@ -1,0 +1,12 @@
+"""The level queries: one `.sql` file a kind of level, each readable on its own."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def query(name: str) -> str:
+    """The text of `<name>.sql`."""
+    return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")

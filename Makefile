@@ -1,0 +1,48 @@
+# Each target does its own set-up: Python 3.11+ and make are all a machine needs.
+PYTHON ?= python3
+VENV := .venv
+VENV_15 := .venv-duckdb15
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-duckdb15 lint format wheel-demo bench clean
+
+demo: $(VENV)/ready
+	$(BIN)/dphh demo
+
+test: $(VENV)/ready
+	$(BIN)/python -m pytest $(ARGS)
+
+# The long-term line of DuckDB, beside the current one that `make test` uses.
+test-duckdb15: $(VENV_15)/ready
+	$(VENV_15)/bin/python -m pytest -m "not slow and not published" $(ARGS)
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/sqlfluff lint sql
+	tests/typecheck $(BIN)/python
+
+format: $(VENV)/ready
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# As a stranger gets it: a wheel, installed into a clean environment, run in an empty folder.
+wheel-demo: $(VENV)/ready
+	tests/wheel-demo $(BIN)/python
+
+bench: $(VENV)/ready
+	$(BIN)/python tests/benchmarks/bench_noise.py
+	$(BIN)/python tests/benchmarks/bench_items.py
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $@
+
+$(VENV_15)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV_15)
+	$(VENV_15)/bin/python -m pip install --quiet -e '.[dev]' 'duckdb<2'
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(VENV_15) build dist *.egg-info

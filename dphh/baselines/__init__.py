@@ -1,0 +1,1 @@
+"""What dphh is compared with, in tests and documents. Nothing here makes a release."""

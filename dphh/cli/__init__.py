@@ -1,0 +1,57 @@
+"""The command line: `dphh VERB CORPUS ...`, the same names and defaults as in Python."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from dphh import __version__
+from dphh.cli.demo import demo
+from dphh.cli.ledger import ledger
+from dphh.cli.verbs import items
+from dphh.errors import DphhError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="dphh", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Find what many people share in private data, and publish it with differential privacy.
+
+    Exit codes: 0 done; 2 bad usage or bad input; 3 refused by the ledger; 1 anything else.
+    """
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script for a shell: eval "$(dphh completion bash)"."""
+    from click.shell_completion import get_completion_class
+
+    source = get_completion_class(shell)
+    assert source is not None
+    click.echo(source(cli, {}, "dphh", "_DPHH_COMPLETE").source())
+
+
+for command in (demo, items, ledger):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """The entry point: errors of dphh are one line and an exit code, never a traceback."""
+    try:
+        cli.main(prog_name="dphh", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as problem:
+        problem.show()
+        sys.exit(problem.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("dphh: stopped; what was reserved in the ledger stays spent", err=True)
+        sys.exit(1)
+    except DphhError as problem:
+        click.echo(f"dphh: {problem}", err=True)
+        sys.exit(problem.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

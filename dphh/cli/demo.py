@@ -1,0 +1,57 @@
+"""`dphh demo`: a corpus with known truth, a release, and a look at what was found."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import click
+
+from dphh.corpus import Corpus
+from dphh.demo import USERS, outcomes, write_corpus
+from dphh.errors import BudgetRefused
+from dphh.privacy.ledger import Ledger
+from dphh.show import accounts_text
+from dphh.verbs import items
+
+EPSILON, DELTA = 1.0, 1e-8
+
+
+@click.command()
+def demo() -> None:
+    """Make a corpus of 100,000 people, release its shared words, and compare with the truth.
+
+    Everything happens in a temporary folder; your own ledger is not touched.
+    """
+    with tempfile.TemporaryDirectory(prefix="dphh-demo-") as folder:
+        path = Path(folder) / "messages.parquet"
+        click.secho(f"1. A corpus of {USERS:,} people's messages, made up here", bold=True)
+        write_corpus(path)
+        book = Ledger(Path(folder) / "ledger.sqlite")
+        corpus = Corpus(str(path), user="author", text="body", name="messages")
+        book.add("messages", corpus.ledger_source(), EPSILON, DELTA)
+        click.echo(f"   {path.name}: columns author, body; capped at ({EPSILON:g}, {DELTA:g})\n")
+
+        click.secho("2. The plan: its price and its sight, before any row is read", bold=True)
+        plan = items(corpus, epsilon=EPSILON, delta=DELTA, max_items=20)
+        click.echo(plan.describe(book))
+
+        click.secho("\n3. The release", bold=True)
+        release = plan.run(ledger=book)
+        click.echo(repr(release))
+
+        click.secho("\n4. Against the truth, which only a made-up corpus may show", bold=True)
+        for outcome in outcomes(path, release):
+            share = outcome.found / outcome.there
+            click.echo(
+                f"   {outcome.kind:<30} {outcome.there:>8,} words  "
+                f"{outcome.found:>7,} found  {share:>6.1%}"
+            )
+
+        click.secho("\n5. What it cost", bold=True)
+        click.echo(accounts_text(book.accounts()))
+        click.secho("\n6. Once more? The ledger says no", bold=True)
+        try:
+            plan.run(ledger=book)
+        except BudgetRefused as refusal:
+            click.echo(f"   {refusal}")

@@ -1,0 +1,118 @@
+"""`dphh ledger`: name corpora, cap them, see what is spent, get releases back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from dphh.cli.options import CONTENT_NAMES, corpus_options
+from dphh.corpus import Corpus
+from dphh.privacy.ledger import Account, Ledger
+from dphh.release import Release
+from dphh.show import accounts_text, plural
+
+_file = click.option(
+    "--ledger", "ledger_file", metavar="FILE", help="Default: $DPHH_LEDGER, or your own."
+)
+
+
+@click.group()
+def ledger() -> None:
+    """The budget that survives the process: one SQLite file."""
+
+
+@ledger.command()
+@click.argument("name")
+@click.argument("corpus")
+@corpus_options
+@click.option("--epsilon", type=float, required=True, help="The cap.")
+@click.option("--delta", type=float, required=True, help="The cap.")
+@_file
+def add(
+    name: str, corpus: str, epsilon: float, delta: float, ledger_file: str | None, **content: Any
+) -> None:
+    """Name a corpus and cap what may ever be spent on it."""
+    if content["user"] is None:
+        raise click.UsageError("--user: say which column is the user")
+    source = Corpus(corpus, **{key: content[key] for key in CONTENT_NAMES}).ledger_source()
+    click.echo(accounts_text([Ledger(ledger_file).add(name, source, epsilon, delta)]))
+
+
+@ledger.command()
+@click.argument("name")
+@click.option("--epsilon", type=float, required=True)
+@click.option("--delta", type=float, required=True)
+@_file
+def cap(name: str, epsilon: float, delta: float, ledger_file: str | None) -> None:
+    """Change a corpus's cap."""
+    click.echo(accounts_text([Ledger(ledger_file).set_cap(name, epsilon, delta)]))
+
+
+@ledger.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True)
+@_file
+def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
+    """What was spent, what the caps are, what is left; with NAME, its runs too."""
+    book = Ledger(ledger_file)
+    accounts = book.accounts() if name is None else [book.status(name)]
+    runs = [] if name is None else book.runs(name)
+    if as_json:
+        shown = [account_json(account) for account in accounts]
+        if name is None:
+            click.echo(json.dumps({"accounts": shown}))
+        else:
+            listed = [
+                {"run_id": run.run_id, "verb": run.verb, "state": run.state,
+                 "epsilon": run.epsilon, "delta": run.delta, "when": run.when.isoformat()}
+                for run in runs
+            ]  # fmt: skip
+            click.echo(json.dumps({**shown[0], "runs": listed}))
+        return
+    click.echo(accounts_text(accounts))
+    for run in runs:
+        click.echo(
+            f"   {run.when:%Y-%m-%d %H:%M}  {run.verb:<9} {run.state:<9} "
+            f"({run.epsilon:g}, {run.delta:g})  {run.run_id}"
+        )
+
+
+@ledger.command()
+@click.argument("run_id")
+@click.option("--out", metavar="DIR", help="Write release.parquet and release.json there.")
+@click.option("--json", "as_json", is_flag=True, help="Print the manifest.")
+@_file
+def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None) -> None:
+    """Get a release back that was made before; it costs nothing."""
+    manifest, parquet = Ledger(ledger_file).release(run_id)
+    found = Release.from_parquet(parquet, manifest)
+    if out:
+        found.save(out)
+    click.echo(found.dumps() if as_json else repr(found))
+
+
+@ledger.command()
+@click.argument("file")
+@_file
+def export(file: str, ledger_file: str | None) -> None:
+    """Write every run to FILE, .parquet or .csv."""
+    book = Ledger(ledger_file)
+    book.export(file)
+    click.echo(f"{plural(len(book.runs()), 'run')} written to {file}", err=True)
+
+
+def account_json(account: Account) -> dict[str, Any]:
+    return {
+        "name": account.name,
+        "named": account.named,
+        "source": account.source.to_json(),
+        "fingerprint": account.fingerprint,
+        "runs_count": account.runs,
+        **{
+            part: None if (budget := getattr(account, part)) is None else asdict(budget)
+            for part in ("cap", "spent", "left")
+        },
+    }

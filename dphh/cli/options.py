@@ -1,0 +1,162 @@
+"""Options that all verbs share, and what they do with them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from dphh.corpus import MAX_LENGTH, Corpus
+from dphh.engines import ENGINES
+from dphh.plan import Plan
+from dphh.privacy.ledger import Ledger
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: What the content options become as keywords of `Corpus`.
+CONTENT_NAMES = (
+    "user", "text", "item", "as_", "lower", "split", "strip", "keep", "drop",
+    "max_length", "too_long",
+)  # fmt: skip
+
+_CONTENT = [
+    click.option("--user", metavar="COLUMN", help="The column that says whose row it is."),
+    click.option("--text", metavar="COLUMN", help="The content column, read as words."),
+    click.option("--item", metavar="COLUMN", help="The content column, each row taken whole."),
+    click.option(
+        "--as",
+        "as_",
+        type=click.Choice(["words", "characters", "whole", "list"]),
+        help="How the content becomes tokens, if not as --text or --item say.",
+    ),
+    click.option("--lower", is_flag=True, help="Lower case first."),
+    click.option(
+        "--split",
+        default="white space",
+        show_default=True,
+        help="Words: 'white space', 'unicode', or a regular expression that matches a word.",
+    ),
+    click.option("--strip", default="", metavar="CHARS", help="Strip these from both ends."),
+    click.option("--keep", metavar="REGEX", help="Keep only tokens that match it as a whole."),
+    click.option("--drop", metavar="REGEX", help="Drop tokens that match it as a whole."),
+    click.option(
+        "--max-length",
+        default=MAX_LENGTH,
+        show_default=True,
+        help="Characters of the longest token.",
+    ),
+    click.option(
+        "--too-long",
+        type=click.Choice(["truncate", "drop", "error"]),
+        default="truncate",
+        show_default=True,
+        help="What to do with longer ones.",
+    ),
+]
+
+_RUN = [
+    click.option("--engine", type=click.Choice(ENGINES), default="duckdb", show_default=True),
+    click.option(
+        "--ledger", "ledger_file", metavar="FILE", help="Default: $DPHH_LEDGER, or your own."
+    ),
+    click.option("--out", metavar="DIR", help="Write release.parquet and release.json there."),
+    click.option("--json", "as_json", is_flag=True, help="Print the manifest (or plan) as JSON."),
+    click.option("--plan", "plan_only", is_flag=True, help="Show the price and stop."),
+    click.option("--run-id", help="Name the run: the same request again returns its release."),
+    click.option("--memory-limit", metavar="SIZE", help="For the engine, such as 4GB."),
+    click.option("--threads", type=click.IntRange(min=1), help="For the engine."),
+    click.option("--quiet", is_flag=True, help="No progress."),
+]
+
+
+def corpus_options(command: Command) -> Command:
+    return _with(command, _CONTENT)
+
+
+def run_options(command: Command) -> Command:
+    return _with(command, _RUN)
+
+
+def budget_options(command: Command) -> Command:
+    return _with(
+        command,
+        [
+            click.option("--epsilon", type=float, required=True),
+            click.option("--delta", type=float, required=True),
+        ],
+    )
+
+
+def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def corpus_of(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
+    """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
+    named = {account.name: account for account in ledger.accounts() if account.named}
+    account = named.get(asked)
+    if account is None:
+        if content["user"] is None:
+            known = f" (the ledger names {', '.join(sorted(named))})" if named else ""
+            raise click.UsageError(
+                f"--user: {asked!r} is no name in the ledger{known}, so it is read as a path: "
+                "say which column is the user with --user, and the content with --text or --item"
+            )
+        return Corpus(asked, **content)
+    corpus = Corpus.from_source(account.source, name=asked)
+    given = sorted(
+        f"--{key.rstrip('_').replace('_', '-')}"
+        for key, value in content.items()
+        if value not in (None, False, "", "white space", "truncate", MAX_LENGTH)
+    )
+    if given:
+        raise click.UsageError(
+            f"{', '.join(given)}: {asked!r} is a corpus that the ledger names, and its owner "
+            "has said how it is read; leave these out"
+        )
+    return corpus
+
+
+def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
+    """Show the plan, or run it and show the release."""
+    if run["plan_only"]:
+        click.echo(json.dumps(plan.to_json()) if run["as_json"] else plan.describe(book))
+        return
+    console = Console(stderr=True)
+    silent = run["quiet"] or not sys.stderr.isatty()
+    status = None if silent else console.status("starting")
+
+    def progress(said: str) -> None:
+        if status is not None:
+            console.print(said)
+            status.update(said)
+
+    if status is not None:
+        status.start()
+    try:
+        release = plan.run(
+            ledger=book,
+            engine=run["engine"],
+            run_id=run["run_id"],
+            out=run["out"],
+            memory_limit=run["memory_limit"],
+            threads=run["threads"],
+            progress=progress,
+        )
+    finally:
+        if status is not None:
+            status.stop()
+    if run["as_json"]:
+        click.echo(release.dumps())
+        return
+    click.echo(repr(release))
+    if run["out"]:
+        click.echo(f"written to {run['out']}", err=True)
+    else:
+        click.echo(f"kept in the ledger: dphh ledger release {release.run_id} --out DIR", err=True)

@@ -1,0 +1,224 @@
+"""A corpus: where the data is and what it means. Making one reads nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from dphh.errors import UsageError
+from dphh.privacy.ledger import Source
+
+Reading = Literal["words", "characters", "whole", "list"]
+TooLong = Literal["truncate", "drop", "error"]
+
+#: A token longer than this many characters is truncated unless the owner says otherwise.
+MAX_LENGTH = 1000
+
+#: `split=` takes one of these names, or a regular expression whose matches are the words.
+SPLITS = ("white space", "unicode")
+
+#: The words that the TrieHH papers keep of a tweet; pass as `Corpus(..., **TRIEHH_WORDS)`.
+TRIEHH_WORDS: dict[str, Any] = {
+    "lower": True,
+    "strip": ",.;?!",
+    "keep": r"[a-z_@#\-;()*:.'/]{3,}",
+    "drop": r"(?:http|www).*|.*[?!.;,]",
+}
+
+
+@dataclass(frozen=True)
+class Content:
+    """How one row's content becomes a sequence of tokens; a function of that row alone.
+
+    In this order: decode, lower, split, strip, keep, drop, limit the length, leave out the empty.
+    """
+
+    column: str
+    reading: Reading = "words"
+    lower: bool = False
+    split: str = "white space"
+    strip: str = ""
+    keep: str | None = None
+    drop: str | None = None
+    max_length: int = MAX_LENGTH
+    too_long: TooLong = "truncate"
+
+    def __post_init__(self) -> None:
+        if self.reading not in get_args(Reading):
+            raise UsageError(
+                f"as: found {self.reading!r}; say one of {', '.join(get_args(Reading))}"
+            )
+        if self.too_long not in get_args(TooLong):
+            raise UsageError(
+                f"too_long: found {self.too_long!r}; say one of {', '.join(get_args(TooLong))}"
+            )
+        if not isinstance(self.max_length, int) or self.max_length < 1:
+            raise UsageError(
+                f"max_length: found {self.max_length!r}; give a number of characters from 1"
+            )
+        if not isinstance(self.split, str) or not self.split:
+            raise UsageError(f"split: found {self.split!r}; say {SPLITS} or a regular expression")
+        if self.reading != "words" and self.split != "white space":
+            raise UsageError(
+                f"split: goes with as='words', found as={self.reading!r}; leave split out"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, init=False)
+class Corpus:
+    """Parquet files, or a table that is already in memory, and the two columns that matter.
+
+    `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
+    columns); or a DuckDB relation, or the name of a table or view beside `connection=`; or
+    anything that offers Arrow data: an Arrow table, a Polars frame.
+
+    `text=` reads words by default, `item=` takes each row whole; `as_=` chooses
+    "words", "characters", "whole" or "list" (a list column, taken as is).
+    """
+
+    source: Any = field(compare=False)
+    user: str
+    content: Content
+    name: str | None
+    kind: Literal["path", "table", "frame"]
+    where: tuple[str, ...]
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        user: str,
+        text: str | None = None,
+        item: str | None = None,
+        as_: Reading | None = None,
+        lower: bool = False,
+        split: str = "white space",
+        strip: str = "",
+        keep: str | None = None,
+        drop: str | None = None,
+        max_length: int = MAX_LENGTH,
+        too_long: TooLong = "truncate",
+        name: str | None = None,
+        connection: Any = None,
+    ) -> None:
+        if not isinstance(user, str) or not user:
+            raise UsageError(f"user: found {user!r}; name the column that says whose row it is")
+        column = text if text is not None else item
+        if column is None or (text is not None and item is not None):
+            raise UsageError(
+                "text, item: name the content column with exactly one of them "
+                "(text= reads words, item= takes each row whole)"
+            )
+        kind, where, opened = _locate(source, connection)
+        content = Content(
+            column=column,
+            reading=as_ or ("words" if text is not None else "whole"),
+            lower=lower,
+            split=split,
+            strip=strip,
+            keep=keep,
+            drop=drop,
+            max_length=max_length,
+            too_long=too_long,
+        )
+        for key, value in {
+            "source": opened,
+            "user": user,
+            "content": content,
+            "name": name,
+            "kind": kind,
+            "where": where,
+        }.items():
+            object.__setattr__(self, key, value)
+
+    def named(self, name: str) -> Corpus:
+        """The same corpus, charged to the ledger's account of that name."""
+        return replace_corpus(self, name=name)
+
+    def ledger_source(self) -> Source:
+        return Source(
+            kind=self.kind, where=self.where, user=self.user, content=self.content.to_json()
+        )
+
+    @classmethod
+    def from_source(cls, source: Source, name: str | None = None) -> Corpus:
+        """The corpus that a ledger's account describes; only paths can be opened again."""
+        if source.kind != "path":
+            raise UsageError(
+                f"corpus: the account {name!r} describes data that lived in memory "
+                f"({', '.join(source.where)}); pass the table itself with name={name!r}"
+            )
+        return corpus_from_json(
+            {"where": list(source.where), "user": source.user, "content": source.content},
+            name=name,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "where": list(self.where),
+            "name": self.name,
+            "user": self.user,
+            "content": self.content.to_json(),
+        }
+
+
+def corpus_from_json(found: dict[str, Any], name: str | None = None) -> Corpus:
+    content = dict(found["content"])
+    reading = content.pop("reading")
+    column = content.pop("column")
+    return Corpus(
+        list(found["where"]), user=found["user"], text=column, as_=reading, name=name, **content
+    )
+
+
+def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
+    """`dataclasses.replace` for a class with its own `__init__`."""
+    copy = object.__new__(Corpus)
+    for key in ("source", "user", "content", "name", "kind", "where"):
+        object.__setattr__(copy, key, changes.get(key, getattr(corpus, key)))
+    return copy
+
+
+def with_content(corpus: Corpus, **changes: Any) -> Corpus:
+    return replace_corpus(corpus, content=replace(corpus.content, **changes))
+
+
+def _locate(
+    source: Any, connection: Any
+) -> tuple[Literal["path", "table", "frame"], tuple[str, ...], Any]:
+    """What kind of source this is, where the ledger will say it lives, and how to open it."""
+    if connection is not None:
+        if not isinstance(source, str):
+            raise UsageError(
+                "connection: goes with the name of a table or view; "
+                f"found a source of type {type(source).__name__}"
+            )
+        return "table", (f"duckdb:{source}",), connection.table(source)
+    if isinstance(source, (str, Path)):
+        return "path", (absolute(source),), None
+    if isinstance(source, (list, tuple)):
+        paths = cast("list[Any] | tuple[Any, ...]", source)
+        if not paths or not all(isinstance(path, (str, Path)) for path in paths):
+            raise UsageError("source: a list must hold Parquet paths or globs, at least one")
+        return "path", tuple(absolute(path) for path in paths), None
+    module = type(source).__module__.split(".")[0].lstrip("_")
+    label = f"{module}:{type(source).__name__}"
+    if module in ("duckdb", "polars") or hasattr(source, "__arrow_c_stream__"):
+        return ("table" if module == "duckdb" else "frame"), (label,), source
+    raise UsageError(
+        f"source: found a {type(source).__name__}; give a Parquet path, glob, list or folder, "
+        "a DuckDB relation (or a table's name and connection=), an Arrow table or a Polars frame"
+    )
+
+
+def absolute(path: str | Path) -> str:
+    """A path or glob made absolute without touching the disk; remote URLs stay as they are."""
+    text = str(path)
+    if not text:
+        raise UsageError("source: found an empty path; give a Parquet path, glob or folder")
+    return text if "://" in text else str(Path(text).expanduser().absolute())

@@ -1,0 +1,160 @@
+"""A private DuckDB instance for one run. Nobody else can name its tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+
+from dphh.corpus import Corpus
+from dphh.engines.duckdb.content import NOT_UTF8, open_corpus
+from dphh.engines.session import Limits
+from dphh.errors import CorpusError, DphhError, EngineError, UsageError
+from dphh.levels import SetUnionLevel
+from dphh.privacy.set_union import weight
+from dphh.sql import query
+from dphh.udfs.noise import register_noise
+from dphh.udfs.randomness import Randomness
+
+
+def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> DuckDBSession:
+    return DuckDBSession(corpus, randomness, limits)
+
+
+class DuckDBSession:
+    name = "duckdb"
+    version: str = duckdb.__version__
+
+    def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
+        self._randomness = randomness
+        self._spill = TemporaryDirectory(prefix="dphh-")
+        try:
+            self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.name))
+            # DuckDB's own bar would tell how much of the data each step reads.
+            self.con.execute("SET enable_progress_bar = false")
+            register_noise(self.con, randomness)
+            self.con.execute(query("text"))
+            self._load = open_corpus(self.con, corpus)
+        except duckdb.Error as problem:
+            self._spill.cleanup()
+            raise UsageError(_setting_problem(problem, limits)) from None
+        except BaseException:
+            self._spill.cleanup()
+            raise
+
+    def hold_items(self) -> None:
+        self._load()
+        self.execute("held_items")
+        self._refuse_rows_of_nobody()
+
+    def set_union_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        self._replace(
+            "weights",
+            "SELECT unnest($t) AS t, unnest($weight) AS weight",
+            {
+                "t": list(range(1, level.max_items + 1)),
+                "weight": [weight(level.grid_bits, t) for t in range(1, level.max_items + 1)],
+            },
+        )
+        self._drop("noised")
+        self.execute(
+            "set_union_level",
+            max_items=level.max_items,
+            salt=int(self._randomness.words(1, "salt")[0]),
+            sigma=level.sigma_grid,
+            purpose=purpose,
+        )
+        with engine_errors("released"):
+            released = self.con.sql(
+                query("released"), params={"threshold": level.threshold_grid}
+            ).to_arrow_table()
+        self._drop("noised")
+        self._released = released
+        return released
+
+    def forget_released(self) -> None:
+        self.con.register("released", self._released)
+        self._drop("still_held")
+        self.execute("forget_released")
+        self._drop("held")
+        self.con.execute("ALTER TABLE still_held RENAME TO held")
+        self.con.unregister("released")
+
+    def close(self) -> None:
+        self.con.close()
+        self._spill.cleanup()
+
+    def execute(self, name: str, **parameters: Any) -> None:
+        """Run one file of `sql/`."""
+        with engine_errors(name):
+            self.con.execute(query(name), parameters or None)
+
+    def _refuse_rows_of_nobody(self) -> None:
+        # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
+        # does: refusing them says nothing of anyone.
+        with engine_errors("held"):
+            found = self.con.execute("FROM held WHERE user_id IS NULL LIMIT 1").fetchall()
+        if found:
+            raise CorpusError(
+                "user: found rows whose user column is NULL; dphh cannot bound what nobody's "
+                "rows add: leave them out (or give each a user of its own) and run again"
+            )
+
+    def _replace(self, table: str, select: str, parameters: dict[str, Any]) -> None:
+        self._drop(table)
+        with engine_errors(table):
+            self.con.execute(f"CREATE TEMP TABLE {table} AS {select}", parameters)
+
+    def _drop(self, table: str) -> None:
+        self.con.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+@contextmanager
+def engine_errors(step: str) -> Iterator[None]:
+    """DuckDB's messages may quote data, so they stop here: only their kind passes."""
+    try:
+        yield
+    except DphhError:
+        raise
+    except duckdb.OutOfMemoryException:
+        raise EngineError(
+            f"DuckDB ran out of memory or of temporary disk in the step {step!r}: raise the "
+            "memory limit, free disk space in the temporary folder, or lower max_items"
+        ) from None
+    except duckdb.Error as problem:
+        if "dphh: too long" in str(problem):
+            raise CorpusError(
+                "max_length: the corpus holds a longer token; raise max_length, or say "
+                "too_long='truncate' or 'drop'"
+            ) from None
+        if "UTF" in str(problem) or "unicode" in str(problem):
+            raise CorpusError(NOT_UTF8) from None
+        raise EngineError(
+            f"DuckDB failed in the step {step!r} with {type(problem).__name__}; its message is "
+            "withheld because it may quote data. The step's query is sql/"
+            f"{step}.sql: run it on data that may be seen to learn more"
+        ) from None
+
+
+def _config(limits: Limits, spill: str) -> dict[str, Any]:
+    # Private rows spill here: the folder is the run's own, readable by its user alone, and goes
+    # with the session.
+    config: dict[str, Any] = {
+        "temp_directory": spill,
+        "preserve_insertion_order": False,
+    }
+    if limits.memory is not None:
+        config["memory_limit"] = limits.memory
+    if limits.threads is not None:
+        config["threads"] = limits.threads
+    return config
+
+
+def _setting_problem(problem: duckdb.Error, limits: Limits) -> str:
+    if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
+        return f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
+    return f"DuckDB could not be opened ({type(problem).__name__}: {problem})"

@@ -1,0 +1,37 @@
+"""What the driver asks of any engine. It never learns which engine answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dphh.levels import SetUnionLevel
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What an engine may use: memory as DuckDB writes it ("4GB"), and threads."""
+
+    memory: str | None = None
+    threads: int | None = None
+
+
+class Session(Protocol):
+    """One run on one corpus. Everything private stays inside; only released rows come out."""
+
+    name: str
+    version: str
+
+    def hold_items(self) -> None:
+        """Read the corpus once: which user holds which distinct items."""
+        ...
+
+    def set_union_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        """Bound, weigh, sum, noise once, threshold: an Arrow table (key, noisy) of what passed."""
+        ...
+
+    def forget_released(self) -> None:
+        """Take what the last level released from every user (DP-SIPS)."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,65 @@
+"""What a plan fixes for one level, before any row is read: noise, bounds, thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Protocol
+
+from dphh.errors import UsageError
+
+
+class Level(Protocol):
+    """One level of a plan. `kind` names the level query that runs it."""
+
+    kind: ClassVar[str]
+
+    @property
+    def level(self) -> int: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class SetUnionLevel:
+    """One level of the weighted Gaussian policy, on the integer grid 2^grid_bits = one user."""
+
+    kind: ClassVar[str] = "set_union"
+
+    level: int
+    max_items: int
+    grid_bits: int
+    sigma_grid: int
+    threshold_grid: int
+    #: DP-SIPS runs several rounds over the same level.
+    round: int = 1
+
+    @property
+    def sigma(self) -> float:
+        """Noise in users: the standard deviation, in weights of a user who holds one item."""
+        return self.sigma_grid / 2**self.grid_bits
+
+    @property
+    def threshold(self) -> float:
+        """In users: so many, holding nothing else, would carry an item over without noise."""
+        return self.threshold_grid / 2**self.grid_bits
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            **asdict(self),
+            "sigma": self.sigma,
+            "threshold": self.threshold,
+        }
+
+
+KINDS: dict[str, type[SetUnionLevel]] = {SetUnionLevel.kind: SetUnionLevel}
+
+
+def level_from_json(found: dict[str, Any]) -> Level:
+    kind = KINDS.get(found["kind"])
+    if kind is None:
+        raise UsageError(
+            f"plan: found a level of kind {found['kind']!r}; this dphh knows {', '.join(KINDS)}"
+        )
+    names = kind.__dataclass_fields__
+    return kind(**{name: found[name] for name in names})

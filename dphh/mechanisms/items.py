@@ -1,0 +1,190 @@
+"""`items`: single items that many users hold. Differentially private set union (DPSU).
+
+Weighted Gaussian policy (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020; Algorithm 5 of
+the DPNE paper). For each user with items W: keep at most D0 of them, U; add 1/sqrt(|U|) to H[u]
+for each u in U. Release { u : H[u] + N(0, sigma^2) > rho }.
+
+Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem: H restricted
+to the items that others hold is a Gaussian mechanism of L2 sensitivity 1 (Balle & Wang 2018), and
+the user's own new items pass rho with probability at most delta_new, by noise independent of the
+rest. Both directions: `dphh.privacy.gaussian.set_union_delta`. As in the papers, half of delta
+goes to each.
+
+DP-SIPS (Swanberg, Desfontaines & Haney 2023). R rounds; round i spends a share f_i of mu^2 and of
+delta, the later ones most; what a round released is taken from every user, who then spreads the
+same norm over what is left. Rounds compose as Gaussians (Dong, Roth & Su 2019), their thresholds'
+deltas add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil, isfinite
+
+from dphh.corpus import Corpus
+from dphh.errors import UsageError
+from dphh.levels import SetUnionLevel
+from dphh.plan import Finds, Plan, Privacy
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
+from dphh.privacy.gaussian import gaussian_sigma, split_sigma
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.set_union import (
+    arithmetic_delta,
+    grid_bits,
+    new_item_delta,
+    new_item_threshold,
+    users_needed,
+)
+
+METHODS = ("gaussian", "sips")
+#: DP-SIPS gives round i of R a share in proportion to 0.3^(R - 1 - i).
+SIPS_ROUNDS, SIPS_DECAY = 3, 0.3
+FOUND_WITH = Fraction(9, 10)
+UNIT = "a user: all rows of one value of the user column"
+ADJACENCY = "add or remove one user"
+
+
+def plan_items(
+    corpus: Corpus | None,
+    *,
+    epsilon: float,
+    delta: float,
+    max_items: int = 100,
+    method: str = "gaussian",
+) -> Plan:
+    """Price an `items` run. Nothing is read."""
+    check_budget(epsilon, delta)
+    check_max_items(max_items)
+    if method not in METHODS:
+        raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+    shares = (1.0,) if method == "gaussian" else sips_shares()
+    levels, events, delta_shares = price_rounds(epsilon, delta, shares, max_items)
+    return Plan(
+        verb="items",
+        method=method,
+        parameters=(
+            ("epsilon", epsilon),
+            ("delta", delta),
+            ("max_items", max_items),
+            ("method", method),
+        ),
+        levels=levels,
+        privacy=Privacy(
+            epsilon=epsilon,
+            delta=delta,
+            unit=UNIT,
+            adjacency=ADJACENCY,
+            theorem=THEOREMS[method],
+            delta_shares=delta_shares,
+        ),
+        finds=finds(levels, max_items),
+        events=events,
+        corpus=corpus,
+    )
+
+
+THEOREMS = {
+    "gaussian": (
+        "weighted Gaussian policy of DPSU (Gopi et al. 2020), with the exact Gaussian curve "
+        "(Balle & Wang 2018) and integer thresholds from the rounded Gaussian's own tail; "
+        "both directions"
+    ),
+    "sips": (
+        "DP-SIPS (Swanberg, Desfontaines & Haney 2023): rounds of the weighted Gaussian policy, "
+        "composed exactly as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added; "
+        "both directions"
+    ),
+}
+
+
+def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
+    parts = [SIPS_DECAY ** (rounds - 1 - i) for i in range(rounds)]
+    return tuple(part / sum(parts) for part in parts)
+
+
+def price_rounds(
+    epsilon: float, delta: float, shares: Sequence[float], max_items: int
+) -> tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]:
+    """The rounds' noise and thresholds, the events they cost, and how delta is shared."""
+    spare = len(shares) * arithmetic_delta(max_items, epsilon)
+    if spare >= delta / 4:
+        raise UsageError(
+            f"epsilon, delta: found ({epsilon:g}, {delta:g}); the noise is exact to within "
+            f"{spare:.1e}, which must be far below delta: give a larger delta or smaller epsilon"
+        )
+    sigmas = split_sigma(gaussian_sigma(epsilon, delta / 2 - spare), shares)
+    bits = grid_bits(max(sigmas), max_items)
+    levels = []
+    events: list[Event] = []
+    for index, (sigma, share) in enumerate(zip(sigmas, shares, strict=True), start=1):
+        noise = rounded_gaussian(ceil(sigma * 2**bits))
+        threshold = new_item_threshold(noise, bits, max_items, share * delta / 2)
+        level = SetUnionLevel(
+            level=1,
+            max_items=max_items,
+            grid_bits=bits,
+            sigma_grid=noise.sigma,
+            threshold_grid=threshold,
+            round=index,
+        )
+        levels.append(level)
+        new = new_item_delta(noise, bits, max_items, threshold)
+        events.append(GaussianEvent(level.sigma, f"weighted Gaussian, round {index}"))
+        events.append(DeltaEvent(new, f"new items over the threshold, round {index}"))
+    events.append(DeltaEvent(spare, "noise table's distance from the exact Gaussian"))
+    shared_out = (
+        ("Gaussian curve", delta / 2 - spare),
+        ("new items over the threshold", delta / 2),
+        ("noise table's distance from the exact Gaussian", spare),
+    )
+    return tuple(levels), tuple(events), shared_out
+
+
+def finds(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
+    """The most revealing round decides; a later round adds to what the earlier ones found."""
+
+    def needed(held: int) -> int:
+        return min(
+            users_needed(
+                rounded_gaussian(level.sigma_grid),
+                level.grid_bits,
+                level.threshold_grid,
+                held,
+                FOUND_WITH,
+            )
+            for level in levels
+        )
+
+    ladder = [held for held in (1, 3, 10, 30, 100, 300, 1000) if held < max_items]
+    by_held = tuple((held, needed(held)) for held in [*ladder, max_items])
+    return Finds(
+        probability=float(FOUND_WITH),
+        users=by_held[0][1],
+        users_by_held=by_held,
+        note=(
+            f"where each of these users holds that many items; "
+            f"one who holds more keeps {max_items:,} of them"
+        ),
+    )
+
+
+def check_budget(epsilon: float, delta: float) -> None:
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+            raise UsageError(f"{name}: found {value!r}; give a number")
+    if epsilon <= 0:
+        raise UsageError(f"epsilon: found {epsilon:g}; give a number above 0, such as 1.0")
+    if not 0 < delta < 1:
+        raise UsageError(
+            f"delta: found {delta:g}; give a number between 0 and 1, "
+            "well below one over the number of users, such as 1e-8"
+        )
+
+
+def check_max_items(max_items: int) -> None:
+    if isinstance(max_items, bool) or not isinstance(max_items, int) or max_items < 1:
+        raise UsageError(
+            f"max_items: found {max_items!r}; give a whole number from 1, "
+            "about as many different items as a typical user holds"
+        )

@@ -1,0 +1,160 @@
+"""A release: what may leave the building. A table and a manifest, nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dphh.errors import UsageError
+
+if TYPE_CHECKING:
+    import duckdb
+    import polars as pl
+
+SCHEMA = pa.schema(
+    [
+        ("level", pa.int32()),
+        ("item", pa.string()),
+        ("tokens", pa.list_(pa.string())),
+        ("score", pa.float64()),
+    ]
+)
+TABLE, MANIFEST = "release.parquet", "release.json"
+_RUN_ID = b"dphh.run_id"
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The released table (level, item, tokens, score) and the manifest that explains it."""
+
+    table: Any
+    manifest: dict[str, Any]
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def privacy(self) -> dict[str, Any]:
+        privacy: dict[str, Any] = self.manifest["privacy"]
+        return privacy
+
+    @property
+    def run_id(self) -> str:
+        return str(self.manifest["run_id"])
+
+    def to_arrow(self) -> Any:
+        return self.table
+
+    def to_polars(self) -> pl.DataFrame:
+        import polars as pl
+
+        frame = pl.from_arrow(self.table)
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def to_duckdb(
+        self, connection: duckdb.DuckDBPyConnection | None = None
+    ) -> duckdb.DuckDBPyRelation:
+        """The table as a DuckDB relation, on your connection or on DuckDB's default one."""
+        import duckdb
+
+        return (connection or duckdb.default_connection()).from_arrow(self.table)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write `release.parquet` and `release.json`, each whole or not at all, manifest last."""
+        out = checked_out(folder, self.run_id)
+        out.mkdir(parents=True, exist_ok=True)
+        write_whole(out / TABLE, self.parquet())
+        write_whole(out / MANIFEST, (self.dumps() + "\n").encode())
+        return out
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Release:
+        """The release that `save` wrote."""
+        out = Path(folder)
+        try:
+            manifest = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
+            data = (out / TABLE).read_bytes()
+        except FileNotFoundError as problem:
+            raise UsageError(
+                f"release: {problem.filename} is not there; give the folder that --out or "
+                "Release.save wrote"
+            ) from None
+        except ValueError:
+            raise UsageError(f"release: {out / MANIFEST} is not JSON; write it anew") from None
+        return cls.from_parquet(data, manifest)
+
+    @classmethod
+    def from_parquet(cls, data: bytes, manifest: dict[str, Any]) -> Release:
+        table = pq.read_table(io.BytesIO(data))
+        if (table.schema.metadata or {}).get(_RUN_ID, b"").decode() != manifest.get("run_id"):
+            raise UsageError(
+                f"release: {TABLE} and {MANIFEST} are of different runs; save the release anew"
+            )
+        return cls(table.replace_schema_metadata(None).cast(SCHEMA), manifest)
+
+    def parquet(self) -> bytes:
+        """The table as one Parquet file that names its run."""
+        buffer = io.BytesIO()
+        pq.write_table(
+            self.table.replace_schema_metadata({_RUN_ID: self.run_id.encode()}),
+            buffer,
+            compression="zstd",
+        )
+        return buffer.getvalue()
+
+    def dumps(self) -> str:
+        return json.dumps(self.manifest, indent=2, ensure_ascii=False)
+
+    def __repr__(self) -> str:
+        from dphh.show import release_text
+
+        return release_text(self)
+
+    def _repr_html_(self) -> str:
+        from dphh.show import release_html
+
+        return release_html(self)
+
+
+def checked_out(folder: str | Path, run_id: str | None) -> Path:
+    """The folder to write to, refused before anything is spent if another release is in it."""
+    out = Path(folder)
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"out: {out} is a file; give a folder")
+    if (out / MANIFEST).exists() or (out / TABLE).exists():
+        try:
+            there = json.loads((out / MANIFEST).read_text(encoding="utf-8")).get("run_id")
+        except (OSError, ValueError, AttributeError):
+            there = None
+        if run_id is None or there != run_id:
+            raise UsageError(
+                f"out: {out} holds another release already, which was paid for; "
+                "give a new folder, or move that one"
+            )
+    return out
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """A reader sees the old file or the new one, never half of it."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,192 @@
+"""How plans and releases look: plain text for terminals, HTML for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from dphh.errors import DphhError
+from dphh.levels import Level, SetUnionLevel
+
+if TYPE_CHECKING:
+    from dphh.plan import Finds, Plan
+    from dphh.privacy.ledger import Account, Ledger
+    from dphh.release import Release
+
+#: A heading, and its lines: (what, said).
+Section = tuple[str, list[tuple[str, str]]]
+SHOWN_ROWS = 10
+
+
+def plan_sections(plan: Plan, ledger: Ledger | None = None) -> list[Section]:
+    privacy = plan.privacy
+    promise = [
+        ("promise", f"({privacy.epsilon:g}, {privacy.delta:g})-differential privacy"),
+        ("unit", privacy.unit),
+        ("adjacency", privacy.adjacency),
+        ("theorem", privacy.theorem),
+        *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
+        *(("note", caveat) for caveat in privacy.caveats),
+    ]
+    return [
+        ("privacy", promise),
+        ("levels", [line for level in plan.levels for line in level_lines(level)]),
+        ("finds", finds_lines(plan.finds)),
+        ("ledger", ledger_lines(plan, ledger)),
+    ]
+
+
+def level_lines(level: Level) -> list[tuple[str, str]]:
+    if not isinstance(level, SetUnionLevel):
+        return [(f"level {level.level}", str(level))]
+    head = f"level {level.level}" + (f", round {level.round}" if level.round > 1 else "")
+    return [
+        (head, f"each user keeps at most {level.max_items:,} items"),
+        ("", f"noise: {level.sigma:.4g} users (one standard deviation)"),
+        ("", f"threshold: {level.threshold:.4g} users who hold nothing else"),
+    ]
+
+
+def finds_lines(finds: Finds) -> list[tuple[str, str]]:
+    head = f"an item is found with probability {finds.probability:g} when held by at least"
+    if not finds.users_by_held:
+        return [(f"{finds.users:,} users", head + " so many")]
+    lines = [("", head)]
+    lines += [
+        (
+            f"{users:,} users",
+            f"if each of them holds {plural(held, 'item')} in all",
+        )
+        for held, users in finds.users_by_held
+    ]
+    return [*lines, ("", f"({finds.note})")] if finds.note else lines
+
+
+def ledger_lines(plan: Plan, ledger: Ledger | None) -> list[tuple[str, str]]:
+    """What the ledger says of the plan's corpus. Looks, never writes, and never fails a print."""
+    if plan.corpus is None:
+        return [("", "the plan has no corpus yet")]
+    from dphh.privacy.ledger import Ledger
+
+    try:
+        book = ledger or Ledger()
+        name = plan.corpus.name
+        names = (name,) if name else book.accounts_touched(plan.corpus.ledger_source())
+        accounts = [book.status(name) for name in names]
+    except DphhError as problem:
+        return [("", str(problem))]
+    return [line for account in accounts for line in account_lines(account)] or [
+        ("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")
+    ]
+
+
+def account_lines(account: Account) -> list[tuple[str, str]]:
+    spent = f"spent {account.spent} in {plural(account.runs, 'run')}" if account.runs else "unspent"
+    lines = [(account.name, spent)]
+    if account.cap is not None and account.left is not None:
+        lines.append(("", f"cap   {account.cap}"))
+        lines.append(("", f"left  {account.left}, for one more Gaussian run"))
+    return lines
+
+
+def accounts_text(accounts: Sequence[Account]) -> str:
+    """What `dphh ledger show` prints."""
+    if not accounts:
+        return "The ledger is empty: `dphh ledger add NAME CORPUS ...` names and caps a corpus."
+    lines = []
+    for account in accounts:
+        lines += [f"{account.name}" + ("" if account.named else "  (no name, no cap)")]
+        lines += [f"   {text}" for _, text in account_lines(account)]
+    return "\n".join(lines)
+
+
+def plural(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def plan_text(plan: Plan, ledger: Ledger | None = None) -> str:
+    asked = ", ".join(f"{key}={value}" for key, value in plan.parameters)
+    return _text(f"plan: {plan.verb}  {asked}", plan_sections(plan, ledger))
+
+
+def plan_html(plan: Plan, ledger: Ledger | None = None) -> str:
+    asked = ", ".join(f"{key}={value}" for key, value in plan.parameters)
+    return _html(f"plan: {plan.verb}", asked, plan_sections(plan, ledger))
+
+
+def release_text(release: Release) -> str:
+    privacy = release.privacy
+    lines = [
+        f"release {release.run_id}: {len(release):,} found by {release.manifest['verb']}, "
+        f"({privacy['epsilon']:g}, {privacy['delta']:g})-DP for {privacy['unit']}"
+    ]
+    if "NOT" in release.manifest["randomness"]:
+        lines.append(release.manifest["randomness"])
+    rows = release.table.slice(0, SHOWN_ROWS).to_pylist()
+    width = max((len(shorten(row["item"])) for row in rows), default=0)
+    for row in rows:
+        score = "" if row["score"] is None else f"{row['score']:12,.1f}"
+        lines.append(f"  {row['level']}  {shorten(row['item']):<{width}} {score}")
+    if len(release) > SHOWN_ROWS:
+        lines.append(f"  ... and {len(release) - SHOWN_ROWS:,} more")
+    return "\n".join(lines)
+
+
+def release_html(release: Release) -> str:
+    privacy = release.privacy
+    rows = "".join(
+        f"<tr><td>{row['level']}</td><td style='text-align:left'>{escape(shorten(row['item']))}"
+        f"</td><td>{'' if row['score'] is None else format(row['score'], ',.1f')}</td></tr>"
+        for row in release.table.slice(0, SHOWN_ROWS).to_pylist()
+    )
+    more = len(release) - SHOWN_ROWS
+    warning = (
+        f"<p><b>{escape(release.manifest['randomness'])}</b></p>"
+        if "NOT" in release.manifest["randomness"]
+        else ""
+    )
+    return (
+        f"<div><p><b>release</b> <code>{escape(release.run_id)}</code>: {len(release):,} found by "
+        f"{escape(release.manifest['verb'])}, ({privacy['epsilon']:g}, {privacy['delta']:g})-DP "
+        f"for {escape(privacy['unit'])}</p>{warning}"
+        "<table><thead><tr><th>level</th><th style='text-align:left'>item</th><th>score</th></tr>"
+        f"</thead><tbody>{rows}</tbody></table>"
+        + (f"<p>and {more:,} more</p>" if more > 0 else "")
+        + "</div>"
+    )
+
+
+def shorten(item: str, longest: int = 60) -> str:
+    """One line of it, with what a terminal would not show written out."""
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in item)
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+
+
+def _text(title: str, sections: list[Section]) -> str:
+    lines = [title]
+    for heading, said in sections:
+        lines.append(f"\n{heading}")
+        width = max((len(what) for what, _ in said), default=0)
+        lines += [f"  {what:<{width}}  {text}".rstrip() for what, text in said]
+    return "\n".join(lines)
+
+
+def _html(title: str, asked: str, sections: list[Section]) -> str:
+    rows = []
+    for heading, said in sections:
+        for index, (what, text) in enumerate(said):
+            first = (
+                f"<th rowspan='{len(said)}' style='text-align:left;vertical-align:top'>"
+                f"{escape(heading)}</th>"
+                if index == 0
+                else ""
+            )
+            rows.append(
+                f"<tr>{first}<td style='text-align:left;white-space:nowrap'>{escape(what)}</td>"
+                f"<td style='text-align:left'>{escape(text)}</td></tr>"
+            )
+    return (
+        f"<div><p><b>{escape(title)}</b> <code>{escape(asked)}</code></p>"
+        f"<table>{''.join(rows)}</table></div>"
+    )

@@ -1,0 +1,60 @@
+-- How a row's content becomes tokens. Every macro is a function of one row alone,
+-- so whatever it leaves out or cuts, the privacy of the levels is untouched.
+
+-- Unicode's White_Space characters, all turned into plain spaces. Most rows hold none but
+-- the space itself, and telling that is cheaper than translating.
+CREATE OR REPLACE TEMP MACRO plain_spaces(content) AS
+CASE
+    WHEN
+        regexp_matches(
+            content,
+            '[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]'
+        )
+        THEN
+            regexp_replace(
+                content,
+                '[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]',
+                ' ',
+                'g'
+            )
+    ELSE content
+END;
+
+CREATE OR REPLACE TEMP MACRO white_space_words(content) AS
+string_split(plain_spaces(content), ' ');
+
+-- Runs of letters, marks, digits and underscores, with apostrophes inside them.
+CREATE OR REPLACE TEMP MACRO unicode_words(content) AS
+regexp_extract_all(content, '[\p{L}\p{M}\p{N}_]+(?:[''’][\p{L}\p{M}\p{N}_]+)*');
+
+CREATE OR REPLACE TEMP MACRO pattern_words(content, pattern) AS
+regexp_extract_all(content, pattern);
+
+-- Code points, not bytes and not grapheme clusters.
+CREATE OR REPLACE TEMP MACRO code_points(content) AS
+string_split(content, '');
+
+CREATE OR REPLACE TEMP MACRO without_empty(tokens) AS
+list_filter(tokens, lambda token: token <> '');
+
+CREATE OR REPLACE TEMP MACRO stripped(tokens, characters) AS
+list_transform(tokens, lambda token: trim(token, characters));
+
+CREATE OR REPLACE TEMP MACRO keeping(tokens, pattern) AS
+list_filter(tokens, lambda token: regexp_full_match(token, pattern));
+
+CREATE OR REPLACE TEMP MACRO dropping(tokens, pattern) AS
+list_filter(tokens, lambda token: NOT regexp_full_match(token, pattern));
+
+-- Three ways with a token of more than `longest` characters.
+CREATE OR REPLACE TEMP MACRO truncating(tokens, longest) AS
+list_transform(tokens, lambda token: left(token, longest));
+
+CREATE OR REPLACE TEMP MACRO dropping_long(tokens, longest) AS
+list_filter(tokens, lambda token: length(token) <= longest);
+
+CREATE OR REPLACE TEMP MACRO refusing_long(tokens, longest) AS
+list_transform(
+    tokens,
+    lambda token: CASE WHEN length(token) > longest THEN error('dphh: too long') ELSE token END
+);

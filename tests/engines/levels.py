@@ -1,0 +1,38 @@
+"""Ways into an engine's session, to see what a release never shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dphh import Corpus
+from dphh.engines import open_session
+from dphh.engines.session import Limits, Session
+from dphh.levels import SetUnionLevel
+
+
+@contextmanager
+def session_on(engine: str, corpus: Corpus, randomness: Any) -> Iterator[Session]:
+    session = open_session(engine, corpus, randomness, Limits(threads=2))
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def bare_level(max_items: int, *, bits: int = 10, threshold: int = -(10**12)) -> SetUnionLevel:
+    """A level whose threshold hides nothing: for looking at the histogram."""
+    return SetUnionLevel(
+        level=1, max_items=max_items, grid_bits=bits, sigma_grid=16, threshold_grid=threshold
+    )
+
+
+def histogram(engine: str, corpus: Corpus, randomness: Any, max_items: int) -> dict[str, int]:
+    """The integer weights of all items, before any noise (randomness: no_noise)."""
+    with session_on(engine, corpus, randomness) as session:
+        session.hold_items()
+        passed = session.set_union_level(bare_level(max_items), "test")
+    return dict(
+        zip(passed.column("key").to_pylist(), passed.column("noisy").to_pylist(), strict=True)
+    )
