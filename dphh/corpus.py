@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.privacy.ledger import Source
@@ -202,10 +202,9 @@ def _locate(
     if isinstance(source, (str, Path)):
         return "path", (absolute(source),), None
     if isinstance(source, (list, tuple)):
-        paths = cast("list[Any] | tuple[Any, ...]", source)
-        if not paths or not all(isinstance(path, (str, Path)) for path in paths):
+        if not source or not all(isinstance(path, (str, Path)) for path in source):
             raise UsageError("source: a list must hold Parquet paths or globs, at least one")
-        return "path", tuple(absolute(path) for path in paths), None
+        return "path", tuple(absolute(path) for path in source), None
     module = type(source).__module__.split(".")[0].lstrip("_")
     label = f"{module}:{type(source).__name__}"
     if module in ("duckdb", "polars") or hasattr(source, "__arrow_c_stream__"):

@@ -36,12 +36,12 @@ class SetUnionLevel:
     @property
     def sigma(self) -> float:
         """Noise in users: the standard deviation, in weights of a user who holds one item."""
-        return self.sigma_grid / 2**self.grid_bits
+        return self.sigma_grid / 2.0**self.grid_bits
 
     @property
     def threshold(self) -> float:
         """In users: so many, holding nothing else, would carry an item over without noise."""
-        return self.threshold_grid / 2**self.grid_bits
+        return self.threshold_grid / 2.0**self.grid_bits
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -117,7 +117,7 @@ def request(plan: Plan) -> dict[str, Any]:
     """What is asked, as the ledger and the manifest record it."""
     assert plan.corpus is not None
     return {
-        **{key: value for key, value in plan.parameters},
+        **dict(plan.parameters),
         "user": plan.corpus.user,
         "content": plan.corpus.content.to_json(),
     }

@@ -15,7 +15,7 @@ from dphh.release import Release
 from dphh.show import accounts_text, plural
 
 _file = click.option(
-    "--ledger", "ledger_file", metavar="FILE", help="Default: $DPHH_LEDGER, or your own."
+    "--ledger", "ledger_file", metavar="FILE", help="If not $DPHH_LEDGER or your own."
 )
 
 

@@ -61,7 +61,7 @@ _CONTENT = [
 _RUN = [
     click.option("--engine", type=click.Choice(ENGINES), default="duckdb", show_default=True),
     click.option(
-        "--ledger", "ledger_file", metavar="FILE", help="Default: $DPHH_LEDGER, or your own."
+        "--ledger", "ledger_file", metavar="FILE", help="If not $DPHH_LEDGER or your own."
     ),
     click.option("--out", metavar="DIR", help="Write release.parquet and release.json there."),
     click.option("--json", "as_json", is_flag=True, help="Print the manifest (or plan) as JSON."),

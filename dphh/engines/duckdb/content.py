@@ -146,7 +146,8 @@ def parquet_pattern(path: str) -> str:
 
 def _memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     """Tables in memory come in as Arrow. Only their schema is asked for until the run begins."""
-    source, columns = corpus.source, [corpus.user, corpus.content.column]
+    source = corpus.source
+    columns = list(dict.fromkeys([corpus.user, corpus.content.column]))
     if isinstance(source, duckdb.DuckDBPyRelation):
         schema = source.limit(0).to_arrow_table().schema
     elif hasattr(source, "collect_schema"):  # a Polars frame
