@@ -16,7 +16,7 @@ from dphh.errors import (
 from dphh.plan import Plan, Privacy, plan_from_json
 from dphh.privacy.ledger import Ledger
 from dphh.release import Release
-from dphh.verbs import items
+from dphh.verbs import items, ngrams
 
 __version__ = version("dphh")
 
@@ -36,5 +36,6 @@ __all__ = [
     "UsageError",
     "__version__",
     "items",
+    "ngrams",
     "plan_from_json",
 ]

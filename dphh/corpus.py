@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from dphh.errors import UsageError
+from dphh.errors import CorpusError, UsageError
 from dphh.privacy.ledger import Source
 
 Reading = Literal["words", "characters", "whole", "list"]
@@ -53,7 +53,8 @@ class Content:
             raise UsageError(
                 f"too_long: found {self.too_long!r}; say one of {', '.join(get_args(TooLong))}"
             )
-        if not isinstance(self.max_length, int) or self.max_length < 1:
+        length = self.max_length
+        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             raise UsageError(
                 f"max_length: found {self.max_length!r}; give a number of characters from 1"
             )
@@ -198,7 +199,7 @@ def _locate(
                 "connection: goes with the name of a table or view; "
                 f"found a source of type {type(source).__name__}"
             )
-        return "table", (f"duckdb:{source}",), connection.table(source)
+        return "table", (f"duckdb:{source}",), _table(connection, source)
     if isinstance(source, (str, Path)):
         return "path", (absolute(source),), None
     if isinstance(source, (list, tuple)):
@@ -215,9 +216,28 @@ def _locate(
     )
 
 
+def _table(connection: Any, name: str) -> Any:
+    import duckdb
+
+    try:
+        return connection.table(name)
+    except duckdb.Error as problem:
+        raise CorpusError(
+            f"source: the connection has no table or view {name!r} ({type(problem).__name__}); "
+            "give its name as in SQL, such as reviews or archive.reviews"
+        ) from None
+
+
 def absolute(path: str | Path) -> str:
     """A path or glob made absolute without touching the disk; remote URLs stay as they are."""
     text = str(path)
-    if not text:
-        raise UsageError("source: found an empty path; give a Parquet path, glob or folder")
-    return text if "://" in text else str(Path(text).expanduser().absolute())
+    if not text or "\0" in text:
+        raise UsageError(f"source: found the path {text!r}; give a Parquet path, glob or folder")
+    if "://" in text:
+        return text
+    try:
+        return str(Path(text).expanduser().absolute())
+    except RuntimeError:
+        raise UsageError(
+            f"source: found {text!r}, but there is no such user's home folder; write the path out"
+        ) from None

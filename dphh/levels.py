@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, Literal, Protocol
 
 from dphh.errors import UsageError
+
+Pruning = Literal["both", "single"]
 
 
 class Level(Protocol):
@@ -52,7 +54,48 @@ class SetUnionLevel:
         }
 
 
-KINDS: dict[str, type[SetUnionLevel]] = {SetUnionLevel.kind: SetUnionLevel}
+@dataclass(frozen=True)
+class PrunedLevel:
+    """A level of DPNE above the first: valid grams only, so its threshold hides nobody.
+
+    The threshold keeps spurious grams few. It follows from the released sets below, so a plan
+    leaves it open, and a run fills in `threshold_grid` and `valid`.
+    """
+
+    kind: ClassVar[str] = "pruned"
+
+    level: int
+    max_items: int
+    grid_bits: int
+    sigma_grid: int
+    #: eta: at most this share of the level below's number is expected to be spurious here.
+    spurious: float
+    pruning: Pruning
+    threshold_grid: int | None = None
+    #: |V_k|, how many grams the released level below makes valid.
+    valid: int | None = None
+
+    @property
+    def sigma(self) -> float:
+        return self.sigma_grid / 2.0**self.grid_bits
+
+    @property
+    def threshold(self) -> float | None:
+        return None if self.threshold_grid is None else self.threshold_grid / 2.0**self.grid_bits
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            **asdict(self),
+            "sigma": self.sigma,
+            "threshold": self.threshold,
+        }
+
+
+KINDS: dict[str, type[SetUnionLevel] | type[PrunedLevel]] = {
+    SetUnionLevel.kind: SetUnionLevel,
+    PrunedLevel.kind: PrunedLevel,
+}
 
 
 def level_from_json(found: dict[str, Any]) -> Level:
@@ -61,5 +104,4 @@ def level_from_json(found: dict[str, Any]) -> Level:
         raise UsageError(
             f"plan: found a level of kind {found['kind']!r}; this dphh knows {', '.join(KINDS)}"
         )
-    names = kind.__dataclass_fields__
-    return kind(**{name: found[name] for name in names})
+    return kind(**{field.name: found[field.name] for field in fields(kind)})

@@ -65,6 +65,8 @@ class Finds:
     users: int
     #: The same where each of those users holds t items: (t, users).
     users_by_held: tuple[tuple[int, int], ...] = ()
+    #: The same for n-grams of length n: (n, users).
+    users_by_length: tuple[tuple[int, int], ...] = ()
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -72,6 +74,7 @@ class Finds:
             "probability": self.probability,
             "users": self.users,
             "users_by_held": [list(pair) for pair in self.users_by_held],
+            "users_by_length": [list(pair) for pair in self.users_by_length],
             "note": self.note,
         }
 
@@ -81,6 +84,7 @@ class Finds:
             found["probability"],
             found["users"],
             tuple((held, users) for held, users in found["users_by_held"]),
+            tuple((length, users) for length, users in found["users_by_length"]),
             found["note"],
         )
 
@@ -168,27 +172,56 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
             found = json.loads(found)
         except ValueError as problem:
             raise UsageError(f"plan: not JSON ({problem}); pass what Plan.dumps() wrote") from None
-    assert isinstance(found, dict)
     try:
-        where = found["corpus"]
-        return Plan(
-            verb=found["verb"],
-            method=found["method"],
-            parameters=tuple((k, _frozen(v)) for k, v in found["parameters"].items()),
-            levels=tuple(level_from_json(level) for level in found["levels"]),
-            privacy=Privacy.from_json(found["privacy"]),
-            finds=Finds.from_json(found["finds"]),
-            events=tuple(event_from_json(event) for event in found["events"]),
-            corpus=(
-                corpus_from_json(where, name=where["name"])
-                if where and where["kind"] == "path"
-                else None
-            ),
-        )
-    except (KeyError, TypeError) as problem:
+        plan = _as_written(found)
+    except UsageError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
         raise UsageError(
             f"plan: {problem} is missing or of another shape; pass what Plan.to_json() gave"
         ) from None
+    if _priced_anew(plan) != plan:
+        raise UsageError(
+            f"plan: its noise, thresholds or prices are not those that this dphh gives "
+            f"`{plan.verb}` with its parameters: it was edited, or written by another version; "
+            "make it anew"
+        )
+    return plan
+
+
+def _as_written(found: dict[str, Any]) -> Plan:
+    where = found["corpus"]
+    return Plan(
+        verb=found["verb"],
+        method=found["method"],
+        parameters=tuple((k, _frozen(v)) for k, v in found["parameters"].items()),
+        levels=tuple(level_from_json(level) for level in found["levels"]),
+        privacy=Privacy.from_json(found["privacy"]),
+        finds=Finds.from_json(found["finds"]),
+        events=tuple(event_from_json(event) for event in found["events"]),
+        corpus=(
+            corpus_from_json(where, name=where["name"])
+            if where and where["kind"] == "path"
+            else None
+        ),
+    )
+
+
+def _priced_anew(plan: Plan) -> Plan:
+    """The plan that its verb makes of its parameters: a file's word for its own price is not it."""
+    from dphh import verbs
+
+    verb = getattr(verbs, plan.verb, None)
+    if verb is None or getattr(verb, "__module__", None) != verbs.__name__:
+        raise UsageError(f"plan: found the verb {plan.verb!r}, which this dphh does not know")
+    try:
+        made: Plan = verb(plan.corpus, **dict(plan.parameters))
+    except TypeError:
+        raise UsageError(
+            f"plan: `{plan.verb}` has no such parameters as "
+            f"{', '.join(name for name, _ in plan.parameters)}; make the plan anew"
+        ) from None
+    return made
 
 
 def _frozen(value: Any) -> Parameter:

@@ -71,9 +71,14 @@ class Release:
     def save(self, folder: str | Path) -> Path:
         """Write `release.parquet` and `release.json`, each whole or not at all, manifest last."""
         out = checked_out(folder, self.run_id)
-        out.mkdir(parents=True, exist_ok=True)
-        write_whole(out / TABLE, self.parquet())
-        write_whole(out / MANIFEST, (self.dumps() + "\n").encode())
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            write_whole(out / TABLE, self.parquet())
+            write_whole(out / MANIFEST, (self.dumps() + "\n").encode())
+        except OSError as problem:
+            raise UsageError(
+                f"out: {out} could not be written ({problem.strerror}); give another folder"
+            ) from None
         return out
 
     @classmethod
@@ -88,18 +93,25 @@ class Release:
                 f"release: {problem.filename} is not there; give the folder that --out or "
                 "Release.save wrote"
             ) from None
+        except OSError as problem:
+            raise UsageError(f"release: {out} could not be read ({problem.strerror})") from None
         except ValueError:
-            raise UsageError(f"release: {out / MANIFEST} is not JSON; write it anew") from None
+            raise UsageError(f"release: {out / MANIFEST} is not JSON; save it anew") from None
         return cls.from_parquet(data, manifest)
 
     @classmethod
     def from_parquet(cls, data: bytes, manifest: dict[str, Any]) -> Release:
-        table = pq.read_table(io.BytesIO(data))
-        if (table.schema.metadata or {}).get(_RUN_ID, b"").decode() != manifest.get("run_id"):
+        try:
+            table = pq.read_table(io.BytesIO(data))
+            run_id = _run_id_of(table.schema)
+            table = table.replace_schema_metadata(None).cast(SCHEMA)
+        except (pa.ArrowException, ValueError):
+            raise UsageError(f"release: {TABLE} is not a release's table; save it anew") from None
+        if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
             raise UsageError(
                 f"release: {TABLE} and {MANIFEST} are of different runs; save the release anew"
             )
-        return cls(table.replace_schema_metadata(None).cast(SCHEMA), manifest)
+        return cls(table, manifest)
 
     def parquet(self) -> bytes:
         """The table as one Parquet file that names its run."""
@@ -127,20 +139,43 @@ class Release:
 
 def checked_out(folder: str | Path, run_id: str | None) -> Path:
     """The folder to write to, refused before anything is spent if another release is in it."""
-    out = Path(folder)
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"out: {out} is a file; give a folder")
-    if (out / MANIFEST).exists() or (out / TABLE).exists():
-        try:
-            there = json.loads((out / MANIFEST).read_text(encoding="utf-8")).get("run_id")
-        except (OSError, ValueError, AttributeError):
-            there = None
-        if run_id is None or there != run_id:
-            raise UsageError(
-                f"out: {out} holds another release already, which was paid for; "
-                "give a new folder, or move that one"
-            )
+    out = Path(folder).absolute()
+    try:
+        nearest = next(folder for folder in (out, *out.parents) if folder.exists())
+        taken = not _runs_in(out) <= {run_id} - {None}
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"out: {folder} can be no folder ({problem}); give another") from None
+    if not nearest.is_dir():
+        raise UsageError(f"out: {nearest} is a file; give a folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise UsageError(f"out: {nearest} may not be written to; give another folder")
+    if taken:
+        raise UsageError(
+            f"out: {out} holds another release already, which was paid for; "
+            "give a new folder, or move that one"
+        )
     return out
+
+
+def _runs_in(out: Path) -> set[str | None]:
+    """The runs that a folder's files name; one whose writing was cut short left the table alone."""
+    found: set[str | None] = set()
+    if (out / TABLE).exists():
+        try:
+            found.add(_run_id_of(pq.read_schema(out / TABLE)))
+        except (OSError, ValueError):
+            found.add(None)
+    if (out / MANIFEST).exists():
+        try:
+            found.add(json.loads((out / MANIFEST).read_text(encoding="utf-8")).get("run_id"))
+        except (OSError, ValueError, AttributeError):
+            found.add(None)
+    return found
+
+
+def _run_id_of(schema: Any) -> str | None:
+    named = (schema.metadata or {}).get(_RUN_ID)
+    return None if named is None else named.decode()
 
 
 def write_whole(path: Path, data: bytes) -> None:

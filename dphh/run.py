@@ -6,7 +6,7 @@ import platform
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,24 +17,22 @@ from dphh.corpus import Corpus
 from dphh.engines import open_session
 from dphh.engines.session import Limits, Session
 from dphh.errors import LedgerError, UsageError
-from dphh.levels import Level, SetUnionLevel
+from dphh.flows import LevelDone
+from dphh.flows.items import items_levels
+from dphh.flows.ngrams import ngrams_levels
 from dphh.plan import Plan
-from dphh.privacy.ledger import Ledger, Source
-from dphh.release import SCHEMA, Release, checked_out
+from dphh.privacy.ledger import Ledger
+from dphh.release import Release, checked_out
 from dphh.udfs.randomness import Randomness, SystemRandomness
 
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class LevelDone:
-    """One level as it was run, and the rows (in SCHEMA) that it releases."""
-
-    level: Level
-    rows: Any
-
-    def manifest(self) -> dict[str, Any]:
-        return {**self.level.to_json(), "released": self.rows.num_rows}
+#: How each verb's levels follow one another.
+LEVELS: dict[str, Callable[[Plan, Session], Iterator[LevelDone]]] = {
+    "items": items_levels,
+    "ngrams": ngrams_levels,
+}
 
 
 def run(
@@ -63,18 +61,20 @@ def run(
         checked_out(out, run_id)
     run_id = run_id or uuid.uuid4().hex
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    check_account(corpus, book)
 
     # Opening looks at names and types alone, so what it refuses has cost nothing.
     session = open_session(engine or "duckdb", corpus, source, Limits(memory_limit, threads))
     try:
         reservation = book.reserve(
             run_id,
-            charged_to(corpus, book),
+            corpus.ledger_source(),
             plan.verb,
             request(plan),
             plan.events,
             plan.privacy.epsilon,
             plan.privacy.delta,
+            account=corpus.name,
         )
         if reservation.release is not None:
             manifest, parquet = reservation.release
@@ -88,29 +88,26 @@ def run(
     finally:
         session.close()
     if out is not None:
-        release.save(out)
+        try:
+            release.save(out)
+        except UsageError as problem:
+            raise UsageError(
+                f"{problem}. The release is made and paid for, and the ledger keeps it: "
+                f"`dphh ledger release {run_id} --out DIR`, or run again with run_id={run_id!r}"
+            ) from None
     return release
 
 
-def charged_to(corpus: Corpus, book: Ledger) -> Source | str:
-    """Which account pays. Files pay wherever they are named, whatever name the caller gives."""
-    source = corpus.ledger_source()
+def check_account(corpus: Corpus, book: Ledger) -> None:
+    """A name must be of the account that this corpus belongs to; files pay wherever they are."""
     if corpus.name is None:
-        return source
+        return
     account = book.status(corpus.name)
-    if corpus.kind == "path":
-        if corpus.name not in book.accounts_touched(source):
-            raise UsageError(
-                f"name: the account {corpus.name!r} is of {', '.join(account.source.where)}, "
-                f"not of {', '.join(corpus.where)}; leave the name out, or name these files too"
-            )
-        return source
-    if account.source.user != corpus.user:
+    if corpus.kind == "path" and corpus.name not in book.accounts_touched(corpus.ledger_source()):
         raise UsageError(
-            f"user: the account {corpus.name!r} protects users by the column "
-            f"{account.source.user!r}, found {corpus.user!r}; use user={account.source.user!r}"
+            f"name: the account {corpus.name!r} is of {', '.join(account.source.where)}, "
+            f"not of {', '.join(corpus.where)}; leave the name out, or name these files too"
         )
-    return corpus.name
 
 
 def request(plan: Plan) -> dict[str, Any]:
@@ -134,33 +131,6 @@ def _released(
     table = pa.concat_tables([step.rows for step in done])
     table = table.sort_by([("level", "ascending"), ("score", "descending"), ("item", "ascending")])
     return Release(table, _manifest(plan, session, run_id, randomness, done))
-
-
-def items_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
-    """DPSU: one round; DP-SIPS: several, each without what the earlier ones released."""
-    session.hold_items()
-    for index, level in enumerate(plan.levels):
-        assert isinstance(level, SetUnionLevel)
-        if index:
-            session.forget_released()
-        passed = session.set_union_level(level, f"items/round {level.round}")
-        yield LevelDone(level, _rows(level, passed))
-
-
-LEVELS: dict[str, Callable[[Plan, Session], Iterator[LevelDone]]] = {"items": items_levels}
-
-
-def _rows(level: SetUnionLevel, passed: Any) -> Any:
-    """A set-union level's (key, noisy), as released rows: scores in users, tokens of one."""
-    items = passed.column("key").combine_chunks()
-    if isinstance(items, pa.ChunkedArray):  # no chunk at all
-        items = pa.array([], pa.string())
-    items = items.cast(pa.string())
-    count = len(items)
-    scores = passed.column("noisy").to_numpy() / 2.0**level.grid_bits
-    tokens = pa.ListArray.from_arrays(pa.array(range(count + 1), pa.int32()), items)
-    levels = pa.array([level.level] * count, pa.int32())
-    return pa.table([levels, items, tokens, pa.array(scores, pa.float64())], schema=SCHEMA)
 
 
 def _manifest(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from html import escape
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from dphh.errors import DphhError
-from dphh.levels import Level, SetUnionLevel
+from dphh.levels import Level, PrunedLevel, SetUnionLevel
 
 if TYPE_CHECKING:
     from dphh.plan import Finds, Plan
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 #: A heading, and its lines: (what, said).
 Section = tuple[str, list[tuple[str, str]]]
 SHOWN_ROWS = 10
+#: Columns of a terminal that a plan's lines keep to.
+WIDTH = 96
 
 
 def plan_sections(plan: Plan, ledger: Ledger | None = None) -> list[Section]:
@@ -38,26 +42,38 @@ def plan_sections(plan: Plan, ledger: Ledger | None = None) -> list[Section]:
 
 
 def level_lines(level: Level) -> list[tuple[str, str]]:
-    if not isinstance(level, SetUnionLevel):
-        return [(f"level {level.level}", str(level))]
+    if isinstance(level, PrunedLevel):
+        return [
+            (f"level {level.level}", f"each user keeps at most {level.max_items:,} valid n-grams"),
+            ("", f"noise: {level.sigma:.4g} users; the threshold follows from what is released"),
+        ]
+    assert isinstance(level, SetUnionLevel)
     head = f"level {level.level}" + (f", round {level.round}" if level.round > 1 else "")
     return [
-        (head, f"each user keeps at most {level.max_items:,} items"),
-        ("", f"noise: {level.sigma:.4g} users (one standard deviation)"),
-        ("", f"threshold: {level.threshold:.4g} users who hold nothing else"),
+        (head, f"each user counts for at most {plural(level.max_items, 'item')}"),
+        ("", f"noise: {number(level.sigma)} users (one standard deviation)"),
+        (
+            "",
+            f"threshold: {number(level.threshold)} users, so {ceil(level.threshold):,} "
+            "who hold nothing else carry an item over without noise",
+        ),
     ]
 
 
 def finds_lines(finds: Finds) -> list[tuple[str, str]]:
     head = f"an item is found with probability {finds.probability:g} when held by at least"
-    if not finds.users_by_held:
-        return [(f"{finds.users:,} users", head + " so many")]
+    if finds.users_by_length:
+        return [
+            ("", head.replace("an item", "an n-gram")),
+            *(
+                (f"{users:,} users", f"if it is {plural(length, 'word')} long")
+                for length, users in finds.users_by_length
+            ),
+            ("", f"({finds.note})"),
+        ]
     lines = [("", head)]
     lines += [
-        (
-            f"{users:,} users",
-            f"if each of them holds {plural(held, 'item')} in all",
-        )
+        (f"{users:,} users", f"if each of them holds {plural(held, 'item')} in all")
         for held, users in finds.users_by_held
     ]
     return [*lines, ("", f"({finds.note})")] if finds.note else lines
@@ -83,7 +99,7 @@ def ledger_lines(plan: Plan, ledger: Ledger | None) -> list[tuple[str, str]]:
 
 def account_lines(account: Account) -> list[tuple[str, str]]:
     spent = f"spent {account.spent} in {plural(account.runs, 'run')}" if account.runs else "unspent"
-    lines = [(account.name, spent)]
+    lines = [(account.label, spent)]
     if account.cap is not None and account.left is not None:
         lines.append(("", f"cap   {account.cap}"))
         lines.append(("", f"left  {account.left}, for one more Gaussian run"))
@@ -96,9 +112,15 @@ def accounts_text(accounts: Sequence[Account]) -> str:
         return "The ledger is empty: `dphh ledger add NAME CORPUS ...` names and caps a corpus."
     lines = []
     for account in accounts:
-        lines += [f"{account.name}" + ("" if account.named else "  (no name, no cap)")]
+        lines += [account.label + ("" if account.name else "  (no name, no cap)")]
         lines += [f"   {text}" for _, text in account_lines(account)]
     return "\n".join(lines)
+
+
+def number(value: float) -> str:
+    """Four digits or all before the point, written out: 0.3887, 33.87, 12,940."""
+    digits = max(0, 3 - floor(log10(abs(value)))) if value else 0
+    return f"{value:,.{digits}f}"
 
 
 def plural(count: int, what: str) -> str:
@@ -167,8 +189,18 @@ def _text(title: str, sections: list[Section]) -> str:
     lines = [title]
     for heading, said in sections:
         lines.append(f"\n{heading}")
-        width = max((len(what) for what, _ in said), default=0)
-        lines += [f"  {what:<{width}}  {text}".rstrip() for what, text in said]
+        width = min(max((len(what) for what, _ in said), default=0), WIDTH // 2)
+        for what, text in said:
+            head, below = f"  {what:<{width}}  ", " " * (width + 4)
+            room = max(WIDTH - len(below), WIDTH // 3)
+            wrapped = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+            if len(head) > len(below):
+                lines.append(head.rstrip())
+                head = below
+            lines += [
+                f"{head if index == 0 else below}{line}".rstrip()
+                for index, line in enumerate(wrapped or [""])
+            ]
     return "\n".join(lines)
 
 
@@ -183,7 +215,8 @@ def _html(title: str, asked: str, sections: list[Section]) -> str:
                 else ""
             )
             rows.append(
-                f"<tr>{first}<td style='text-align:left;white-space:nowrap'>{escape(what)}</td>"
+                f"<tr style='vertical-align:top'>{first}"
+                f"<td style='text-align:left;white-space:nowrap'>{escape(what)}</td>"
                 f"<td style='text-align:left'>{escape(text)}</td></tr>"
             )
     return (

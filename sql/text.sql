@@ -34,8 +34,9 @@ regexp_extract_all(content, pattern);
 CREATE OR REPLACE TEMP MACRO code_points(content) AS
 string_split(content, '');
 
-CREATE OR REPLACE TEMP MACRO without_empty(tokens) AS
-list_filter(tokens, lambda token: token <> '');
+-- Binary tokens; those that are not UTF-8 become NULL, which no level counts.
+CREATE OR REPLACE TEMP MACRO decoded(tokens) AS
+list_transform(tokens, lambda token: try(decode(token)));
 
 CREATE OR REPLACE TEMP MACRO stripped(tokens, characters) AS
 list_transform(tokens, lambda token: trim(token, characters));

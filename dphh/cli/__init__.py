@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+import traceback
+from pathlib import Path
 
 import click
 
@@ -39,6 +43,9 @@ for command in (demo, items, ledger):
 
 def main() -> None:
     """The entry point: errors of dphh are one line and an exit code, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what was paid for is shown on any terminal
+            stream.reconfigure(errors="backslashreplace")
     try:
         cli.main(prog_name="dphh", standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -54,4 +61,15 @@ def main() -> None:
         sys.exit(problem.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(1)
+    except Exception as problem:
+        if os.environ.get("DPHH_DEBUG"):
+            raise
+        where = traceback.extract_tb(problem.__traceback__)[-1]
+        click.echo(
+            f"dphh: a defect of dphh: {type(problem).__name__} in {Path(where.filename).name}, "
+            f"line {where.lineno}; its message is withheld because it may quote data "
+            "(DPHH_DEBUG=1 shows it)",
+            err=True,
+        )
         sys.exit(1)

@@ -107,7 +107,7 @@ def export(file: str, ledger_file: str | None) -> None:
 def account_json(account: Account) -> dict[str, Any]:
     return {
         "name": account.name,
-        "named": account.named,
+        "label": account.label,
         "source": account.source.to_json(),
         "fingerprint": account.fingerprint,
         "runs_count": account.runs,

@@ -69,7 +69,7 @@ _RUN = [
     click.option("--run-id", help="Name the run: the same request again returns its release."),
     click.option("--memory-limit", metavar="SIZE", help="For the engine, such as 4GB."),
     click.option("--threads", type=click.IntRange(min=1), help="For the engine."),
-    click.option("--quiet", is_flag=True, help="No progress."),
+    click.option("--quiet", is_flag=True, help="Nothing on standard error but errors."),
 ]
 
 
@@ -99,7 +99,7 @@ def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
 
 def corpus_of(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
-    named = {account.name: account for account in ledger.accounts() if account.named}
+    named = {account.name: account for account in ledger.accounts() if account.name}
     account = named.get(asked)
     if account is None:
         if content["user"] is None:
@@ -134,8 +134,10 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
 
     def progress(said: str) -> None:
         if status is not None:
-            console.print(said)
+            console.print(said, highlight=False, markup=False)
             status.update(said)
+        elif said.startswith("note:") and not run["quiet"]:
+            click.echo(said, err=True)
 
     if status is not None:
         status.start()
@@ -156,6 +158,8 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         click.echo(release.dumps())
         return
     click.echo(repr(release))
+    if run["quiet"]:
+        return
     if run["out"]:
         click.echo(f"written to {run['out']}", err=True)
     else:

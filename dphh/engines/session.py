@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dphh.levels import SetUnionLevel
+from dphh.ladder import ValidGrams
+from dphh.levels import PrunedLevel, Pruning, SetUnionLevel
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,26 @@ class Session(Protocol):
 
     def forget_released(self) -> None:
         """Take what the last level released from every user (DP-SIPS)."""
+        ...
+
+    def hold_words(self) -> None:
+        """Read and tokenise the corpus once: which user holds which distinct words."""
+        ...
+
+    def place_words(self, released: Any) -> None:
+        """Keep where the released words stand; `released` is an Arrow table (key, gram)."""
+        ...
+
+    def hold_grams(self, level: int, pruning: Pruning) -> None:
+        """Which user holds which pairs of released grams of the level below."""
+        ...
+
+    def pruned_level(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
+        """As `set_union_level`, with the spurious grams of `valid`: an Arrow table (key, noisy)."""
+        ...
+
+    def place_grams(self, released: Any) -> None:
+        """Keep where the level's released grams stand; `released` is an Arrow table (key, gram)."""
         ...
 
     def close(self) -> None: ...

@@ -41,6 +41,7 @@ METHODS = ("gaussian", "sips")
 #: DP-SIPS gives round i of R a share in proportion to 0.3^(R - 1 - i).
 SIPS_ROUNDS, SIPS_DECAY = 3, 0.3
 FOUND_WITH = Fraction(9, 10)
+LARGEST_EPSILON = 100.0
 UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
 
@@ -56,10 +57,11 @@ def plan_items(
     """Price an `items` run. Nothing is read."""
     check_budget(epsilon, delta)
     check_max_items(max_items)
+    epsilon, delta = float(epsilon), float(delta)  # one request has one spelling in the ledger
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
     shares = (1.0,) if method == "gaussian" else sips_shares()
-    levels, events, delta_shares = price_rounds(epsilon, delta, shares, max_items)
+    levels, events, delta_shares = price_rounds(epsilon, delta, shares, [max_items] * len(shares))
     return Plan(
         verb="items",
         method=method,
@@ -104,20 +106,17 @@ def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
 
 
 def price_rounds(
-    epsilon: float, delta: float, shares: Sequence[float], max_items: int
+    epsilon: float, delta: float, shares: Sequence[float], bounds: Sequence[int]
 ) -> tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]:
     """The rounds' noise and thresholds, the events they cost, and how delta is shared."""
-    spare = len(shares) * arithmetic_delta(max_items, epsilon)
-    if spare >= delta / 4:
-        raise UsageError(
-            f"epsilon, delta: found ({epsilon:g}, {delta:g}); the noise is exact to within "
-            f"{spare:.1e}, which must be far below delta: give a larger delta or smaller epsilon"
-        )
+    spare = set_aside(sum(arithmetic_delta(bound, epsilon) for bound in bounds), epsilon, delta)
     sigmas = split_sigma(gaussian_sigma(epsilon, delta / 2 - spare), shares)
-    bits = grid_bits(max(sigmas), max_items)
+    bits = grid_bits(max(sigmas), max(bounds))
     levels = []
     events: list[Event] = []
-    for index, (sigma, share) in enumerate(zip(sigmas, shares, strict=True), start=1):
+    for index, (sigma, share, max_items) in enumerate(
+        zip(sigmas, shares, bounds, strict=True), start=1
+    ):
         noise = rounded_gaussian(ceil(sigma * 2**bits))
         threshold = new_item_threshold(noise, bits, max_items, share * delta / 2)
         level = SetUnionLevel(
@@ -141,6 +140,16 @@ def price_rounds(
     return tuple(levels), tuple(events), shared_out
 
 
+def set_aside(spare: float, epsilon: float, delta: float) -> float:
+    """What the arithmetic costs, which must be next to nothing of delta."""
+    if spare >= delta / 4:
+        raise UsageError(
+            f"epsilon, delta: found ({epsilon:g}, {delta:g}); at this epsilon the noise can be "
+            f"vouched for down to delta {8 * spare:.1e}: give a larger delta or a smaller epsilon"
+        )
+    return spare
+
+
 def finds(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
     """The most revealing round decides; a later round adds to what the earlier ones found."""
 
@@ -162,10 +171,7 @@ def finds(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
         probability=float(FOUND_WITH),
         users=by_held[0][1],
         users_by_held=by_held,
-        note=(
-            f"where each of these users holds that many items; "
-            f"one who holds more keeps {max_items:,} of them"
-        ),
+        note=f"a user who holds more than {max_items:,} counts for {max_items:,} of them",
     )
 
 
@@ -173,8 +179,11 @@ def check_budget(epsilon: float, delta: float) -> None:
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
             raise UsageError(f"{name}: found {value!r}; give a number")
-    if epsilon <= 0:
-        raise UsageError(f"epsilon: found {epsilon:g}; give a number above 0, such as 1.0")
+    if not 0 < epsilon <= LARGEST_EPSILON:
+        raise UsageError(
+            f"epsilon: found {epsilon:g}; give a number above 0, such as 1.0, "
+            f"and at most {LARGEST_EPSILON:g}, beyond which nothing is promised to anyone"
+        )
     if not 0 < delta < 1:
         raise UsageError(
             f"delta: found {delta:g}; give a number between 0 and 1, "

@@ -83,6 +83,16 @@ def users_needed(
     return max(1, -((worst_luck - threshold) // weight(bits, held)))
 
 
+def spurious_delta(epsilon: float) -> float:
+    """The same for a level's spurious grams, drawn from at most 2^62 valid ones.
+
+    Were each drawn as the noise of its own row, 2^62 table draws; the binomial's distance from the
+    number of those that pass is below 2^-212 (`draw_binomial`).
+    """
+    scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
+    return nextafter(float((2**62 * LARGEST_DISTANCE + Fraction(1, 2**212)) * scale), 1.0)
+
+
 def arithmetic_delta(max_items: int, epsilon: float) -> float:
     """What the table's distance from the exact Gaussian costs one level.
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
 from dphh.corpus import SPLITS, Content, Corpus
-from dphh.errors import CorpusError, UsageError
+from dphh.errors import CorpusError, DphhError, UsageError
 
 ROWS = "corpus_rows"
 Loader = Callable[[], None]
 NOT_UTF8 = (
-    "text: the content column is text but holds bytes that are not UTF-8: "
-    "write it as a binary column, whose undecodable rows are ignored, or repair it"
+    "text, user: a text column holds bytes that are not UTF-8: write it as a binary column "
+    "(of which undecodable content is ignored), or repair it"
 )
+#: How DuckDB writes the type of a list column, of any length or of a fixed one.
+LIST_TYPE = re.compile(r"\[\d*\]$")
 
 
 def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
@@ -48,12 +52,13 @@ def tokens_sql(content: Content, column_type: str) -> str:
     """The expression, over the macros of `sql/text.sql`, that reads one row's content."""
     column = identifier(content.column)
     if content.reading == "list":
-        if not column_type.endswith("[]"):
+        if not LIST_TYPE.search(column_type):
             raise CorpusError(
                 f"as: 'list' wants a list column, but {content.column!r} is {column_type}; "
                 "say words, characters or whole"
             )
-        tokens = f"CAST({column} AS VARCHAR[])"
+        decoded = LIST_TYPE.sub("", column_type) == "BLOB"
+        tokens = f"decoded({column})" if decoded else f"CAST({column} AS VARCHAR[])"
         if content.lower:
             tokens = f"list_transform({tokens}, lambda token: lower(token))"
         return _cleaned(tokens, content)
@@ -78,11 +83,13 @@ def _as_text(column: str, column_type: str, content: Content) -> str:
         return column
     if column_type == "BLOB":
         return f"try(decode({column}))"
-    if content.reading == "whole" and not column_type.endswith("[]"):
+    is_list = LIST_TYPE.search(column_type)
+    if content.reading == "whole" and not is_list:
         return f"CAST({column} AS VARCHAR)"
-    wanted = "say as='list'" if column_type.endswith("[]") else "name a text column, or as='whole'"
+    wanted = "say as='list'" if is_list else "name a text column, or say as='whole'"
     raise CorpusError(
-        f"text: as={content.reading!r} wants text, but {content.column!r} is {column_type}; "
+        f"text or item: as={content.reading!r} wants text, "
+        f"but {content.column!r} is {column_type}; "
         f"{wanted}"
     )
 
@@ -121,16 +128,19 @@ def _check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
 
 
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
-    paths = [parquet_pattern(path) for path in corpus.where]
-    listed = ", ".join(literal(path) for path in paths)
-    relation = f"read_parquet([{listed}], hive_partitioning = true, union_by_name = true)"
+    listed = ", ".join(literal(parquet_pattern(path)) for path in corpus.where)
+    files = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = "
     try:
+        # A column of the files is taken before one that the folders' names spell.
+        in_files = _columns(con, f"{files} false)")
+        wanted = {corpus.user, corpus.content.column}
+        relation = f"{files} {'false' if wanted <= set(in_files) else 'true'})"
         con.execute(f"DESCRIBE FROM {relation}")
     except duckdb.Error as problem:
         found = (
             "there is no such file"
             if "No files found" in str(problem)
-            else (f"it cannot be read as Parquet ({type(problem).__name__})")
+            else f"it cannot be read as Parquet ({type(problem).__name__})"
         )
         raise CorpusError(
             f"corpus: {', '.join(corpus.where)}: {found}; "
@@ -140,32 +150,44 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
 
 
 def parquet_pattern(path: str) -> str:
-    """A folder stands for all Parquet files below it."""
-    return f"{path.rstrip('/')}/**/*.parquet" if Path(path).is_dir() else path
+    """What is there is meant, whatever its name; a folder stands for all Parquet files below it."""
+    there = Path(path)
+    if "://" in path or not there.exists():
+        return path
+    plain = re.sub(r"([*?\[])", r"[\1]", path)
+    return f"{plain.rstrip('/')}/**/*.parquet" if there.is_dir() else plain
 
 
 def _memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     """Tables in memory come in as Arrow. Only their schema is asked for until the run begins."""
     source = corpus.source
     columns = list(dict.fromkeys([corpus.user, corpus.content.column]))
-    if isinstance(source, duckdb.DuckDBPyRelation):
-        schema = source.limit(0).to_arrow_table().schema
-    elif hasattr(source, "collect_schema"):  # a Polars frame
-        schema = source.collect_schema().to_frame().to_arrow().schema
-    else:
-        schema = pa.RecordBatchReader.from_stream(source).schema
+    with _source_errors(corpus):
+        if isinstance(source, duckdb.DuckDBPyRelation):
+            schema = source.limit(0).to_arrow_table().schema
+        elif hasattr(source, "collect_schema"):  # a Polars frame
+            schema = source.collect_schema().to_frame().to_arrow().schema
+        elif isinstance(source, pa.RecordBatchReader):  # can be read once: not for its schema
+            schema = source.schema
+        else:
+            schema = pa.RecordBatchReader.from_stream(source).schema
+    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
+        if schema.names.count(column) > 1:
+            raise CorpusError(
+                f"{option}: the corpus has {schema.names.count(column)} columns {column!r}; "
+                "rename all but one"
+            )
     con.register(ROWS, schema.empty_table())
 
     def load() -> None:
         con.unregister(ROWS)
-        if isinstance(source, duckdb.DuckDBPyRelation):
-            chosen = source.select(
-                *(duckdb.ColumnExpression(name) for name in dict.fromkeys(columns))
-            )
-            con.register(ROWS, pa.RecordBatchReader.from_stream(chosen))
-            return
-        frame = source.collect() if hasattr(source, "collect") else source
-        table = pa.table(frame).select(list(dict.fromkeys(columns)))
+        with _source_errors(corpus):
+            if isinstance(source, duckdb.DuckDBPyRelation):
+                chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
+                con.register(ROWS, pa.RecordBatchReader.from_stream(chosen))
+                return
+            lazy = hasattr(source, "collect")
+            table = pa.table(source.select(columns).collect() if lazy else source).select(columns)
         try:
             # DuckDB trusts Arrow's strings to be UTF-8, and dies where they are not.
             table.validate(full=True)
@@ -174,6 +196,21 @@ def _memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
         con.register(ROWS, table)
 
     return load
+
+
+@contextmanager
+def _source_errors(corpus: Corpus) -> Iterator[None]:
+    """What a table in memory raises when it is asked may quote data: only its kind passes."""
+    try:
+        yield
+    except DphhError:
+        raise
+    except Exception as problem:
+        raise CorpusError(
+            f"source: {corpus.where[0]} could not be read: it failed with "
+            f"{type(problem).__name__}, whose message is withheld because it may quote data; "
+            "see that it computes on its own"
+        ) from None
 
 
 def _nothing() -> None:

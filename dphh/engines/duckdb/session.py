@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,14 +12,19 @@ from typing import Any
 import duckdb
 
 from dphh.corpus import Corpus
+from dphh.engines.duckdb import ngrams
 from dphh.engines.duckdb.content import NOT_UTF8, open_corpus
 from dphh.engines.session import Limits
 from dphh.errors import CorpusError, DphhError, EngineError, UsageError
-from dphh.levels import SetUnionLevel
+from dphh.ladder import ValidGrams
+from dphh.levels import PrunedLevel, Pruning, SetUnionLevel
 from dphh.privacy.set_union import weight
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
 from dphh.udfs.randomness import Randomness
+
+#: Set to 1, where the data may be seen, to see DuckDB's own messages.
+SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
 
 
 def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> DuckDBSession:
@@ -30,7 +36,7 @@ class DuckDBSession:
     version: str = duckdb.__version__
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
-        self._randomness = randomness
+        self.randomness = randomness
         self._spill = TemporaryDirectory(prefix="dphh-")
         try:
             self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.name))
@@ -49,40 +55,36 @@ class DuckDBSession:
     def hold_items(self) -> None:
         self._load()
         self.execute("held_items")
-        self._refuse_rows_of_nobody()
+        self.refuse_rows_of_nobody("held")
 
     def set_union_level(self, level: SetUnionLevel, purpose: str) -> Any:
-        self._replace(
-            "weights",
-            "SELECT unnest($t) AS t, unnest($weight) AS weight",
-            {
-                "t": list(range(1, level.max_items + 1)),
-                "weight": [weight(level.grid_bits, t) for t in range(1, level.max_items + 1)],
-            },
-        )
-        self._drop("noised")
-        self.execute(
-            "set_union_level",
-            max_items=level.max_items,
-            salt=int(self._randomness.words(1, "salt")[0]),
-            sigma=level.sigma_grid,
-            purpose=purpose,
-        )
-        with engine_errors("released"):
-            released = self.con.sql(
-                query("released"), params={"threshold": level.threshold_grid}
-            ).to_arrow_table()
-        self._drop("noised")
+        self.noise_level(level, purpose)
+        released = self.passed(level.threshold_grid)
+        self.drop("noised")
         self._released = released
         return released
 
     def forget_released(self) -> None:
         self.con.register("released", self._released)
-        self._drop("still_held")
         self.execute("forget_released")
-        self._drop("held")
-        self.con.execute("ALTER TABLE still_held RENAME TO held")
+        self.rename("still_held", "held")
         self.con.unregister("released")
+
+    def hold_words(self) -> None:
+        self._load()
+        ngrams.hold_words(self)
+
+    def place_words(self, released: Any) -> None:
+        ngrams.place_words(self, released)
+
+    def hold_grams(self, level: int, pruning: Pruning) -> None:
+        ngrams.hold_grams(self, level, pruning)
+
+    def pruned_level(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
+        return ngrams.pruned_level(self, level, valid, purpose)
+
+    def place_grams(self, released: Any) -> None:
+        ngrams.place_grams(self, released)
 
     def close(self) -> None:
         self.con.close()
@@ -93,23 +95,43 @@ class DuckDBSession:
         with engine_errors(name):
             self.con.execute(query(name), parameters or None)
 
-    def _refuse_rows_of_nobody(self) -> None:
+    def noise_level(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> None:
+        """From `held` to `noised`: bound, weigh, sum, and draw the noise once."""
+        users = list(range(1, level.max_items + 1))
+        self.drop("weights")
+        with engine_errors("weights"):
+            self.con.execute(
+                "CREATE TEMP TABLE weights AS SELECT unnest($t) AS t, unnest($weight) AS weight",
+                {"t": users, "weight": [weight(level.grid_bits, t) for t in users]},
+            )
+        self.execute(
+            "set_union_level",
+            max_items=level.max_items,
+            salt=int(self.randomness.words(1, f"{purpose}/salt")[0]),
+            sigma=level.sigma_grid,
+            purpose=purpose,
+        )
+
+    def passed(self, threshold: int) -> Any:
+        with engine_errors("released"):
+            return self.con.sql(query("released"), params={"threshold": threshold}).to_arrow_table()
+
+    def refuse_rows_of_nobody(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
         # does: refusing them says nothing of anyone.
-        with engine_errors("held"):
-            found = self.con.execute("FROM held WHERE user_id IS NULL LIMIT 1").fetchall()
+        with engine_errors(table):
+            found = self.con.execute(f"FROM {table} WHERE user_id IS NULL LIMIT 1").fetchall()
         if found:
             raise CorpusError(
                 "user: found rows whose user column is NULL; dphh cannot bound what nobody's "
                 "rows add: leave them out (or give each a user of its own) and run again"
             )
 
-    def _replace(self, table: str, select: str, parameters: dict[str, Any]) -> None:
-        self._drop(table)
-        with engine_errors(table):
-            self.con.execute(f"CREATE TEMP TABLE {table} AS {select}", parameters)
+    def rename(self, table: str, name: str) -> None:
+        self.drop(name)
+        self.con.execute(f"ALTER TABLE {table} RENAME TO {name}")
 
-    def _drop(self, table: str) -> None:
+    def drop(self, table: str) -> None:
         self.con.execute(f"DROP TABLE IF EXISTS {table}")
 
 
@@ -126,6 +148,8 @@ def engine_errors(step: str) -> Iterator[None]:
             "memory limit, free disk space in the temporary folder, or lower max_items"
         ) from None
     except duckdb.Error as problem:
+        if os.environ.get(SHOW_ERRORS) == "1":
+            raise
         if "dphh: too long" in str(problem):
             raise CorpusError(
                 "max_length: the corpus holds a longer token; raise max_length, or say "
@@ -136,7 +160,7 @@ def engine_errors(step: str) -> Iterator[None]:
         raise EngineError(
             f"DuckDB failed in the step {step!r} with {type(problem).__name__}; its message is "
             "withheld because it may quote data. The step's query is sql/"
-            f"{step}.sql: run it on data that may be seen to learn more"
+            f"{step}.sql; on data that may be seen, {SHOW_ERRORS}=1 shows it"
         ) from None
 
 
@@ -145,7 +169,7 @@ def _config(limits: Limits, spill: str) -> dict[str, Any]:
     # with the session.
     config: dict[str, Any] = {
         "temp_directory": spill,
-        "preserve_insertion_order": False,
+        "preserve_insertion_order": True,
     }
     if limits.memory is not None:
         config["memory_limit"] = limits.memory

@@ -1,0 +1,5 @@
+"""`python -m dphh`."""
+
+from dphh.cli import main
+
+main()

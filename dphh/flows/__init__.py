@@ -1,0 +1,50 @@
+"""How the levels of a verb follow one another, on any engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dphh.levels import Level
+from dphh.release import SCHEMA
+
+
+@dataclass(frozen=True)
+class LevelDone:
+    """One level as it was run, and the rows (in SCHEMA) that it releases."""
+
+    level: Level
+    rows: Any
+
+    def manifest(self) -> dict[str, Any]:
+        return {**self.level.to_json(), "released": self.rows.num_rows}
+
+
+def rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any:
+    """Released rows: the noised weight as a score in users."""
+    scores = np.asarray(noisy, dtype=np.float64) / 2.0**grid_bits
+    return pa.table(
+        [pa.array(np.full(len(items), level, np.int32)), items, tokens, pa.array(scores)],
+        schema=SCHEMA,
+    )
+
+
+def whole(column: Any, kind: Any) -> Any:
+    """A column of an Arrow table as one array of this type."""
+    chunks = column.cast(kind).combine_chunks()
+    return (
+        pa.concat_arrays(chunks.chunks)
+        if isinstance(chunks, pa.ChunkedArray) and chunks.num_chunks
+        else pa.array([], kind)
+        if isinstance(chunks, pa.ChunkedArray)
+        else chunks
+    )
+
+
+def singles(items: Any) -> Any:
+    """Each item as a list of one token."""
+    offsets = pa.array(np.arange(len(items) + 1, dtype=np.int32))
+    return pa.ListArray.from_arrays(offsets, items)

@@ -1,0 +1,112 @@
+"""The ladder of released n-grams: each gram of level k is a pair of released grams of level k - 1.
+
+Everything here is made from released sets alone. A gram of level k >= 2 is (u, v): its first k - 1
+tokens and its last k - 1 tokens, both by their number among the released grams of level k - 1
+(pruning "both"); or its first k - 1 tokens and its last token (pruning "single"). A pair is kept as
+one integer key, u * 2^32 + v. The numbers of a level are the ranks of its keys, so that they
+depend on the released set alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dphh.levels import Pruning
+
+Integers = NDArray[np.int64]
+PAIR = 32
+_RIGHT = np.int64(2**PAIR - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """The released grams of one level, in the order of their numbers."""
+
+    level: int
+    #: The pair of each gram, ascending; for words, their own numbers.
+    keys: Integers
+    #: Each gram's tokens, as numbers of released words: one row a gram, `level` columns.
+    words: Integers
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def first_rung(count: int) -> Rung:
+    """The released words, numbered as they are sorted."""
+    numbers = np.arange(count, dtype=np.int64)
+    return Rung(1, numbers, numbers.reshape(-1, 1))
+
+
+def next_rung(below: Rung, words: Rung, keys: Integers, pruning: Pruning) -> Rung:
+    """The rung of the released pairs `keys`, which must be ascending."""
+    left, right = keys >> PAIR, keys & _RIGHT
+    last = (below if pruning == "both" else words).words[right, -1:]
+    return Rung(below.level + 1, keys, np.hstack([below.words[left], last]))
+
+
+@dataclass(frozen=True, eq=False)
+class ValidGrams:
+    """V_k, the valid grams of a level, counted and indexed without writing them down.
+
+    "both": V_k = (S_{k-1} x S_1) n (S_1 x S_{k-1}): the pairs (u, v) where u without its first
+    token is v without its last. They share an overlap c, so |V_k| is the sum over overlaps of
+    (grams that end in c) x (grams that begin with c). "single": V_k = S_{k-1} x S_1.
+    """
+
+    #: Grams ordered by what they end in, and by what they begin with.
+    ending: Integers
+    beginning: Integers
+    #: For each overlap: how many of each there are, and where they start in the two orders.
+    ends: Integers
+    begins: Integers
+    starts_ending: Integers
+    starts_beginning: Integers
+    #: Valid grams of all overlaps up to and including each.
+    cumulative: Integers
+
+    def __len__(self) -> int:
+        return int(self.cumulative[-1]) if len(self.cumulative) else 0
+
+    def keys(self, indices: Integers) -> Integers:
+        """The keys of the valid grams of these indices, 0 to len - 1, each once."""
+        overlap = np.searchsorted(self.cumulative, indices, side="right")
+        before = self.cumulative[overlap] - self.ends[overlap] * self.begins[overlap]
+        within = indices - before
+        left = self.ending[self.starts_ending[overlap] + within // self.begins[overlap]]
+        right = self.beginning[self.starts_beginning[overlap] + within % self.begins[overlap]]
+        return (left << PAIR) | right
+
+
+def valid_grams(below: Rung, words: Rung, pruning: Pruning) -> ValidGrams:
+    """V_k from the released grams of level k - 1."""
+    everything_meets = pruning == "single" or below.level == 1
+    nothing = np.zeros(len(below), dtype=np.int64)
+    ends_in = nothing if everything_meets else below.keys & _RIGHT
+    begins_with = np.zeros(len(words), dtype=np.int64) if everything_meets else below.keys >> PAIR
+    overlaps = 1 + max(ends_in.max(initial=-1), begins_with.max(initial=-1))
+    ends = np.bincount(ends_in, minlength=overlaps).astype(np.int64)
+    begins = np.bincount(begins_with, minlength=overlaps).astype(np.int64)
+    return ValidGrams(
+        ending=np.argsort(ends_in, kind="stable"),
+        beginning=np.argsort(begins_with, kind="stable"),
+        ends=ends,
+        begins=begins,
+        starts_ending=np.cumsum(ends) - ends,
+        starts_beginning=np.cumsum(begins) - begins,
+        cumulative=np.cumsum(ends * begins),
+    )
+
+
+def spelled(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
+    """The grams in words: Arrow arrays of their items (tokens joined) and of their tokens."""
+    flat = vocabulary.take(pa.array(rung.words.ravel()))
+    offsets = pa.array(np.arange(len(rung) + 1, dtype=np.int32) * np.int32(rung.level))
+    tokens = pa.ListArray.from_arrays(offsets, flat)
+    return pc.binary_join(tokens, joiner), tokens

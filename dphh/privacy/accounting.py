@@ -1,0 +1,188 @@
+"""What several events cost together: their exact composition, rounded up.
+
+Each event is stood for by a pair of distributions that dominates it, and the pairs are composed:
+
+- Gaussian releases amount to one Gaussian, 1/sigma^2 = sum 1/sigma_k^2;
+- an (epsilon, delta)-DP step has infinite privacy loss with probability delta, and is randomised
+  response otherwise: loss +epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon
+  (Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", ICML 2015);
+- a (0, delta)-DP step is that at epsilon 0.
+
+With L the summed loss of the randomised responses and H the curve of the one Gaussian,
+
+    delta(epsilon) = d + (1 - d) E[H(epsilon - L)],    d = 1 - prod (1 - delta_j),
+
+since where L = l the pair is e^-l-weighted: sup_S P(S) - e^epsilon Q(S) is H(epsilon - l) there.
+Without a Gaussian, H(epsilon) = max(0, 1 - e^epsilon). The events may be chosen adaptively, one
+after the other; their sigmas, epsilons and deltas must not depend on the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from scipy.special import gammaln, log_expit
+
+from dphh.errors import UsageError
+from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent
+from dphh.privacy.gaussian import (
+    FloatArray,
+    compose_sigmas,
+    gaussian_delta,
+    gaussian_deltas,
+    smallest_epsilon,
+)
+
+# The exact losses are kept up to this many; past it they go onto a grid of as many points.
+_SUPPORT = 2**14
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """A finite distribution of privacy losses under the data with the user."""
+
+    values: FloatArray
+    probabilities: FloatArray
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Events composed: one Gaussian, one infinite loss, and counted randomised responses."""
+
+    sigma: float  # infinite where nothing Gaussian was released
+    infinite_loss: float  # the probability d
+    responses: tuple[tuple[float, int], ...] = ()  # epsilon, and how many events have it
+
+    def delta(self, epsilon: float) -> float:
+        """The smallest delta at this epsilon, rounded up."""
+        if math.isnan(epsilon):
+            raise UsageError("epsilon must be a number, found nan; 1.0 is a common choice.")
+        if math.isinf(epsilon):
+            return self.infinite_loss if epsilon > 0 else 1.0
+        finite = gaussian_delta(epsilon - self._largest_loss, self.sigma)
+        if self.responses and finite > 0:
+            curve = gaussian_deltas(epsilon - self._losses.values, self.sigma)
+            mean = float(self._losses.probabilities @ curve)
+            # Rounding in the probabilities grows with the number of events.
+            slack = 1e-12 * (1 + sum(count for _, count in self.responses))
+            finite = min(finite, mean * (1 + slack) + _TINY)
+        return min(_either(self.infinite_loss, finite), 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon >= 0 at this delta, rounded up; infinite where none will do."""
+        if not 0 <= delta <= 1:
+            raise UsageError(
+                f"delta must lie between 0 and 1, found {delta!r}; give a probability."
+            )
+        if delta < self.infinite_loss:
+            return math.inf
+        if delta == self.infinite_loss < 1 and self.sigma < math.inf:
+            return math.inf  # a Gaussian leaves some delta at every epsilon
+        return smallest_epsilon(lambda epsilon: self.delta(epsilon) <= delta)
+
+    @cached_property
+    def _largest_loss(self) -> float:
+        """Basic composition: the sum of all epsilons, rounded up."""
+        exact = sum((Fraction(epsilon) * count for epsilon, count in self.responses), Fraction(0))
+        rounded = float(exact)
+        return rounded if rounded >= exact else math.nextafter(rounded, math.inf)
+
+    @cached_property
+    def _losses(self) -> Losses:
+        if math.prod(count + 1 for _, count in self.responses) <= _SUPPORT:
+            return _exact_losses(self.responses)
+        return _grid_losses(self.responses, self._largest_loss)
+
+
+def compose(events: Iterable[Event]) -> Composition:
+    """The exact composition of events."""
+    sigmas: list[float] = []
+    infinite_loss = 0.0
+    responses: Counter[float] = Counter()
+    for event in events:
+        match event:
+            case GaussianEvent(sigma=sigma):
+                sigmas.append(float(sigma))
+            case DeltaEvent(delta=delta):
+                infinite_loss = _either(infinite_loss, delta)
+            case ApproximateEvent(epsilon=epsilon, delta=delta):
+                infinite_loss = _either(infinite_loss, delta)
+                if epsilon > 0:
+                    responses[float(epsilon)] += 1
+    return Composition(compose_sigmas(sigmas), infinite_loss, tuple(sorted(responses.items())))
+
+
+def _either(first: float, second: float) -> float:
+    """1 - (1 - first)(1 - second), rounded up; exact where one of them is 0."""
+    if first == 0 or second == 0:
+        return float(first or second)
+    return min(math.nextafter(first + (1 - first) * second, math.inf), 1.0)
+
+
+def _repeated(epsilon: float, count: int) -> Losses:
+    """`count` randomised responses of one epsilon: a binomial number of them has the loss +epsilon.
+
+    In logarithms, so that a large epsilon leaves the rare loss its digits.
+    """
+    ups = np.arange(count + 1, dtype=np.float64)
+    downs = count - ups
+    ways = gammaln(count + 1) - gammaln(ups + 1) - gammaln(downs + 1)
+    logarithms = ways + ups * log_expit(epsilon) + downs * log_expit(-epsilon)
+    return Losses(_up(epsilon * (ups - downs)), np.exp(logarithms))
+
+
+def _exact_losses(responses: tuple[tuple[float, int], ...]) -> Losses:
+    """Every sum of losses there can be."""
+    values, probabilities = np.zeros(1), np.ones(1)
+    for epsilon, count in responses:
+        more = _repeated(epsilon, count)
+        values = _up(np.add.outer(values, more.values).ravel())
+        probabilities = np.multiply.outer(probabilities, more.probabilities).ravel()
+    return Losses(values, probabilities)
+
+
+def _grid_losses(responses: tuple[tuple[float, int], ...], largest: float) -> Losses:
+    """The sums of losses on a grid of about `_SUPPORT` points from -largest to largest.
+
+    Each loss between two points is split over both such that its probability under both data sets
+    stays what it was. The pair that results gives the old one back by merging outputs, so it
+    dominates it, and its curve lies above by the square of the step only, where rounding every
+    loss up would cost a step for each ("connecting the dots", Doroshenko et al., PoPETs 2022).
+    """
+    step = max(2 * largest / _SUPPORT, 1e-12)
+    start, probabilities = 0, np.ones(1)  # the index of the first point, and what lies there on
+    for epsilon, count in responses:
+        more = _repeated(epsilon, count)
+        below = np.floor(more.values / step)
+        # A little more than the true fraction: rounding then only raises losses.
+        fraction = np.clip(more.values / step - below + 1e-9, 0.0, 1.0)
+        upper = more.probabilities * np.expm1(-fraction * step) / np.expm1(-step)
+        first = int(below[0])
+        kernel = np.zeros(int(below[-1]) - first + 2)
+        cells = below.astype(np.int64) - first
+        np.add.at(kernel, cells, more.probabilities - upper)
+        np.add.at(kernel, cells + 1, upper)
+        start, probabilities = start + first, _convolve(probabilities, kernel)
+    points = start + np.arange(len(probabilities), dtype=np.float64)
+    some = probabilities > 0
+    return Losses(_up(points[some] * step), probabilities[some])
+
+
+def _convolve(long: FloatArray, kernel: FloatArray) -> FloatArray:
+    """The sum over the kernel's points that are not 0; a Fourier transform would lose the tail."""
+    result = np.zeros(len(long) + len(kernel) - 1)
+    for shift in np.flatnonzero(kernel):
+        result[shift : shift + len(long)] += kernel[shift] * long
+    return result
+
+
+def _up(values: FloatArray) -> FloatArray:
+    """Past the rounding of one product or sum."""
+    return np.asarray(np.nextafter(values, np.inf), dtype=np.float64)

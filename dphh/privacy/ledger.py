@@ -1,0 +1,352 @@
+"""The ledger: the budget that survives the process.
+
+A run reserves its whole price before a row is read, begins, and settles with its release. From the
+reservation on the price stays spent, whatever happens to the process; only a run that never began
+can be cancelled. Order is by sequence number; clocks are recorded for people and decide nothing.
+
+The ledger holds parameters, prices and releases: nothing that may not leave the building.
+
+Its parts: `ledger_schema` is the file, `ledger_records` its rows, `ledger_sources` says which
+corpora share data, and `ledger_budget` what fits under a cap.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dphh.errors import BudgetRefused, LedgerError, UsageError
+from dphh.privacy import ledger_records as records
+from dphh.privacy.events import Event
+from dphh.privacy.ledger_budget import Budget, Price, checked_budget, checked_price, fits, refusal
+from dphh.privacy.ledger_records import (
+    Account,
+    AccountRow,
+    Entry,
+    Manifest,
+    Request,
+    Reservation,
+    StoredRelease,
+    unknown_account,
+)
+from dphh.privacy.ledger_schema import default_path, reading, writing
+from dphh.privacy.ledger_sources import Source, places
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Account", "Budget", "Entry", "Ledger", "Reservation", "Source", "StoredRelease"]
+
+
+class Ledger:
+    """One SQLite file. Each method is one transaction, safe among any number of processes."""
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        # Resolved once: a later change of folder must not lead to another ledger, and SQLite names
+        # the journal after the real file.
+        self.path = Path(os.path.realpath(Path(path or default_path()).expanduser()))
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
+
+    # Accounts
+
+    def add(self, name: str, source: Source, epsilon: float, delta: float) -> Account:
+        """Name a corpus and cap it.
+
+        Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
+        even where they counted users by another column.
+        """
+        cap = checked_budget(epsilon, delta)
+        if not re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", name) or name.endswith(".parquet"):
+            raise UsageError(
+                f"An account's name is letters, digits, '_', '-' and '.', not {name!r}: a path or "
+                "a glob would be taken for a file."
+            )
+        source = source.absolute()
+        fingerprint = source.fingerprint()
+        here = places(source)
+
+        @cache
+        def shares(earlier: str) -> bool:
+            return places(Source.from_json(json.loads(earlier))).overlap(here)
+
+        with reading(self.path) as con:
+            known = set() if con is None else {run["source"] for run in records.runs(con)}
+        for earlier in known:  # folders are walked before the file is locked
+            shares(earlier)
+        with writing(self.path) as con:
+            rows = records.accounts(con)
+            if any(row.name == name for row in rows):
+                raise UsageError(
+                    f"The account {name!r} exists. Choose another name, or change its cap with "
+                    "set_cap."
+                )
+            same = [row.id for row in rows if row.name is None and row.fingerprint == fingerprint]
+            account = records.insert_account(con, name, source, fingerprint).id
+            records.insert_cap(con, account, cap)
+            for unnamed in same:  # the corpus has a name now
+                con.execute("UPDATE charges SET account = ? WHERE account = ?", (account, unnamed))
+                con.execute("DELETE FROM accounts WHERE id = ?", (unnamed,))
+            for run in records.runs(con):
+                if shares(run["source"]):
+                    charge = (account, run["sequence"])
+                    con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", charge)
+        return self.status(name)
+
+    def set_cap(self, name: str, epsilon: float, delta: float) -> Account:
+        """Change a cap. One below what was spent is allowed, and refuses all further runs."""
+        cap = checked_budget(epsilon, delta)
+        with writing(self.path) as con:
+            records.insert_cap(con, _found(records.accounts(con), name).id, cap)
+        return self.status(name)
+
+    def accounts_touched(self, source: Source | str) -> tuple[str, ...]:
+        """The named accounts that share data with a source (or with an account, by its name)."""
+        if isinstance(source, str):
+            source = self.status(source).source
+        return tuple(row.label for row in _touched(source.absolute(), self._named()))
+
+    def accounts(self) -> list[Account]:
+        """Every corpus, in the order in which the ledger met them."""
+        return [row.account(prices) for row, prices in self._priced()]
+
+    def status(self, name: str) -> Account:
+        """One corpus by its name or, if it has none, by its path or label."""
+        found = [(row, prices) for row, prices in self._priced(name)]
+        if not found:
+            raise unknown_account(name)
+        row, prices = min(found, key=lambda each: each[0].name is None)
+        return row.account(prices)
+
+    # Runs
+
+    def reserve(
+        self,
+        run_id: str,
+        source: Source | str,
+        verb: str,
+        parameters: dict[str, Any],
+        events: Sequence[Event],
+        epsilon: float,
+        delta: float,
+        *,
+        account: str | None = None,
+    ) -> Reservation:
+        """Spend a run's whole price on every account that shares data with its source, or refuse.
+
+        `account` is one more that pays, for data that the ledger cannot recognise, such as a frame;
+        it never replaces those that the source touches. As `source`, an account's name stands for
+        where that account lives. The same request with the same run id spends nothing, and carries
+        the stored release.
+        """
+        if not run_id.isprintable() or not 0 < len(run_id) <= 200:
+            raise UsageError("A run id is 1 to 200 printable characters.")
+        price = checked_price(events, epsilon, delta)
+        if isinstance(source, str):
+            account = account or source
+            source = self.status(source).source
+        request = Request(run_id, source.absolute(), account, verb, parameters, price)
+        while True:
+            # Folders are walked before the file is locked; if an account came in between, again.
+            named = self._named()
+            touched = {row.id for row in _touched(request.source, named)}
+            with writing(self.path) as con:
+                if (earlier := _repeated(con, request)) is not None:
+                    return earlier
+                rows = records.accounts(con)
+                if {row.id for row in rows if row.name is not None} != {row.id for row in named}:
+                    continue
+                if account is not None:
+                    touched |= {_found(rows, account).id}
+                paying = [row for row in rows if row.id in touched]
+                prices = {row.id: records.prices(con, row.id) for row in paying}
+                refusing = _first_to_refuse(paying, prices, request)
+                if refusing is None:
+                    return _charge(con, request, paying or [_unnamed(con, rows, request.source)])
+            assert refusing.cap is not None
+            raise BudgetRefused(refusal(refusing.label, prices[refusing.id], refusing.cap, price))
+
+    def begin(self, run_id: str) -> None:
+        """Record that rows are about to be read; from here on nothing can give the price back."""
+        with reading(self.path) as con:
+            if con is None:
+                raise records.unknown_run(run_id)
+            source = Source.from_json(json.loads(records.run(con, run_id)["source"]))
+        touched = {row.id for row in _touched(source, self._named())}
+        with writing(self.path) as con:
+            sequence = records.move(con, run_id, "begin", "reserved", "running")
+            charged = con.execute("SELECT account FROM charges WHERE run = ?", (sequence,))
+            if not touched <= {account for (account,) in charged}:
+                raise LedgerError(
+                    f"Run {run_id} would read files of an account that it did not pay: links or "
+                    "folders changed since it was reserved. Cancel it and ask again."
+                )
+
+    def settle(self, run_id: str, manifest: Manifest, parquet: bytes) -> None:
+        """Store the release. Only what is settled may be shown."""
+        with writing(self.path) as con:
+            sequence = records.move(con, run_id, "settle", "running", "settled")
+            records.insert_release(con, sequence, manifest, parquet)
+
+    def cancel(self, run_id: str) -> None:
+        """Give a price back. Only for a run that never began, so that it provably drew nothing."""
+        with writing(self.path) as con:
+            records.move(con, run_id, "cancel", "reserved", "cancelled")
+
+    def release(self, run_id: str) -> StoredRelease:
+        """The manifest and the Parquet file of a settled run."""
+        with reading(self.path) as con:
+            if con is None:
+                raise records.unknown_run(run_id)
+            return records.release(con, records.run(con, run_id))
+
+    def runs(self, name: str | None = None) -> list[Entry]:
+        """Every run in the order of reservation, or those that an account paid for."""
+        with reading(self.path) as con:
+            labels = {} if con is None else {row.id: row.label for row in records.accounts(con)}
+            found = [] if con is None else records.runs(con)
+            payers: dict[int, list[str]] = {run["sequence"]: [] for run in found}
+            for run, account in [] if con is None else _charges(con):
+                payers[run].append(labels[account])
+        if name is not None and name not in labels.values():
+            raise unknown_account(name)
+        entries = [records.entry(run, tuple(payers[run["sequence"]])) for run in found]
+        return [entry for entry in entries if name is None or name in entry.accounts]
+
+    def export(self, path: str | Path) -> None:
+        """Write every run to a `.parquet` or `.csv` file, whole or not at all."""
+        target = Path(path)
+        if target.suffix not in (".parquet", ".csv"):
+            raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
+        if Path(os.path.realpath(target)) == self.path:
+            raise UsageError(f"{target} is the ledger itself. Export to another file.")
+        frame = _frame(self.runs())
+        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            with draft.open("wb") as file:
+                if target.suffix == ".csv":
+                    frame.write_csv(file)
+                else:
+                    frame.write_parquet(file)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(target)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise LedgerError(
+                f"Could not export to {target}: {error.strerror or error}. See that its folder "
+                "exists, has space and may be written to."
+            ) from error
+
+    def _named(self) -> list[AccountRow]:
+        with reading(self.path) as con:
+            rows = [] if con is None else records.accounts(con)
+        return [row for row in rows if row.name is not None]
+
+    def _priced(self, label: str | None = None) -> list[tuple[AccountRow, list[Price]]]:
+        """Accounts and what their runs cost, read at one moment."""
+        with reading(self.path) as con:
+            rows = [] if con is None else records.accounts(con)
+            wanted = [row for row in rows if label is None or row.label == label]
+            return [] if con is None else [(row, records.prices(con, row.id)) for row in wanted]
+
+
+def _touched(source: Source, named: Sequence[AccountRow]) -> list[AccountRow]:
+    """Walks folders, so never inside a transaction that others wait for."""
+    if not named:
+        return []
+    here = places(source)
+    return [row for row in named if places(row.source).overlap(here)]
+
+
+def _found(rows: Sequence[AccountRow], name: str) -> AccountRow:
+    for row in rows:
+        if row.name == name:
+            return row
+    raise unknown_account(name)
+
+
+def _first_to_refuse(
+    paying: Sequence[AccountRow], prices: dict[int, list[Price]], request: Request
+) -> AccountRow | None:
+    for row in paying:
+        if row.source.user != request.source.user:
+            raise BudgetRefused(
+                f"Refused: the account {row.label!r} protects users by the column "
+                f"{row.source.user!r}, and this run counts them by {request.source.user!r}, which "
+                f"promises the former nothing. Nothing was spent. Use user={row.source.user!r}."
+            )
+        if row.cap is not None and not fits([*prices[row.id], request.price], row.cap):
+            return row
+    return None
+
+
+def _charge(con: sqlite3.Connection, request: Request, paying: Sequence[AccountRow]) -> Reservation:
+    sequence = records.insert_run(con, request, [row.id for row in paying])
+    labels = tuple(row.label for row in paying)
+    return Reservation(request.run_id, sequence, labels, paying[0].name is not None)
+
+
+def _unnamed(con: sqlite3.Connection, rows: Sequence[AccountRow], source: Source) -> AccountRow:
+    """The account of a corpus that nobody has named: it records and does not limit."""
+    fingerprint = source.fingerprint()
+    same = (row for row in rows if row.name is None and row.fingerprint == fingerprint)
+    return next(same, None) or records.insert_account(con, None, source, fingerprint)
+
+
+def _repeated(con: sqlite3.Connection, request: Request) -> Reservation | None:
+    """The settled run, if this is the same request over again."""
+    run_id = request.run_id
+    if (found := records.find_run(con, run_id)) is None:
+        return None
+    if found["digest"] != request.digest:
+        raise UsageError(
+            f"Run {run_id} is in the ledger with another request (verb, corpus, parameters or "
+            "price). Use a new run id."
+        )
+    if found["state"] != "settled":
+        raise LedgerError(
+            f"Run {run_id} did not finish, or is still going on: its state is {found['state']}. "
+            "Its price stays spent. Use a new run id, which spends again."
+        )
+    payers = {account for run, account in _charges(con) if run == found["sequence"]}
+    paid = [row for row in records.accounts(con) if row.id in payers]
+    return Reservation(
+        run_id,
+        found["sequence"],
+        tuple(row.label for row in paid),
+        any(row.name is not None for row in paid),
+        records.release(con, found),
+    )
+
+
+def _charges(con: sqlite3.Connection) -> list[tuple[int, int]]:
+    return con.execute("SELECT run, account FROM charges ORDER BY run, account").fetchall()
+
+
+def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
+    """Flat columns, so that Parquet and CSV say the same."""
+    import polars as pl
+
+    columns: dict[str, tuple[list[Any], Any]] = {
+        "sequence": ([e.sequence for e in entries], pl.Int64),
+        "run_id": ([e.run_id for e in entries], pl.String),
+        "accounts": ([json.dumps(e.accounts) for e in entries], pl.String),
+        "source": ([json.dumps(e.source.to_json()) for e in entries], pl.String),
+        "verb": ([e.verb for e in entries], pl.String),
+        "parameters": ([json.dumps(e.parameters) for e in entries], pl.String),
+        "events": ([json.dumps([x.to_json() for x in e.events]) for e in entries], pl.String),
+        "epsilon": ([e.epsilon for e in entries], pl.Float64),
+        "delta": ([e.delta for e in entries], pl.Float64),
+        "state": ([e.state for e in entries], pl.String),
+        "reserved": ([e.when.isoformat() for e in entries], pl.String),
+        "changed": ([e.changed.isoformat() for e in entries], pl.String),
+    }
+    return pl.DataFrame([pl.Series(name, values, kind) for name, (values, kind) in columns.items()])

@@ -1,0 +1,179 @@
+"""What an account has spent, whether one more run fits under its cap, and what is left of it.
+
+What counts is the composition of the events of all runs. It is never looser than the plain sums
+of their claims, since no claim is below what its own events compose to; so a run whose sums fit is
+granted too, where only the composition's rounding would say no, and three runs of 0.1 fit a cap of
+0.3 as decimals add up.
+
+Runs are chosen after earlier releases were seen, so what is wanted is a filter, not composition
+alone. For the Gaussian and threshold events of `items` and `ngrams` it is one: a cap on the sum of
+1/sigma^2 holds for noise chosen adaptively (Koskela, Tobaben & Honkela 2023; Smith & Thakurta
+2022), and deltas add up. For mixtures with other (epsilon, delta) events the composition is exact
+where the requests were fixed beforehand; that it holds for adaptive ones is not proved here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dphh.errors import UsageError
+from dphh.privacy.accounting import Composition, compose
+from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent
+from dphh.privacy.gaussian import gaussian_epsilon
+
+#: By how much the composition of a run's events may pass its claim: what floats lose, rounded up.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An epsilon and the delta at which it is meant."""
+
+    epsilon: float
+    delta: float
+
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon:.4g}, delta {self.delta:.4g}"
+
+
+@dataclass(frozen=True)
+class Price:
+    """What one run does, and the epsilon and delta that its mechanism's theorem gives it."""
+
+    events: tuple[Event, ...]
+    epsilon: float
+    delta: float
+
+
+def checked_budget(epsilon: float, delta: float) -> Budget:
+    """A budget that cannot give anything back: both finite and not negative, delta below 1."""
+    epsilon, delta = float(epsilon), float(delta)  # their repr is then the decimal people wrote
+    if not 0 <= epsilon < math.inf:
+        raise UsageError(f"epsilon must be a number of 0 or more, found {epsilon!r}.")
+    if not 0 <= delta < 1:
+        raise UsageError(f"delta must be at least 0 and below 1, found {delta!r}.")
+    return Budget(epsilon, delta)
+
+
+def checked_price(events: Sequence[Event], epsilon: float, delta: float) -> Price:
+    """A price whose claim covers what its events compose to, but for the rounding of floats.
+
+    A run without events is composed as its claim says.
+    """
+    claim = checked_budget(epsilon, delta)
+    if not events:
+        events = (ApproximateEvent(claim.epsilon, claim.delta),)
+    composed = compose(events).delta(claim.epsilon)
+    if not composed <= claim.delta * (1 + _ROUNDING) + 1e-300:
+        raise UsageError(
+            f"The run claims {claim}, but its events have delta {composed:.6g} at that epsilon. "
+            "Price the plan again, or claim what its events cost."
+        )
+    return Price(tuple(events), claim.epsilon, claim.delta)
+
+
+def fits(prices: Sequence[Price], cap: Budget) -> bool:
+    """Whether these runs together stay within the cap."""
+    epsilon, delta = _sums(prices)
+    if epsilon <= _exact(cap.epsilon) and delta <= _exact(cap.delta):
+        return True
+    return _composed(prices).delta(cap.epsilon) <= cap.delta
+
+
+def spent(prices: Sequence[Price], cap: Budget | None) -> Budget:
+    """The smallest epsilon that holds at the cap's delta; without a cap, at the sum of deltas."""
+    epsilon, delta = _sums(prices)
+    at = cap.delta if cap is not None else min(_rounded_up(delta), 1.0)
+    basic = _rounded_up(epsilon) if delta <= _exact(at) or cap is None else math.inf
+    return Budget(min(basic, _composed(prices).epsilon(at) if prices else 0.0), at)
+
+
+def left(prices: Sequence[Price], cap: Budget, delta: float | None = None) -> Budget:
+    """The largest epsilon, at most the cap's, of one more run at `delta` that would be granted.
+
+    The run is taken to be a Gaussian release with a threshold, half of its delta for each, as
+    `items` does it. Without a `delta`, it is what the sums leave of the cap's; or, where they leave
+    nothing, half of what the composition leaves.
+    """
+    sum_epsilon, sum_delta = _sums(prices)
+    if delta is None:
+        remaining = _rounded_down(max(_exact(cap.delta) - sum_delta, Fraction(0)))
+        if remaining == 0:
+            remaining = max(cap.delta - _composed(prices).delta(cap.epsilon), 0.0) / 2
+        delta = remaining
+    basic = 0.0
+    if sum_delta + _exact(delta) <= _exact(cap.delta):
+        basic = _rounded_down(max(_exact(cap.epsilon) - sum_epsilon, Fraction(0)))
+    return Budget(min(max(basic, _composed_left(prices, cap, delta)), cap.epsilon), delta)
+
+
+def refusal(name: str, prices: Sequence[Price], cap: Budget, asked: Price) -> str:
+    """What was asked, what was spent, what is left, what to do."""
+    more = left(prices, cap, asked.delta)
+    if more.epsilon == 0:
+        more = left(prices, cap)
+    runs = f"{len(prices)} run" + ("" if len(prices) == 1 else "s")
+    already = f"epsilon {spent(prices, cap).epsilon:.4g} at that delta, in {runs}"
+    if more.epsilon > 0:
+        # Cut, not rounded, so that what is shown would be granted.
+        rest = f"about epsilon {_cut(more.epsilon)} for one more run at delta {more.delta:.3g}"
+        advice = "Ask for less, or let the account's owner raise its cap."
+    else:
+        rest, advice = "nothing", "Only the account's owner can allow more, by raising its cap."
+    return (
+        f"Refused: the run asks for epsilon {asked.epsilon:.6g}, delta {asked.delta:.6g} of the "
+        f"account {name!r}, whose cap is {cap}. Spent: {already}. Left: {rest}. "
+        f"Nothing was spent now. {advice}"
+    )
+
+
+def _composed(prices: Sequence[Price]) -> Composition:
+    return compose([event for price in prices for event in price.events])
+
+
+def _composed_left(prices: Sequence[Price], cap: Budget, delta: float) -> float:
+    """The same by composition alone: bisects the noise, which is monotone in what it costs."""
+    if delta == 0 or cap.delta == 0:
+        return 0.0
+    before = [event for price in prices for event in price.events]
+
+    def granted(sigma: float) -> bool:
+        after = [*before, GaussianEvent(sigma), DeltaEvent(delta / 2)]
+        return compose(after).delta(cap.epsilon) <= cap.delta
+
+    low, high = 1e-3, 1e9
+    if not granted(high):
+        return 0.0
+    while high / low > 1 + 1e-6:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if granted(middle) else (middle, high)
+    return gaussian_epsilon(delta / 2, high)
+
+
+def _sums(prices: Sequence[Price]) -> tuple[Fraction, Fraction]:
+    epsilon = sum((_exact(price.epsilon) for price in prices), Fraction(0))
+    return epsilon, sum((_exact(price.delta) for price in prices), Fraction(0))
+
+
+def _exact(number: float) -> Fraction:
+    """The decimal that stands for this float, as a fraction: exact under addition."""
+    return Fraction(repr(number))
+
+
+def _rounded_up(number: Fraction) -> float:
+    near = float(number)
+    return near if _exact(near) >= number else math.nextafter(near, math.inf)
+
+
+def _rounded_down(number: Fraction) -> float:
+    near = float(number)
+    return near if _exact(near) <= number else math.nextafter(near, 0.0)
+
+
+def _cut(number: float) -> str:
+    """Four digits, rounded down."""
+    step = 10.0 ** (math.floor(math.log10(number)) - 3)
+    return f"{math.floor(number / step) * step:.4g}"

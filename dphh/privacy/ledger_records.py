@@ -1,0 +1,318 @@
+"""What the ledger hands out, and the rows of its tables; one statement or two a function.
+
+Functions that take a connection work inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from dphh.errors import LedgerError, UsageError
+from dphh.privacy.events import Event, event_from_json
+from dphh.privacy.ledger_budget import Budget, Price, left, spent
+from dphh.privacy.ledger_sources import Source
+
+Manifest = dict[str, Any]
+
+CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a blob is 1e9
+
+
+class StoredRelease(NamedTuple):
+    """What a settled run released."""
+
+    manifest: Manifest
+    parquet: bytes
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A run that may begin; or, where `release` is there, the same run as it was settled."""
+
+    run_id: str
+    sequence: int
+    accounts: tuple[str, ...]  # labels of those that paid
+    capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
+    release: StoredRelease | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One run as the ledger knows it."""
+
+    sequence: int
+    run_id: str
+    accounts: tuple[str, ...]  # labels of those that paid
+    source: Source
+    verb: str
+    parameters: dict[str, Any]
+    events: tuple[Event, ...]
+    epsilon: float
+    delta: float
+    state: str  # reserved, running, settled or cancelled; the last alone costs nothing
+    when: datetime  # reserved
+    changed: datetime  # came into its state
+
+
+@dataclass(frozen=True)
+class Account:
+    """A corpus, what its owner allows, what was spent and what one more run could have."""
+
+    name: str | None  # None: nobody has named it, and it has no cap
+    source: Source
+    fingerprint: str
+    runs: int
+    cap: Budget | None
+    spent: Budget
+    left: Budget | None
+
+    @property
+    def label(self) -> str:
+        return self.source.label if self.name is None else self.name
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run as it is asked for."""
+
+    run_id: str
+    source: Source
+    account: str | None
+    verb: str
+    parameters: dict[str, Any]
+    price: Price
+
+    @property
+    def digest(self) -> str:
+        """Of everything but the run id: tells the same request again from another one."""
+        asked = [
+            self.verb,
+            self.parameters,
+            self.source.to_json(),
+            self.account,
+            [event.to_json() for event in self.price.events],
+            self.price.epsilon,
+            self.price.delta,
+        ]
+        return hashlib.sha256(canonical(asked, "the parameters").encode()).hexdigest()
+
+
+class AccountRow(NamedTuple):
+    id: int
+    name: str | None
+    source: Source
+    fingerprint: str
+    cap: Budget | None
+
+    @property
+    def label(self) -> str:
+        return self.source.label if self.name is None else self.name
+
+    def account(self, prices: Sequence[Price]) -> Account:
+        return Account(
+            name=self.name,
+            source=self.source,
+            fingerprint=self.fingerprint,
+            runs=len(prices),
+            cap=self.cap,
+            spent=spent(prices, self.cap),
+            left=None if self.cap is None else left(prices, self.cap),
+        )
+
+
+def accounts(con: sqlite3.Connection) -> list[AccountRow]:
+    query = """
+        SELECT a.id, name, source, fingerprint, epsilon, delta FROM accounts a LEFT JOIN caps c
+        ON c.id = (SELECT max(id) FROM caps WHERE account = a.id) ORDER BY a.id
+    """
+    return [
+        AccountRow(
+            number,
+            name,
+            Source.from_json(json.loads(source)),
+            fingerprint,
+            None if epsilon is None else Budget(epsilon, delta),
+        )
+        for number, name, source, fingerprint, epsilon, delta in con.execute(query)
+    ]
+
+
+def insert_account(
+    con: sqlite3.Connection, name: str | None, source: Source, fingerprint: str
+) -> AccountRow:
+    text = canonical(source.to_json(), "the source's content")
+    number = con.execute(
+        "INSERT INTO accounts (name, source, fingerprint) VALUES (?, ?, ?)",
+        (name, text, fingerprint),
+    ).lastrowid
+    assert number is not None
+    return AccountRow(number, name, source, fingerprint, None)
+
+
+def insert_cap(con: sqlite3.Connection, account: int, cap: Budget) -> None:
+    con.execute(
+        "INSERT INTO caps (account, epsilon, delta, recorded) VALUES (?, ?, ?, ?)",
+        (account, cap.epsilon, cap.delta, now(con)),
+    )
+
+
+def prices(con: sqlite3.Connection, account: int) -> list[Price]:
+    """What the runs of an account cost: all but the cancelled ones."""
+    query = """
+        SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
+        WHERE account = ? AND state <> 'cancelled' ORDER BY sequence
+    """
+    return [
+        Price(_events(events), epsilon, delta)
+        for events, epsilon, delta in con.execute(query, (account,))
+    ]
+
+
+def run(con: sqlite3.Connection, run_id: str) -> dict[str, Any]:
+    """The run that holds this id; a cancelled one no longer does."""
+    if (found := find_run(con, run_id)) is None:
+        raise unknown_run(run_id)
+    return found
+
+
+def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
+    query = "SELECT * FROM runs WHERE run_id = ? AND state <> 'cancelled'"
+    return next(iter(_dicts(con, query, (run_id,))), None)
+
+
+def runs(con: sqlite3.Connection) -> list[dict[str, Any]]:
+    return _dicts(con, "SELECT * FROM runs ORDER BY sequence")
+
+
+def insert_run(con: sqlite3.Connection, request: Request, payers: Iterable[int]) -> int:
+    time_now = now(con)
+    sequence = con.execute(
+        "INSERT INTO runs (run_id, digest, verb, parameters, source, events, epsilon, delta, "
+        "state, recorded, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'reserved', ?, ?)",
+        (
+            request.run_id,
+            request.digest,
+            request.verb,
+            canonical(request.parameters, "the parameters"),
+            canonical(request.source.to_json(), "the source's content"),
+            canonical([event.to_json() for event in request.price.events], "the events"),
+            request.price.epsilon,
+            request.price.delta,
+            time_now,
+            time_now,
+        ),
+    ).lastrowid
+    assert sequence is not None
+    con.executemany(
+        "INSERT INTO charges VALUES (?, ?)", [(account, sequence) for account in payers]
+    )
+    return sequence
+
+
+def move(con: sqlite3.Connection, run_id: str, verb: str, before: str, after: str) -> int:
+    """From one state to the next, or say why not. The run's sequence number."""
+    found = run(con, run_id)
+    if found["state"] != before:
+        raise LedgerError(
+            f"Cannot {verb} run {run_id}: its state is {found['state']}, and only a {before} run "
+            "can. To run again, use a new run id."
+        )
+    con.execute(
+        "UPDATE runs SET state = ?, changed = ? WHERE sequence = ?",
+        (after, now(con), found["sequence"]),
+    )
+    return int(found["sequence"])
+
+
+def insert_release(
+    con: sqlite3.Connection, sequence: int, manifest: Manifest, parquet: bytes
+) -> None:
+    whole = memoryview(parquet)
+    con.executemany(
+        "INSERT INTO chunks VALUES (?, ?, ?)",
+        (
+            (sequence, number, whole[start : start + CHUNK])
+            for number, start in enumerate(range(0, len(whole), CHUNK))
+        ),
+    )
+    con.execute(
+        "UPDATE runs SET manifest = ?, sha256 = ? WHERE sequence = ?",
+        (canonical(manifest, "the manifest"), hashlib.sha256(whole).hexdigest(), sequence),
+    )
+
+
+def release(con: sqlite3.Connection, found: dict[str, Any]) -> StoredRelease:
+    if found["state"] != "settled":
+        raise LedgerError(
+            f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
+            "stays spent; run again under a new run id."
+        )
+    query = "SELECT data FROM chunks WHERE run = ? ORDER BY number"
+    parquet = b"".join(data for (data,) in con.execute(query, (found["sequence"],)))
+    if hashlib.sha256(parquet).hexdigest() != found["sha256"]:
+        raise LedgerError(
+            f"The stored release of run {found['run_id']} is damaged. Restore the ledger from a "
+            "backup; the run stays spent."
+        )
+    return StoredRelease(json.loads(found["manifest"]), parquet)
+
+
+def entry(found: dict[str, Any], payers: tuple[str, ...]) -> Entry:
+    return Entry(
+        sequence=found["sequence"],
+        run_id=found["run_id"],
+        accounts=payers,
+        source=Source.from_json(json.loads(found["source"])),
+        verb=found["verb"],
+        parameters=json.loads(found["parameters"]),
+        events=_events(found["events"]),
+        epsilon=found["epsilon"],
+        delta=found["delta"],
+        state=found["state"],
+        when=datetime.fromtimestamp(found["recorded"], UTC),
+        changed=datetime.fromtimestamp(found["changed"], UTC),
+    )
+
+
+def now(con: sqlite3.Connection) -> float:
+    """The time, but never before one that the ledger has recorded."""
+    con.execute("UPDATE clock SET latest = max(latest, ?)", (time.time(),))
+    return float(con.execute("SELECT latest FROM clock").fetchone()[0])
+
+
+def canonical(value: Any, what: str) -> str:
+    """One text for one value, so that equal requests have equal digests."""
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"The ledger stores JSON, and cannot write {what}: {error}.") from error
+
+
+def unknown_account(name: str) -> UsageError:
+    return UsageError(
+        f"The ledger has no account {name!r}. See `dphh ledger show`, or name the corpus with "
+        "`dphh ledger add`."
+    )
+
+
+def unknown_run(run_id: str) -> LedgerError:
+    return LedgerError(f"The ledger has no run {run_id}: reserve it first, or check the id.")
+
+
+def _dicts(con: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    cursor = con.execute(query, values)
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def _events(text: str) -> tuple[Event, ...]:
+    try:
+        return tuple(event_from_json(event) for event in json.loads(text))
+    except UsageError as error:
+        raise LedgerError(f"The ledger holds a run that this dphh cannot price: {error}") from error

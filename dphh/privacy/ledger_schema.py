@@ -1,0 +1,228 @@
+"""The ledger's file: its tables, where it lies, and how it is opened, read, written and closed.
+
+Every verb of the ledger opens the file, does one transaction and closes it again. No connection
+outlives a verb, so a forked worker never inherits one. The journal is SQLite's rollback journal,
+not WAL, so that the ledger is one file at rest and can be copied, mounted read-only or put on a
+disk that knows no shared memory; `synchronous = EXTRA` makes a commit survive a power cut.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from dphh.errors import LedgerError
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
+TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
+
+# No row of `runs` is ever deleted, and the triggers let a state only move forward, so that no
+# later version of the Python code can give a price back that was spent.
+TABLES = """
+CREATE TABLE accounts (
+    id          INTEGER PRIMARY KEY,
+    name        TEXT UNIQUE,            -- NULL for a corpus that nobody has named: it has no cap
+    source      TEXT NOT NULL,          -- JSON: kind, where, user, content
+    fingerprint TEXT NOT NULL
+);
+CREATE TABLE caps (                     -- the last row of an account is in force
+    id       INTEGER PRIMARY KEY,
+    account  INTEGER NOT NULL REFERENCES accounts (id),
+    epsilon  REAL NOT NULL,
+    delta    REAL NOT NULL,
+    recorded REAL NOT NULL
+);
+CREATE TABLE runs (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id   TEXT NOT NULL,
+    digest   TEXT NOT NULL,             -- of the whole request: tells a repeat from another request
+    verb     TEXT NOT NULL,
+    parameters TEXT NOT NULL,           -- JSON
+    source   TEXT NOT NULL,             -- JSON
+    events   TEXT NOT NULL,             -- JSON list: what is done, so that it can be priced again
+    epsilon  REAL NOT NULL,
+    delta    REAL NOT NULL,
+    state    TEXT NOT NULL CHECK (state IN ('reserved', 'running', 'settled', 'cancelled')),
+    recorded REAL NOT NULL,
+    changed  REAL NOT NULL,
+    manifest TEXT,                      -- JSON, and the digest of the chunks: when settled
+    sha256   TEXT
+);
+-- A cancelled run drew nothing, so its id may be used again.
+CREATE UNIQUE INDEX runs_by_id ON runs (run_id) WHERE state <> 'cancelled';
+CREATE TABLE charges (
+    account INTEGER NOT NULL REFERENCES accounts (id),
+    run     INTEGER NOT NULL REFERENCES runs (sequence),
+    PRIMARY KEY (account, run)
+) WITHOUT ROWID;
+CREATE TABLE chunks (                   -- a release's Parquet file, cut below SQLite's blob limit
+    run    INTEGER NOT NULL REFERENCES runs (sequence),
+    number INTEGER NOT NULL,
+    data   BLOB NOT NULL,
+    PRIMARY KEY (run, number)
+);
+CREATE TABLE clock (latest REAL NOT NULL);
+INSERT INTO clock VALUES (0);
+CREATE TRIGGER runs_are_kept BEFORE DELETE ON runs
+BEGIN SELECT RAISE (ABORT, 'a run of the ledger cannot be deleted'); END;
+CREATE TRIGGER states_move_forward BEFORE UPDATE OF state ON runs
+WHEN NOT (OLD.state = 'reserved' AND NEW.state IN ('running', 'cancelled')
+          OR OLD.state = 'running' AND NEW.state = 'settled')
+BEGIN SELECT RAISE (ABORT, 'a run of the ledger cannot go back'); END;
+"""
+
+# One verb at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
+# would give the child a connection whose closing rolls the parent's transaction back, so forks
+# wait; and closing any descriptor of the file drops all POSIX locks that the process holds on it,
+# so nothing may create the file while another thread is in a transaction.
+_verbs = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_verbs.acquire, after_in_parent=_verbs.release, after_in_child=_verbs.release
+    )
+
+
+def default_path() -> Path:
+    """`DPHH_LEDGER`, or `dphh/ledger.sqlite` where this user's data lie."""
+    if named := os.environ.get("DPHH_LEDGER"):
+        return Path(named)
+    data = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_DATA_HOME", "")
+    if not Path(data).is_absolute():  # the XDG rules say to ignore a relative one
+        try:
+            data = str(Path.home() / ".local" / "share")
+        except RuntimeError:
+            raise LedgerError(
+                "No place for the ledger: this user has no home folder. "
+                "Name a file with --ledger or DPHH_LEDGER."
+            ) from None
+    return Path(data) / "dphh" / "ledger.sqlite"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
+    """A connection on which nothing can be written; None where no ledger has been made yet."""
+    with _verbs, _explained(path, "read"):
+        if not path.exists() or path.stat().st_size == 0:
+            yield None
+            return
+        # Read-write if the file allows it, because a killed writer's journal must be rolled back
+        # before anything is read; SQLite falls back to read-only by itself.
+        with closing(_connect(path)) as con:
+            con.execute("PRAGMA query_only = ON")
+            con.execute("BEGIN")
+            yield con if _known(con, path) else None
+            con.execute("ROLLBACK")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[sqlite3.Connection]:
+    """One immediate transaction: committed as a whole when the block ends, or not at all."""
+    with _verbs, _explained(path, "write"):
+        _create(path)
+        with closing(_connect(path)) as con:
+            con.execute("BEGIN")  # what `_known` reads must be of one moment
+            known = _known(con, path)
+            con.execute("ROLLBACK")
+            if known and con.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
+                con.execute("PRAGMA journal_mode = DELETE")
+            con.execute("PRAGMA synchronous = EXTRA")
+            con.execute("PRAGMA foreign_keys = ON")
+            con.execute("BEGIN IMMEDIATE")
+            try:
+                if not _known(con, path):
+                    _lay_out(con)
+                yield con
+                con.execute("COMMIT")
+            except BaseException:
+                if con.in_transaction:
+                    con.execute("ROLLBACK")
+                raise
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    con = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw", uri=True, timeout=TIMEOUT, isolation_level=None
+    )
+    con.execute("PRAGMA trusted_schema = OFF")
+    con.execute("PRAGMA cell_size_check = ON")
+    return con
+
+
+def _create(path: Path) -> None:
+    """The file and its missing folders, for this user alone. SQLite copies the mode to journals."""
+    folder = path.parent
+    for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    if not path.exists():
+        with suppress(FileExistsError):  # another process was first
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _known(con: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file is a ledger of this schema; False if it is still empty."""
+    application = con.execute("PRAGMA application_id").fetchone()[0]
+    version = con.execute("PRAGMA user_version").fetchone()[0]
+    tables = con.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if application == version == tables == 0:
+        return False
+    if application != APPLICATION_ID or version < 1:
+        raise LedgerError(f"{path} is an SQLite file but not a dphh ledger. Name another file.")
+    if version > SCHEMA_VERSION:
+        raise LedgerError(
+            f"The ledger {path} was written by a newer dphh (schema {version}; "
+            f"this one knows {SCHEMA_VERSION}): upgrade dphh."
+        )
+    return True
+
+
+def _lay_out(con: sqlite3.Connection) -> None:
+    statement = ""
+    for line in TABLES.splitlines(keepends=True):  # executescript would commit
+        statement += line
+        if sqlite3.complete_statement(statement):
+            con.execute(statement)
+            statement = ""
+    con.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+_CAUSES = {
+    sqlite3.SQLITE_NOTADB: "it is not a dphh ledger (nor any SQLite file). Name another file",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged. Do not go on with a new one, which would "
+    "forget what was spent: restore it from a backup",
+    sqlite3.SQLITE_READONLY: "the file or its folder is read-only. Make both writable, or name "
+    "another ledger",
+    sqlite3.SQLITE_FULL: "the disk is full. Free some space and ask again",
+    sqlite3.SQLITE_BUSY: f"other processes held it locked for {TIMEOUT:.0f} seconds. See which "
+    "ones hang, and ask again",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened, or its journal not be made beside it. See that "
+    "it is a file, and that this user may read it and write to its folder",
+    sqlite3.SQLITE_PERM: "this user may not open it. Change its permissions, or name another file",
+    sqlite3.SQLITE_IOERR: "the disk failed, or a limit on the size of files was met. See the "
+    "system's log, and ask again",
+}
+
+
+@contextmanager
+def _explained(path: Path, what: str) -> Iterator[None]:
+    """Turn what SQLite and the system raise into what was asked, what was found, what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        cause = _CAUSES.get(primary, "SQLite could not do it")
+        raise LedgerError(
+            f"Could not {what} the ledger {path}: {cause} (SQLite says: {error}). "
+            "Nothing of this request was recorded."
+        ) from error
+    except OSError as error:
+        raise LedgerError(
+            f"Could not {what} the ledger {path}: {error.strerror or error}. See that this user "
+            "may write to its folder, or name another file with --ledger or DPHH_LEDGER."
+        ) from error

@@ -1,0 +1,54 @@
+"""Spurious n-grams: what the noise would have lifted over the threshold from a weight of zero.
+
+DPNE's histogram H_k holds every valid gram, most of them with weight 0. Writing those down is
+impossible, and leaving them out would show which valid grams somebody holds. So their number is
+drawn from Binomial(|V_k| - |supp H_k|, P[noise >= rho]), they are drawn uniformly from V_k without
+supp H_k, and their scores from the noise given that it reaches rho: exactly what Algorithm 1 of
+the paper would have released (its Appendix A does the same).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dphh.ladder import Integers, ValidGrams
+from dphh.privacy.rounded_gaussian import RoundedGaussian
+from dphh.udfs.noise import draw_above, draw_binomial
+from dphh.udfs.randomness import Randomness, uniform_below
+
+#: Given keys, says which of them somebody holds. The answer is private and stays in the engine.
+Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
+
+
+def draw_spurious(
+    valid: ValidGrams,
+    supported: int,
+    held: Held,
+    noise: RoundedGaussian,
+    threshold: int,
+    randomness: Randomness,
+    purpose: str,
+) -> tuple[Integers, Integers]:
+    """Keys and noisy weights of the spurious grams of one level."""
+    unsupported = len(valid) - supported
+    number = draw_binomial(
+        randomness, unsupported, noise.tail(threshold), f"{purpose}/spurious number"
+    )
+    keys = np.empty(0, dtype=np.int64)
+    attempt = 0
+    while len(keys) < number:
+        attempt += 1
+        # About as many as are missing, for what will be rejected.
+        share = unsupported / len(valid)
+        batch = min(int((number - len(keys)) / share * 1.1) + 16, 1 << 22)
+        indices = uniform_below(randomness, len(valid), batch, f"{purpose}/spurious {attempt}")
+        drawn = valid.keys(indices.astype(np.int64))
+        drawn = drawn[~held(drawn)]
+        # In the order drawn, each once: a prefix of a uniform sequence is uniform.
+        together = np.concatenate([keys, drawn])
+        _, first = np.unique(together, return_index=True)
+        keys = together[np.sort(first)][:number]
+    scores = draw_above(randomness, noise.sigma, threshold, number, f"{purpose}/spurious scores")
+    return keys, scores

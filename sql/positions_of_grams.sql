@@ -1,0 +1,10 @@
+-- Where this level's released grams stand: all that the next level needs to see.
+-- In: candidates, released (key, gram). Out: next_positions, in the order of position.
+CREATE TEMP TABLE next_positions AS
+SELECT
+    candidates.position,
+    candidates.user_id,
+    released.gram
+FROM candidates
+INNER JOIN released ON candidates.key = released.key
+ORDER BY candidates.position;

@@ -1,0 +1,5 @@
+-- Which of the proposed keys somebody holds. The answer is private: it decides, inside the run,
+-- which spurious grams are drawn again, and goes nowhere else.
+SELECT proposed.number
+FROM proposed
+SEMI JOIN noised ON proposed.key = noised.key;

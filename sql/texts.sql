@@ -1,0 +1,18 @@
+-- The corpus, tokenised once: one row a text. A text is cut after 2^26 - 1 tokens, so that a
+-- position fits its row's number and a place within the row (positions_of_words.sql).
+-- In: tokens_of_rows (user_id, tokens). Out: texts (user_id, tokens).
+CREATE TEMP TABLE texts AS
+WITH
+
+cleaned AS (
+    SELECT
+        user_id,
+        list_filter(tokens, lambda token: token <> '') AS tokens
+    FROM tokens_of_rows
+)
+
+SELECT
+    user_id,
+    CASE WHEN len(tokens) < 1 << 26 THEN tokens ELSE tokens[1:(1 << 26) - 1] END AS tokens
+FROM cleaned
+WHERE len(tokens) > 0;

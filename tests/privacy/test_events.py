@@ -1,0 +1,86 @@
+"""Events: records that survive JSON and refuse what cannot have happened."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import FrozenInstanceError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dphh.errors import UsageError
+from dphh.privacy.events import (
+    ApproximateEvent,
+    DeltaEvent,
+    Event,
+    GaussianEvent,
+    event_from_json,
+)
+
+probabilities = st.floats(0, 1)
+events = st.one_of(
+    st.builds(GaussianEvent, st.floats(1e-3, 1e9), st.text()),
+    st.builds(DeltaEvent, probabilities, st.text()),
+    st.builds(ApproximateEvent, st.floats(0, 1e3), probabilities, st.text()),
+)
+
+
+@given(events)
+def test_an_event_comes_back_from_json_as_it_was(event: Event) -> None:
+    assert event_from_json(json.loads(json.dumps(event.to_json()))) == event
+
+
+def test_json_is_flat_and_names_its_kind() -> None:
+    assert GaussianEvent(4, "level 1").to_json() == {
+        "kind": "gaussian",
+        "sigma": 4.0,
+        "note": "level 1",
+    }
+
+
+def test_a_note_may_be_left_out() -> None:
+    assert event_from_json({"kind": "delta", "delta": 1e-8}) == DeltaEvent(1e-8)
+
+
+def test_an_event_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        GaussianEvent(1.0).sigma = 2.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("record", "says"),
+    [
+        ({"kind": "laplace", "scale": 1.0}, "one of gaussian, delta, approximate, found 'laplace'"),
+        ({}, "found None"),
+        ({"kind": ["gaussian"], "sigma": 1.0}, "kind must be one of"),
+        ({"kind": "gaussian", "sigma": 1.0, "sampled": 0.1}, "fields sigma, note, found sampled"),
+        ({"kind": "gaussian"}, "found none"),
+        ({"kind": "gaussian", "sigma": "4"}, "sigma"),
+        ({"kind": "gaussian", "sigma": 4.0, "note": 7}, "note"),
+    ],
+)
+def test_a_record_it_does_not_know_is_refused(record: dict[str, object], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        event_from_json(record)
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, math.nan, math.inf, True, None])
+def test_a_sigma_that_cannot_be_is_refused(sigma: float) -> None:
+    with pytest.raises(UsageError, match=r"sigma of an event of kind gaussian .* above 0"):
+        GaussianEvent(sigma)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.1, math.nan])
+def test_a_delta_that_cannot_be_is_refused(delta: float) -> None:
+    with pytest.raises(UsageError, match=r"delta .* at least 0 and at most 1"):
+        DeltaEvent(delta)
+    with pytest.raises(UsageError, match=r"delta .* at least 0 and at most 1"):
+        ApproximateEvent(1.0, delta)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf])
+def test_an_epsilon_that_cannot_be_is_refused(epsilon: float) -> None:
+    with pytest.raises(UsageError, match=r"epsilon .* at least 0 and finite"):
+        ApproximateEvent(epsilon, 0.0)

@@ -1,0 +1,241 @@
+"""The analytic Gaussian: against many digits, against dp_accounting, and on the safe side."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import ndtri
+from scipy.stats import norm
+
+from dphh.errors import UsageError
+from dphh.privacy.gaussian import (
+    compose_sigmas,
+    continuous_threshold,
+    decaying_sigmas,
+    gaussian_delta,
+    gaussian_deltas,
+    gaussian_epsilon,
+    gaussian_sigma,
+    set_union_delta,
+    split_sigma,
+)
+
+few = settings(max_examples=50, deadline=None)
+sigmas = st.floats(0.05, 1e3)
+epsilons = st.floats(0.0, 20.0)
+deltas = st.floats(-40, -0.1).map(lambda exponent: 10.0**exponent)
+
+
+def many_digits(epsilon: float, sigma: float) -> mpmath.mpf:
+    """Theorem 8 of Balle and Wang, with digits enough for its difference."""
+    with mpmath.workdps(80 + int(1 / sigma**2)):
+        e, s = mpmath.mpf(epsilon), mpmath.mpf(sigma)
+
+        def phi(x: mpmath.mpf) -> mpmath.mpf:
+            return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
+
+        return phi(1 / (2 * s) - e * s) - mpmath.exp(e) * phi(-1 / (2 * s) - e * s)
+
+
+# The sigmas and thresholds at delta/2 each for at most 1, 10, 50, 100 and 300 items a user.
+CALIBRATIONS = [
+    (1.0, 1e-5, 3.884, (18.16, 19.32, 20.34, 20.79, 21.51)),
+    (3.0, math.exp(-10), 1.333, (6.44, 6.44, 6.69, 6.82, 7.06)),
+    (4.0, 1e-7, 1.328, (8.07, 8.07, 8.11, 8.21, 8.40)),
+    (1.0, 1e-8, 5.222, (30.92, 32.22, 33.36, 33.87, 34.68)),
+]
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 4.0, 20.0, 100.0])
+@pytest.mark.parametrize("x", [-0.9, 0.0, 1.0, 8.0, 20.0, 36.0])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_delta_has_ten_digits_from_the_middle_to_the_far_tail(
+    epsilon: float, x: float, sign: int
+) -> None:
+    # The sigma at which delta is about Phi(-x), or 1e-285 at the last x.
+    sigma = (x + math.sqrt(x * x + 2 * epsilon)) / (2 * epsilon)
+    exact = many_digits(sign * epsilon, sigma)
+    assert 1 <= gaussian_delta(sign * epsilon, sigma) / exact < 1 + 1e-10
+
+
+@few
+@given(st.floats(-20.0, 20.0), st.floats(0.05, 1e4))
+def test_delta_is_never_below_the_exact_one(epsilon: float, sigma: float) -> None:
+    exact = many_digits(epsilon, sigma)
+    assert exact <= gaussian_delta(epsilon, sigma) <= exact * (1 + mpmath.mpf(1e-10)) + 1e-307
+
+
+def test_delta_takes_either_form_alike_where_they_meet() -> None:
+    below, above = gaussian_delta(1.0, 2.0 + 1e-12), gaussian_delta(1.0, 2.0)
+    assert below == pytest.approx(above, rel=1e-10)
+
+
+@pytest.mark.parametrize(("epsilon", "sigma"), [(0.1, 30.0), (1.0, 4.0), (3.0, 1.3), (8.0, 0.7)])
+def test_delta_agrees_with_dp_accounting(epsilon: float, sigma: float) -> None:
+    theirs = GaussianPrivacyLoss(standard_deviation=sigma).get_delta_for_epsilon(epsilon)
+    assert gaussian_delta(epsilon, sigma) == pytest.approx(theirs, rel=1e-8)
+
+
+def test_delta_falls_with_epsilon_and_with_sigma() -> None:
+    grid = np.linspace(-5, 20, 300)
+    curves = [gaussian_deltas(grid, sigma) for sigma in (0.3, 0.9, 1.9, 2.1, 5.0)]
+    assert all(np.all(np.diff(curve) <= 0) for curve in curves)
+    assert all(np.all(b <= a) for a, b in itertools.pairwise(curves))
+
+
+def test_delta_of_no_release_is_zero_and_of_no_noise_is_one() -> None:
+    assert gaussian_delta(0.0, math.inf) == 0
+    assert gaussian_delta(-1.0, math.inf) == pytest.approx(1 - math.exp(-1), rel=1e-15)
+    assert gaussian_delta(10.0, 1e-6) == 1
+
+
+def test_delta_that_underflows_is_still_above_zero() -> None:
+    assert 0 < gaussian_delta(100.0, 10.0) < 1e-300
+    assert gaussian_epsilon(0.0, 10.0) == math.inf
+
+
+@few
+@given(deltas, sigmas)
+def test_epsilon_is_the_smallest_that_suffices(delta: float, sigma: float) -> None:
+    epsilon = gaussian_epsilon(delta, sigma)
+    assert gaussian_delta(epsilon, sigma) <= delta
+    if epsilon > 0:
+        assert gaussian_delta(epsilon * (1 - 1e-9), sigma) > delta
+
+
+@few
+@given(epsilons, deltas)
+def test_sigma_is_the_smallest_that_suffices(epsilon: float, delta: float) -> None:
+    sigma = gaussian_sigma(epsilon, delta)
+    assert many_digits(epsilon, sigma) <= delta
+    assert gaussian_delta(epsilon, sigma * (1 - 1e-9)) > delta
+
+
+@few
+@given(st.floats(0.01, 20.0), deltas)
+def test_sigma_and_epsilon_undo_each_other(epsilon: float, delta: float) -> None:
+    back = gaussian_epsilon(delta, gaussian_sigma(epsilon, delta))
+    assert back <= epsilon
+    # The curve is flat in epsilon where delta is large, so a rounded delta moves epsilon more.
+    assert back == pytest.approx(epsilon, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "sigma", "thresholds"), CALIBRATIONS)
+def test_published_calibrations(
+    epsilon: float, delta: float, sigma: float, thresholds: tuple[float, ...]
+) -> None:
+    found = gaussian_sigma(epsilon, delta / 2)
+    assert found == pytest.approx(sigma, abs=5.1e-4)
+    for items, threshold in zip((1, 10, 50, 100, 300), thresholds, strict=True):
+        assert continuous_threshold(found, items, delta / 2) == pytest.approx(threshold, abs=6e-3)
+
+
+def test_dpne_on_msnbc_splits_its_noise_over_six_levels() -> None:
+    sigma = gaussian_sigma(1.0, 1e-7 / 2)
+    level = split_sigma(sigma, [1 / 6] * 6)[0]
+    assert sigma == pytest.approx(4.8087, abs=5e-5)
+    assert level == pytest.approx(11.7789, abs=5e-5)
+
+
+@few
+@given(sigmas, st.lists(st.floats(0.01, 1.0), min_size=1, max_size=20))
+def test_what_was_split_composes_to_no_less(sigma: float, weights: list[float]) -> None:
+    total = math.fsum(weights)
+    split = split_sigma(sigma, [weight / total for weight in weights])
+    assert sigma <= compose_sigmas(split) <= sigma * (1 + 1e-13)
+
+
+@few
+@given(sigmas, st.integers(1, 30), st.floats(0.3, 2.0))
+def test_decaying_sigmas_decay_and_compose_to_the_whole(
+    sigma: float, levels: int, decay: float
+) -> None:
+    split = decaying_sigmas(sigma, levels, decay)
+    assert len(split) == levels
+    assert sigma <= compose_sigmas(split) <= sigma * (1 + 1e-13)
+    assert np.divide(split[1:], split[:-1]) == pytest.approx(decay, rel=1e-12)
+
+
+def test_composing_rounds_down_but_leaves_one_alone() -> None:
+    assert compose_sigmas([]) == math.inf
+    assert compose_sigmas([0.1]) == compose_sigmas([math.inf, 0.1]) == 0.1
+    assert 5 / math.sqrt(2) * (1 - 1e-14) < compose_sigmas([5.0, 5.0]) < 5 / math.sqrt(2)
+
+
+@few
+@given(st.floats(0.01, 50.0), st.integers(1, 3000), st.floats(1e-30, 0.999))
+def test_threshold_is_the_largest_over_all_numbers_of_items(
+    sigma: float, max_items: int, delta: float
+) -> None:
+    t = np.arange(1, max_items + 1)
+    everywhere = 1 / np.sqrt(t) - sigma * ndtri(-np.expm1(np.log1p(-delta) / t))
+    assert continuous_threshold(sigma, max_items, delta) == pytest.approx(everywhere.max(), 1e-12)
+
+
+def test_threshold_is_stable_for_a_tiny_delta_and_a_million_items() -> None:
+    tail = float(norm.isf(1e-36))
+    assert continuous_threshold(2.0, 10**6, 1e-30) == pytest.approx(1e-3 + 2 * tail, rel=1e-12)
+
+
+@few
+@given(st.floats(0.0, 5.0), st.floats(0.3, 20.0), st.floats(0.0, 0.9))
+def test_set_union_never_costs_more_than_its_parts(
+    epsilon: float, sigma: float, delta_new: float
+) -> None:
+    both = set_union_delta(epsilon, sigma, delta_new)
+    gaussian = gaussian_delta(epsilon, sigma)
+    assert max(gaussian, delta_new) * (1 - 1e-15) <= both
+    assert both <= (delta_new + (1 - delta_new) * gaussian) * (1 + 1e-10)
+    assert both <= (delta_new + gaussian) * (1 + 1e-10)
+
+
+@pytest.mark.parametrize("delta_new", [0.0, 1e-3, 0.05, 0.4])
+@pytest.mark.parametrize(("epsilon", "sigma"), [(0.0, 1.0), (0.5, 2.0), (2.0, 0.6)])
+def test_set_union_is_the_divergence_of_the_worst_pair(
+    epsilon: float, sigma: float, delta_new: float
+) -> None:
+    def beyond(p_mean: float, p_mass: float, q_mean: float, q_mass: float) -> float:
+        """Integral of (p_mass p - e^epsilon q_mass q)_+; its one kink is given to quad."""
+
+        def excess(x: float) -> float:
+            p = p_mass * norm.pdf(x, p_mean, sigma)
+            return float(max(p - math.exp(epsilon) * q_mass * norm.pdf(x, q_mean, sigma), 0.0))
+
+        towards = p_mean - q_mean
+        kink = 0.5 + towards * sigma**2 * (epsilon + math.log(q_mass / p_mass))
+        ends = 0.5 - 15 * sigma - 5, 0.5 + 15 * sigma + 5
+        return float(quad(excess, *ends, points=[kink], epsabs=1e-12, limit=200)[0])
+
+    gone = delta_new + beyond(1.0, 1 - delta_new, 0.0, 1.0)
+    come = beyond(0.0, 1.0, 1.0, 1 - delta_new)
+    assert set_union_delta(epsilon, sigma, delta_new) == pytest.approx(max(gone, come), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: gaussian_delta(1.0, 0.0), "sigma"),
+        (lambda: gaussian_delta(math.nan, 1.0), "epsilon"),
+        (lambda: gaussian_epsilon(1.5, 1.0), "delta"),
+        (lambda: gaussian_sigma(-1.0, 1e-6), "epsilon"),
+        (lambda: gaussian_sigma(1.0, 0.0), "delta"),
+        (lambda: split_sigma(1.0, [0.7, 0.7]), "shares"),
+        (lambda: split_sigma(1.0, [1.0, 0.0]), "share"),
+        (lambda: decaying_sigmas(1.0, 0, 0.8), "levels"),
+        (lambda: decaying_sigmas(1.0, 6, 0.0), "decay"),
+        (lambda: continuous_threshold(1.0, 0, 1e-6), "max_items"),
+        (lambda: set_union_delta(1.0, 1.0, 1.0), "delta_new"),
+    ],
+)
+def test_errors_name_the_parameter(call: object, named: str) -> None:
+    assert callable(call)
+    with pytest.raises(UsageError, match=named):
+        call()

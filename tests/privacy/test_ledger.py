@@ -1,0 +1,654 @@
+"""The ledger in one process: caps, states, what is stored, and what goes wrong with its file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import sqlite3
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from dphh.errors import BudgetRefused, DphhError, LedgerError, UsageError
+from dphh.privacy import ledger_records, ledger_schema
+from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent
+from dphh.privacy.gaussian import gaussian_epsilon, gaussian_sigma
+from dphh.privacy.ledger import Ledger, Reservation, Source
+from dphh.privacy.ledger_schema import SCHEMA_VERSION, default_path, writing
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+@pytest.fixture
+def reviews(tmp_path: Path) -> Source:
+    (tmp_path / "reviews.parquet").touch()
+    return Source("path", (str(tmp_path / "reviews.parquet"),), "author", {"column": "body"})
+
+
+def ask(
+    book: Ledger,
+    run_id: str,
+    source: Source | str,
+    epsilon: float = 0.1,
+    delta: float = 0.0,
+    *,
+    events: Sequence[Event] | None = None,
+    account: str | None = None,
+    **parameters: Any,
+) -> Reservation:
+    done = [ApproximateEvent(epsilon, delta)] if events is None else events
+    return book.reserve(run_id, source, "items", parameters, done, epsilon, delta, account=account)
+
+
+def items_price(epsilon: float, delta: float) -> list[Event]:
+    return [GaussianEvent(gaussian_sigma(epsilon, delta / 2)), DeltaEvent(delta / 2)]
+
+
+def tampered(book: Ledger, statement: str) -> None:
+    with closing(sqlite3.connect(book.path)) as con, con:
+        con.execute(statement)
+
+
+# Caps
+
+
+def test_decimal_prices_add_up_to_their_decimal_sum(book: Ledger, reviews: Source) -> None:
+    book.add("reviews", reviews, 0.3, 0.0)
+    for run in "abc":
+        ask(book, run, reviews, 0.1)
+    with pytest.raises(BudgetRefused):
+        ask(book, "d", reviews, 1e-12)
+
+
+@pytest.mark.parametrize(("asked", "granted"), [(0.4999999, True), (0.5, True), (0.5000001, False)])
+def test_a_near_miss_in_epsilon(book: Ledger, reviews: Source, asked: float, granted: bool) -> None:
+    book.add("reviews", reviews, 1.0, 0.0)
+    ask(book, "first", reviews, 0.5)
+    if granted:
+        ask(book, "second", reviews, asked)
+        return
+    with pytest.raises(BudgetRefused):
+        ask(book, "second", reviews, asked)
+
+
+@pytest.mark.parametrize(("asked", "granted"), [(5e-31, True), (5.000001e-31, False)])
+def test_a_near_miss_in_a_tiny_delta(
+    book: Ledger, reviews: Source, asked: float, granted: bool
+) -> None:
+    book.add("reviews", reviews, 1.0, 1e-30)
+    ask(book, "first", reviews, 0.5, 5e-31)
+    if granted:
+        ask(book, "second", reviews, 0.5, asked)
+        return
+    with pytest.raises(BudgetRefused):
+        ask(book, "second", reviews, 0.5, asked)
+
+
+@pytest.mark.parametrize(("times", "granted"), [(1.0001, True), (0.9999, False)])
+def test_gaussian_runs_are_composed_tightly(
+    book: Ledger, reviews: Source, times: float, granted: bool
+) -> None:
+    book.add("reviews", reviews, 1.0, 1e-6)
+    sigma = gaussian_sigma(1.0, 1e-6) * math.sqrt(10)
+    claim = gaussian_epsilon(1e-7, sigma * 0.9)
+    assert 10 * claim > 1.5  # the sums alone would refuse
+    for run in range(9):
+        ask(book, f"run {run}", reviews, claim, 1e-7, events=[GaussianEvent(sigma)])
+    last = [GaussianEvent(sigma * (1 + 10 * (times - 1)))]
+    if granted:
+        ask(book, "last", reviews, claim, 1e-7, events=last)
+        return
+    with pytest.raises(BudgetRefused):
+        ask(book, "last", reviews, claim, 1e-7, events=last)
+
+
+def test_a_refusal_says_what_was_asked_spent_and_left_and_records_nothing(
+    book: Ledger, reviews: Source
+) -> None:
+    book.add("reviews", reviews, 1.0, 1e-6)
+    ask(book, "a", reviews, 0.75, 1e-7)
+    with pytest.raises(BudgetRefused) as refused:
+        ask(book, "b", reviews, 0.5, 1e-7)
+    said = str(refused.value)
+    assert "asks for epsilon 0.5, delta 1e-07" in said
+    assert "'reviews'" in said
+    assert "Spent: epsilon 0.7" in said
+    assert "in 1 run." in said
+    assert "Left: about epsilon 0.2" in said
+    assert refused.value.exit_code == 3
+    assert [entry.run_id for entry in book.runs()] == ["a"]
+
+
+@pytest.mark.parametrize("before", [0, 1, 6])
+def test_what_is_left_is_granted_and_no_more(book: Ledger, reviews: Source, before: int) -> None:
+    book.add("reviews", reviews, 1.0, 1e-6)
+    for run in range(before):
+        ask(book, f"run {run}", reviews, 0.2, 1e-7, events=items_price(0.2, 1e-7))
+    left = book.status("reviews").left
+    assert left is not None
+    assert left.epsilon > 0
+    more = left.epsilon * 1.001
+    with pytest.raises(BudgetRefused):
+        ask(book, "over", reviews, more, left.delta, events=items_price(more, left.delta))
+    less = left.epsilon * (1 - 1e-5)
+    ask(book, "under", reviews, less, left.delta, events=items_price(less, left.delta))
+
+
+def test_nothing_spent_leaves_the_whole_cap(book: Ledger, reviews: Source) -> None:
+    account = book.add("reviews", reviews, 1.0, 1e-6)
+    assert account.left == account.cap
+    assert account.spent.epsilon == 0
+    assert account.runs == 0
+
+
+def test_spent_is_never_more_than_the_sum(book: Ledger, reviews: Source) -> None:
+    book.add("reviews", reviews, 1.0, 1e-6)
+    for run in range(3):
+        ask(book, f"run {run}", reviews, 0.1, 1e-7)
+    assert book.status("reviews").spent.epsilon <= 0.3
+
+
+def test_a_cap_below_what_was_spent_refuses_all_and_can_be_raised(
+    book: Ledger, reviews: Source
+) -> None:
+    book.add("reviews", reviews, 1.0, 0.0)
+    ask(book, "a", reviews, 0.5)
+    account = book.set_cap("reviews", 0.2, 0.0)
+    assert account.left is not None
+    assert account.left.epsilon == 0
+    with pytest.raises(BudgetRefused, match="nothing"):
+        ask(book, "b", reviews, 1e-9)
+    book.set_cap("reviews", 1.0, 0.0)
+    ask(book, "c", reviews, 0.5)
+
+
+def test_runs_without_events_cost_their_claim(book: Ledger, reviews: Source) -> None:
+    book.add("reviews", reviews, 1.0, 1e-5)
+    ask(book, "a", reviews, 0.9, 1e-6, events=[])
+    with pytest.raises(BudgetRefused):
+        ask(book, "b", reviews, 0.9, 1e-6, events=[])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"),
+    [(-0.1, 0.0), (math.nan, 0.0), (math.inf, 0.0), (0.1, -1e-9), (0.1, math.nan), (0.1, 1.0)],
+)
+def test_no_price_can_give_something_back(
+    book: Ledger, reviews: Source, epsilon: float, delta: float
+) -> None:
+    with pytest.raises(UsageError):
+        ask(book, "a", reviews, epsilon, delta, events=[])
+    with pytest.raises(UsageError):
+        book.add("reviews", reviews, epsilon, delta)
+
+
+def test_a_claim_far_below_its_events_is_a_mistake(book: Ledger, reviews: Source) -> None:
+    with pytest.raises(UsageError, match="claims epsilon 0"):
+        ask(book, "a", reviews, 0.0, 1e-6, events=[GaussianEvent(0.5)])
+
+
+def test_an_unnamed_corpus_is_recorded_without_a_cap(book: Ledger, reviews: Source) -> None:
+    reservation = ask(book, "a", reviews, 50.0)
+    assert not reservation.capped
+    (account,) = book.accounts()
+    assert (account.name, account.cap, account.left) == (None, None, None)
+    assert account.label == reviews.label
+    assert account.spent.epsilon == 50.0
+    assert book.status(reviews.label) == account
+    assert len(book.runs(reviews.label)) == 1
+
+
+def test_naming_a_corpus_charges_it_with_its_earlier_runs(
+    book: Ledger, reviews: Source, tmp_path: Path
+) -> None:
+    ask(book, "exactly here", reviews, 0.25)
+    ask(book, "the whole folder", Source("path", (str(tmp_path),), "author"), 0.25)
+    ask(book, "elsewhere", Source("path", ("/nowhere/at/all.parquet",), "author"), 0.25)
+    ask(book, "cancelled", reviews, 0.25)
+    book.cancel("cancelled")
+    account = book.add("reviews", reviews, 1.0, 0.0)
+    assert account.runs == 2
+    assert account.spent.epsilon == 0.5
+    assert [a.name for a in book.accounts()].count("reviews") == 1
+    assert reviews.label not in {a.label for a in book.accounts()}
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a*", "x.parquet", "~me", "..", "two words", "a\nb"])
+def test_a_name_cannot_be_taken_for_a_path(book: Ledger, reviews: Source, name: str) -> None:
+    with pytest.raises(UsageError, match="name"):
+        book.add(name, reviews, 1.0, 0.0)
+
+
+def test_a_name_is_given_once(book: Ledger, reviews: Source) -> None:
+    book.add("reviews", reviews, 1.0, 0.0)
+    with pytest.raises(UsageError, match="exists"):
+        book.add("reviews", reviews, 9.0, 0.0)
+    with pytest.raises(UsageError, match="no account 'other'"):
+        book.set_cap("other", 1.0, 0.0)
+    with pytest.raises(UsageError, match="no account 'other'"):
+        ask(book, "a", "other")
+
+
+# States
+
+
+def test_a_run_goes_from_reserved_over_running_to_settled(book: Ledger, reviews: Source) -> None:
+    states = []
+    ask(book, "a", reviews)
+    states.append(book.runs()[0].state)
+    book.begin("a")
+    states.append(book.runs()[0].state)
+    book.settle("a", {"verb": "items"}, b"PAR1")
+    states.append(book.runs()[0].state)
+    assert states == ["reserved", "running", "settled"]
+    assert book.release("a") == ({"verb": "items"}, b"PAR1")
+
+
+def test_a_run_that_never_began_can_be_cancelled_and_its_id_used_again(
+    book: Ledger, reviews: Source
+) -> None:
+    book.add("reviews", reviews, 0.1, 0.0)
+    ask(book, "a", reviews)
+    book.cancel("a")
+    ask(book, "a", reviews, word="another request")
+    assert [entry.state for entry in book.runs()] == ["cancelled", "reserved"]
+    with pytest.raises(BudgetRefused):
+        ask(book, "b", reviews)
+
+
+def test_a_run_that_began_stays_spent(book: Ledger, reviews: Source) -> None:
+    book.add("reviews", reviews, 0.1, 0.0)
+    ask(book, "a", reviews)
+    book.begin("a")
+    with pytest.raises(LedgerError, match="its state is running"):
+        book.cancel("a")
+    book.settle("a", {}, b"")
+    with pytest.raises(LedgerError, match="its state is settled"):
+        book.cancel("a")
+    with pytest.raises(BudgetRefused):
+        ask(book, "b", reviews)
+
+
+def test_steps_out_of_order_are_refused(book: Ledger, reviews: Source) -> None:
+    for step in (book.begin, book.cancel, book.release):
+        with pytest.raises(LedgerError, match="no run a"):
+            step("a")
+    ask(book, "a", reviews)
+    with pytest.raises(LedgerError, match="Cannot settle"):
+        book.settle("a", {}, b"")
+    with pytest.raises(LedgerError, match="no release"):
+        book.release("a")
+    book.begin("a")
+    with pytest.raises(LedgerError, match="Cannot begin"):
+        book.begin("a")
+
+
+def test_the_file_itself_refuses_to_take_a_price_back(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    book.begin("a")
+    for statement in (
+        "DELETE FROM runs",
+        "UPDATE runs SET state = 'cancelled'",
+        "UPDATE runs SET state = 'reserved'",
+    ):
+        with pytest.raises(sqlite3.IntegrityError):
+            tampered(book, statement)
+
+
+def test_the_same_request_again_returns_the_release_and_spends_nothing(
+    book: Ledger, reviews: Source
+) -> None:
+    book.add("reviews", reviews, 0.1, 0.0)
+    ask(book, "a", reviews, max_items=3)
+    book.begin("a")
+    book.settle("a", {"levels": [1]}, b"rows")
+    again = ask(book, "a", reviews, max_items=3)
+    assert again.release is not None
+    assert again.release.manifest == {"levels": [1]}
+    assert again.release.parquet == b"rows"
+    assert again.accounts == ("reviews",)
+    assert again.capped
+    assert len(book.runs()) == 1
+
+
+def test_another_request_with_a_used_id_is_a_mistake(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews, max_items=3)
+    others: list[dict[str, Any]] = [
+        {"max_items": 4},
+        {"max_items": 3, "epsilon": 0.2},
+        {"max_items": 3, "delta": 1e-9},
+        {"max_items": 3, "events": [ApproximateEvent(0.05, 0), ApproximateEvent(0.05, 0)]},
+    ]
+    for other in others:
+        with pytest.raises(UsageError, match="another request"):
+            ask(book, "a", reviews, **other)
+    with pytest.raises(UsageError, match="another request"):
+        ask(book, "a", Source("path", reviews.where, "author", {"column": "title"}), max_items=3)
+
+
+@pytest.mark.parametrize("began", [False, True])
+def test_a_run_that_did_not_finish_is_not_run_again_under_its_id(
+    book: Ledger, reviews: Source, began: bool
+) -> None:
+    ask(book, "a", reviews)
+    if began:
+        book.begin("a")
+    with pytest.raises(LedgerError, match=r"did not finish.*new run id"):
+        ask(book, "a", reviews)
+
+
+def test_a_release_larger_than_a_chunk_comes_back_whole(
+    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_records, "CHUNK", 1000)
+    rows = os.urandom(12_345)
+    ask(book, "a", reviews)
+    book.begin("a")
+    book.settle("a", {}, rows)
+    assert book.release("a").parquet == rows
+    tampered(book, "DELETE FROM chunks WHERE number = 5")
+    with pytest.raises(LedgerError, match="damaged"):
+        book.release("a")
+
+
+def test_what_is_not_json_is_refused_before_anything_is_spent(
+    book: Ledger, reviews: Source
+) -> None:
+    with pytest.raises(UsageError, match="JSON"):
+        ask(book, "a", reviews, noise=math.nan)
+    assert book.runs() == []
+
+
+# What it shows
+
+
+def test_entries_say_what_was_asked_in_order(book: Ledger, reviews: Source) -> None:
+    book.add("reviews", reviews, 1.0, 1e-5)
+    events = items_price(0.2, 1e-6)
+    ask(book, "a", reviews, 0.2, 1e-6, events=events, max_items=3)
+    ask(book, "b", "reviews", 0.1)
+    first, second = book.runs("reviews")
+    assert (first.sequence, second.sequence) == (1, 2)
+    assert first.events == tuple(events)
+    assert first.parameters == {"max_items": 3}
+    assert first.source == reviews
+    assert first.accounts == ("reviews",)
+    assert (first.verb, first.epsilon, first.delta) == ("items", 0.2, 1e-6)
+
+
+def test_time_never_goes_back(
+    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run, clock in (("a", 2000.0), ("b", 1000.0), ("c", 3000.0)):
+        monkeypatch.setattr(ledger_records, "time", SimpleNamespace(time=lambda now=clock: now))
+        ask(book, run, reviews)
+    assert [entry.run_id for entry in book.runs()] == ["a", "b", "c"]
+    assert [entry.when.timestamp() for entry in book.runs()] == [2000.0, 2000.0, 3000.0]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_export_writes_every_run(
+    book: Ledger, reviews: Source, tmp_path: Path, suffix: str
+) -> None:
+    ask(book, "a", reviews, 0.25)
+    ask(book, 'b, "quoted"', reviews)
+    target = tmp_path / f"out{suffix}"
+    book.export(target)
+    if suffix == ".csv":
+        with target.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+    else:
+        rows = pl.read_parquet(target).to_dicts()
+    assert [row["run_id"] for row in rows] == ["a", 'b, "quoted"']
+    assert float(rows[0]["epsilon"]) == 0.25
+    assert json.loads(rows[0]["accounts"]) == [reviews.label]
+    assert list(tmp_path.glob(".out*")) == []
+
+
+def test_export_to_another_ending_or_a_missing_folder(book: Ledger, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"\.parquet or \.csv"):
+        book.export(tmp_path / "out.xlsx")
+    with pytest.raises(LedgerError, match="Could not export"):
+        book.export(tmp_path / "missing" / "out.csv")
+    book.export(tmp_path / "empty.parquet")
+    assert pl.read_parquet(tmp_path / "empty.parquet").is_empty()
+
+
+# The file
+
+
+def test_the_path_comes_from_the_argument_then_the_environment_then_the_home(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DPHH_LEDGER", str(tmp_path / "env.sqlite"))
+    assert Ledger(tmp_path / "given.sqlite").path == tmp_path / "given.sqlite"
+    assert Ledger().path == tmp_path / "env.sqlite"
+    monkeypatch.delenv("DPHH_LEDGER")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert default_path() == tmp_path / "data" / "dphh" / "ledger.sqlite"
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_path() == tmp_path / ".local" / "share" / "dphh" / "ledger.sqlite"
+
+
+def test_folders_and_file_are_made_for_their_owner_alone(tmp_path: Path, reviews: Source) -> None:
+    book = Ledger(tmp_path / "one" / "two" / "ledger.sqlite")
+    ask(book, "a", reviews)
+    modes = [stat.S_IMODE(p.stat().st_mode) for p in (book.path, *list(book.path.parents)[:2])]
+    assert modes == [0o600, 0o700, 0o700]
+    assert [p.name for p in book.path.parent.iterdir()] == ["ledger.sqlite"]
+
+
+def test_looking_makes_no_file(book: Ledger, reviews: Source) -> None:
+    assert book.accounts() == []
+    assert book.runs() == []
+    assert book.accounts_touched(reviews) == ()
+    with pytest.raises(UsageError):
+        book.status("reviews")
+    assert not book.path.exists()
+
+
+def test_a_ledger_of_a_newer_dphh(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    tampered(book, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    newer = (
+        f"newer dphh .schema {SCHEMA_VERSION + 1}; this one knows {SCHEMA_VERSION}.: upgrade dphh"
+    )
+    with pytest.raises(LedgerError, match=newer):
+        book.runs()
+    with pytest.raises(LedgerError, match=newer):
+        ask(book, "b", reviews)
+
+
+def test_an_event_of_a_newer_dphh_is_not_passed_over(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    tampered(book, """UPDATE runs SET events = '[{"kind":"quantum"}]'""")
+    with pytest.raises(LedgerError, match="cannot price"):
+        book.accounts()
+
+
+def test_files_that_are_no_ledgers(tmp_path: Path, reviews: Source) -> None:
+    text = tmp_path / "text"
+    text.write_bytes(b"user,item\n" * 1000)
+    other = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(other)) as con:
+        con.execute("CREATE TABLE mine (x)")
+    for path in (text, other, tmp_path):
+        before = None if path.is_dir() else path.read_bytes()
+        for verb in (Ledger(path).runs, lambda p=path: ask(Ledger(p), "a", reviews)):
+            with pytest.raises(LedgerError, match=r"not a dphh ledger|cannot be opened"):
+                verb()
+        assert before is None or path.read_bytes() == before
+
+
+def test_a_damaged_file_is_said_to_be_damaged(book: Ledger, reviews: Source) -> None:
+    for run in range(30):
+        ask(book, f"run {run}", reviews)
+    with book.path.open("r+b") as file:
+        file.seek(2 * 4096)
+        file.write(os.urandom(book.path.stat().st_size - 2 * 4096))
+    with pytest.raises(LedgerError, match="damaged"):
+        book.runs()
+
+
+def test_a_full_disk_loses_nothing(
+    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(book, "a", reviews)
+    book.begin("a")
+    connect = ledger_schema._connect
+
+    def small(path: Path) -> sqlite3.Connection:
+        con = connect(path)
+        con.execute("PRAGMA max_page_count = 30")
+        return con
+
+    with monkeypatch.context() as full:
+        full.setattr(ledger_schema, "_connect", small)
+        with pytest.raises(LedgerError, match="disk is full"):
+            book.settle("a", {}, os.urandom(10**6))
+    assert book.runs()[0].state == "running"
+    book.settle("a", {}, b"there is space again")
+    assert book.release("a").parquet == b"there is space again"
+
+
+def test_a_lock_held_too_long(
+    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(book, "a", reviews)
+    monkeypatch.setattr(ledger_schema, "TIMEOUT", 0.1)
+    with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="locked"):
+            ask(book, "b", reviews)
+        assert len(book.runs()) == 1  # readers do not wait for it
+        other.execute("ROLLBACK")
+    ask(book, "b", reviews)
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Permissions do not bind root, so leave root for a while."""
+    if os.geteuid() != 0:
+        yield
+        return
+    try:
+        os.seteuid(65534)
+    except OSError:
+        pytest.skip("root may not become another user here")
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that other users may enter; pytest's own are private."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+        Path(folder).chmod(0o755)
+
+
+def test_a_read_only_ledger_can_be_read_and_not_written(public: Path, reviews: Source) -> None:
+    book = Ledger(public / "ledger.sqlite")
+    ask(book, "a", reviews)
+    book.begin("a")
+    book.settle("a", {}, b"rows")
+    book.path.chmod(0o444)
+    public.chmod(0o555)
+    with nobody():
+        assert [entry.run_id for entry in book.runs()] == ["a"]
+        assert book.release("a").parquet == b"rows"
+        assert len(book.accounts()) == 1
+        with pytest.raises(LedgerError, match="read-only"):
+            book.reserve("b", Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0)
+    assert len(book.runs()) == 1
+
+
+def test_a_folder_that_may_not_be_written(public: Path) -> None:
+    public.chmod(0o555)
+    with nobody(), pytest.raises(LedgerError, match=r"ermission denied.*--ledger or DPHH_LEDGER"):
+        Ledger(public / "new" / "ledger.sqlite").add("x", Source("frame", ("f",), "u"), 1, 0)
+
+
+def test_a_ledger_that_may_not_be_read(public: Path, reviews: Source) -> None:
+    book = Ledger(public / "ledger.sqlite")
+    ask(book, "a", reviews)
+    with nobody():
+        if os.access(book.path, os.R_OK, effective_ids=True):
+            pytest.skip("runs as the owner of the file")
+        with pytest.raises(LedgerError, match="may read it"):
+            book.runs()
+
+
+def test_an_interrupted_transaction_leaves_nothing(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    with pytest.raises(KeyboardInterrupt), writing(book.path) as con:
+        con.execute("UPDATE runs SET state = 'running'")
+        raise KeyboardInterrupt
+    assert book.runs()[0].state == "reserved"
+
+
+def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
+    book: Ledger, reviews: Source, tmp_path: Path
+) -> None:
+    ask(book, "a", reviews)
+    with closing(sqlite3.connect(book.path, isolation_level=None)) as con:
+        con.execute("PRAGMA cache_size = 1")
+        con.execute("BEGIN IMMEDIATE")
+        con.execute("UPDATE runs SET epsilon = 0")
+        for number in range(200):  # more than the cache holds, so that the file itself changes
+            con.execute("INSERT INTO chunks VALUES (1, ?, ?)", (number, os.urandom(4000)))
+        crashed = tmp_path / "crashed.sqlite"
+        for ending in ("", "-journal"):
+            copy = Path(f"{crashed}{ending}")
+            copy.write_bytes(Path(f"{book.path}{ending}").read_bytes())
+        con.execute("ROLLBACK")
+    assert [entry.epsilon for entry in Ledger(crashed).runs()] == [0.1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    inside, leaving = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        with writing(book.path) as con:
+            con.execute("UPDATE runs SET state = 'running'")
+            inside.set()
+            time.sleep(0.2)
+            leaving.set()
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    waited = leaving.is_set()
+    os.waitpid(child, 0)
+    thread.join()
+    assert waited
+    assert book.runs()[0].state == "running"
+
+
+def test_every_error_is_one_of_ours(book: Ledger) -> None:
+    with pytest.raises(DphhError):
+        book.reserve("", Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0)

@@ -1,0 +1,153 @@
+"""The noise table against mpmath, and the promises that thresholds rest on."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from mpmath import mp, mpf
+from scipy.stats import norm
+
+from dphh.errors import DphhError, UsageError
+from dphh.privacy import rounded_gaussian as module
+from dphh.privacy.rounded_gaussian import BITS, ONE, RoundedGaussian, rounded_gaussian
+
+SIGMAS = [1, 2, 3, 7, 50, 1000, 4000, 12_000]
+
+
+def exact_tail(sigma: int, k: int) -> mpf:
+    """P(N(0, sigma^2) >= k - 1/2), to 700 bits."""
+    with mp.workprec(700):
+        return mp.erfc((mpf(k) - mpf(1) / 2) / (sigma * mp.sqrt(2))) / 2
+
+
+def as_mpf(fraction: Fraction) -> mpf:
+    with mp.workprec(700):
+        return mpf(fraction.numerator) / fraction.denominator
+
+
+def some_magnitudes(sigma: int, reach: int) -> list[int]:
+    everywhere = random.Random(sigma).sample(range(1, reach + 1), min(reach, 60))
+    return sorted({1, 2, 3, sigma, reach - 1, reach, *everywhere})
+
+
+@pytest.mark.parametrize("sigma", [*SIGMAS, pytest.param(131_072, marks=pytest.mark.slow)])
+def test_every_entry_is_low_by_less_than_two_units(sigma: int) -> None:
+    table = rounded_gaussian(sigma)
+    assert table.reach == 19 * sigma
+    with mp.workprec(700):
+        for k in some_magnitudes(sigma, table.reach):
+            error = exact_tail(sigma, k) * ONE - table.tails[k]
+            assert 0 <= error < 2, k
+
+
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_entries_never_increase_and_end_in_nothing(sigma: int) -> None:
+    tails = rounded_gaussian(sigma).tails
+    assert all(a >= b for a, b in pairwise(tails))
+    assert tails[0] + tails[1] == ONE
+    assert exact_tail(sigma, len(tails)) * ONE < 2**-9
+
+
+def test_the_distance_covers_the_errors_of_all_masses() -> None:
+    for sigma in (1, 4, 30):
+        table = rounded_gaussian(sigma)
+        with mp.workprec(700):
+            exact = [exact_tail(sigma, k) for k in range(1, table.reach + 2)]
+            given = [mpf(table.survival(k)) / ONE for k in range(1, table.reach + 2)]
+            errors = [a - b for a, b in zip(exact, given, strict=True)]
+            moved = 2 * errors[0] + 2 * errors[-1]
+            moved += 2 * sum(abs(a - b) for a, b in pairwise(errors))
+            assert moved / 2 <= table.distance
+    assert rounded_gaussian(12_000).distance < 2.0**-236
+
+
+def test_the_variance_is_that_of_a_rounded_gaussian() -> None:
+    # sigma^2 + 1/12, but for exp(-2 pi^2 sigma^2): nothing at sigma 12. An oracle without erfc.
+    tails = rounded_gaussian(12).tails
+    variance = Fraction(2 * sum((2 * k - 1) * t for k, t in enumerate(tails) if k), ONE)
+    assert abs(variance - 144 - Fraction(1, 12)) < Fraction(1, 2**235)
+
+
+@pytest.mark.parametrize("shift", [-(1 << 120), 1 << 120])
+def test_a_wrong_constant_is_noticed(monkeypatch: pytest.MonkeyPatch, shift: int) -> None:
+    pi = module._pi_above()
+    monkeypatch.setattr(module, "_pi_above", lambda: pi + shift)
+    with pytest.raises(DphhError, match="own check"):
+        rounded_gaussian.__wrapped__(20)
+
+
+@pytest.mark.parametrize("sigma", [1, 3, 1000])
+def test_bounds_hold_for_all_integers(sigma: int) -> None:
+    table = rounded_gaussian(sigma)
+    ends = [0, 1, 2, sigma, 4 * sigma, table.reach, table.reach + 1, 30 * sigma]
+    for k in sorted({sign * end for end in ends for sign in (-1, 1)}):
+        low, high = table.tail_lower(k), table.tail(k)
+        with mp.workprec(700):
+            assert as_mpf(low) <= exact_tail(sigma, k) <= as_mpf(high)
+        assert high - low == Fraction(2, ONE)
+        assert table.tail(k + 1) <= high and table.tail_lower(k + 1) <= low
+
+
+PROBABILITIES = [
+    Fraction(999_999, 1_000_000),
+    Fraction(9, 10),
+    Fraction(1, 2),
+    Fraction(1, 10),
+    Fraction(1, 10**8),
+    Fraction(1, 10**30),
+    Fraction(1, 2**200),
+]
+
+
+@pytest.mark.parametrize("sigma", [1, 50, 4000])
+@pytest.mark.parametrize("q", PROBABILITIES)
+def test_thresholds_are_the_tightest(sigma: int, q: Fraction) -> None:
+    table = rounded_gaussian(sigma)
+    k = table.smallest_with_tail_at_most(q)
+    assert table.tail(k) <= q < table.tail(k - 1)
+    assert abs(k - (sigma * norm.isf(float(q)) + 0.5)) <= 1 + 1e-9 * sigma
+    k = table.largest_with_tail_at_least(q)
+    assert table.tail_lower(k) >= q > table.tail_lower(k + 1)
+    assert abs(k - (sigma * norm.isf(float(q)) + 0.5)) <= 1 + 1e-9 * sigma
+
+
+@pytest.mark.parametrize(
+    "q", [Fraction(0), Fraction(1), Fraction(-1), Fraction(2), Fraction(1, 2**255) / 2]
+)
+def test_probabilities_that_no_integer_has_are_refused(q: Fraction) -> None:
+    with pytest.raises(UsageError, match="tail probability"):
+        rounded_gaussian(5).smallest_with_tail_at_most(q)
+    with pytest.raises(UsageError, match="tail probability"):
+        rounded_gaussian(5).largest_with_tail_at_least(q if q <= 0 else Fraction(1))
+
+
+def test_inversion_is_the_definition() -> None:
+    table = rounded_gaussian(2)
+    draw = random.Random(1)
+    levels = {0, ONE - 1, *(draw.randrange(ONE >> draw.randrange(250)) for _ in range(300))}
+    for k in range(-table.reach, table.reach + 1):
+        levels |= {level for level in (table.survival(k) - 1, table.survival(k)) if level >= 0}
+    for level in levels - {ONE}:
+        by_definition = max(
+            k for k in range(-table.reach - 1, table.reach + 1) if table.survival(k) > level
+        )
+        assert table.largest_with_survival_above(level) == by_definition
+
+
+@pytest.mark.parametrize("sigma", [0, -3, 1.5, 12_000.0, True, "9", None, 2**18 + 1])
+def test_a_bad_sigma_is_refused(sigma: Any) -> None:
+    rounded_gaussian(1)  # cached, but not found by True
+    with pytest.raises(UsageError, match="sigma"):
+        rounded_gaussian(sigma)
+
+
+def test_a_table_is_built_once() -> None:
+    table = rounded_gaussian(50)
+    assert isinstance(table, RoundedGaussian)
+    assert rounded_gaussian(50) is table
+    assert len(repr(table)) < 100  # the table itself stays out of messages
+    assert BITS == 256

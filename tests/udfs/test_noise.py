@@ -1,0 +1,292 @@
+"""Draws against the exact distribution, at the table's edges, and through DuckDB."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from functools import cache
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from mpmath import mp, mpf
+from numpy.typing import NDArray
+from scipy.stats import binom, chisquare, poisson
+
+from dphh.errors import UsageError
+from dphh.privacy.rounded_gaussian import ONE, rounded_gaussian
+from dphh.testing import SeededRandomness
+from dphh.udfs import noise as module
+from dphh.udfs.noise import draw_above, draw_binomial, draw_rounded_gaussian, register_noise
+from dphh.udfs.randomness import SystemRandomness, Words
+
+SYSTEM = SystemRandomness()
+CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
+TOP = 2**64 - 1
+
+
+@cache
+def tail(sigma: int, k: int) -> float:
+    """P(round(N(0, sigma^2)) >= k), by mpmath."""
+    return float(mp.erfc((mpf(k) - mpf(1) / 2) / (sigma * mp.sqrt(2))) / 2)
+
+
+def assert_tails(drawn: NDArray[np.int64], edges: list[int], above: list[float]) -> None:
+    """Chi-squared of the counts between edges; `above[i]` is P(draw >= edges[i])."""
+    shares = -np.diff([1.0, *above, 0.0])
+    cells = np.searchsorted(edges, drawn, side="right")
+    counts = np.bincount(cells, minlength=len(shares))
+    assert shares.min() * len(drawn) >= 19  # or it is not chi-squared
+    assert chisquare(counts, shares / shares.sum() * len(drawn)).pvalue > CHANCE
+
+
+@pytest.mark.parametrize("sigma", [1, 2, 7, 50, 1024, 4000, 12_000])
+def test_draws_follow_the_exact_distribution(sigma: int) -> None:
+    drawn = draw_rounded_gaussian(SYSTEM, sigma, 1_500_000, "test")
+    # Cells about sigma / 20 wide of 50 expected draws or more, and the two tails, pooled.
+    step, few = max(1, sigma // 20), 50 / len(drawn)
+    right = [1]
+    while min(tail(sigma, k := right[-1] + step), tail(sigma, right[-1]) - tail(sigma, k)) > few:
+        right.append(k)
+    edges = sorted({*right, *(1 - k for k in right)})
+    assert_tails(drawn, edges, [tail(sigma, e) for e in edges])
+    deep = int(4.2 * sigma) + 1  # each deep tail by itself
+    for count in ((drawn >= deep).sum(), (drawn <= -deep).sum()):
+        expected = tail(sigma, deep) * len(drawn)
+        assert poisson.cdf(count, expected) > CHANCE / 2
+        assert poisson.sf(count - 1, expected) > CHANCE / 2
+    assert chisquare([(drawn > 0).sum(), (drawn < 0).sum()]).pvalue > CHANCE
+    if sigma >= 50:  # neighbouring integers are told apart
+        assert chisquare(np.bincount(drawn % 16)).pvalue > CHANCE
+
+
+class Scripted:
+    """Hands out the words it was given, in order, and remembers for which purpose."""
+
+    is_test = True
+
+    def __init__(self, *words: int) -> None:
+        self.left = list(words)
+        self.purposes: list[str] = []
+
+    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+        assert count <= len(self.left), "more words were asked for than the script has"
+        given, self.left = self.left[:count], self.left[count:]
+        self.purposes.append(purpose)
+        return np.array(given, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("sigma", [1, 3, 1000, 12_000, 40_000])
+def test_inversion_is_the_definition(sigma: int) -> None:
+    tails = rounded_gaussian(sigma).tails
+    draw = random.Random(sigma)
+    positions = [draw.randrange(2**63) >> draw.choice([0, 0, 0, 3, 20, 40]) for _ in range(2000)]
+    for k in draw.choices(range(1, 9 * sigma), k=1000):  # and close to the boundaries
+        positions += [(tails[k] >> 192) + 1, (tails[k] >> 192) - 1]
+    tops = {t >> 192 for t in tails}
+    positions = [p for p in positions if 0 < p < 2**63 and p not in tops]
+    for sign in (0, 1):
+        source = Scripted(*(2 * p + sign for p in positions))
+        drawn = draw_rounded_gaussian(source, sigma, len(positions), "test")
+        for p, z in zip(positions, drawn.tolist(), strict=True):
+            size = -z if sign else z
+            assert size >= 0 and tails[size + 1] <= p << 192
+            assert size == 0 or p << 192 < tails[size]
+
+
+def pieces(uniform: int, sign: int) -> list[int]:
+    """The 255-bit integer and the sign as the four words that spell them."""
+    return [(uniform >> 192) << 1 | sign, *((uniform >> s) & TOP for s in (128, 64, 0))]
+
+
+@pytest.mark.parametrize("sigma", [1, 50, 12_000])
+@pytest.mark.parametrize("sign", [0, 1])
+def test_ties_are_settled_by_the_whole_entry(sigma: int, sign: int) -> None:
+    tails = rounded_gaussian(sigma).tails
+    for k in (1, 2, sigma, 3 * sigma, 6 * sigma):
+        for uniform, size in ((tails[k] - 1, k), (tails[k], k - 1)):
+            source = Scripted(*pieces(uniform, sign))
+            drawn = draw_rounded_gaussian(source, sigma, 1, "test")
+            assert drawn.tolist() == [-size if sign else size]
+            assert source.purposes == ["test", *(f"test/word {i}" for i in (2, 3, 4))]
+
+
+def test_the_ends_of_the_range() -> None:
+    sigma = 1000
+    tails = rounded_gaussian(sigma).tails
+    largest = max(k for k, t in enumerate(tails) if t > 0)
+    assert draw_rounded_gaussian(Scripted(0, 0, 0, 0), sigma, 1, "test").tolist() == [largest]
+    assert draw_rounded_gaussian(Scripted(1, 0, 0, 0), sigma, 1, "test").tolist() == [-largest]
+    assert draw_rounded_gaussian(Scripted(TOP, TOP - 1), sigma, 2, "test").tolist() == [0, 0]
+    # The same top word as t(1), everything after it above: past t(1), hence 0.
+    tie = [(tails[1] >> 192) << 1, TOP, TOP, TOP]
+    assert draw_rounded_gaussian(Scripted(*tie), sigma, 1, "test").tolist() == [0]
+    assert draw_rounded_gaussian(SYSTEM, sigma, 0, "test").tolist() == []
+
+
+def test_keys_decide_across_blocks_and_orders() -> None:
+    keys = [f"item {i}" for i in range(70_000)]  # more than one block
+    forward = draw_rounded_gaussian(SeededRandomness(1), 4000, 70_000, "test", pa.array(keys))
+    backward = draw_rounded_gaussian(
+        SeededRandomness(1), 4000, 70_000, "test", pa.array(keys[::-1])
+    )
+    assert (forward == backward[::-1]).all()
+    with pytest.raises(UsageError, match="keys"):
+        draw_rounded_gaussian(SYSTEM, 4000, 3, "test", pa.array(keys))
+
+
+@pytest.mark.parametrize("floor", [-30, -4, 0, 1, 6, 25])
+def test_noise_above_a_floor(floor: int) -> None:
+    sigma = 5
+    drawn = draw_above(SYSTEM, sigma, floor, 30_000, "test")
+    assert drawn.min() >= floor
+    whole = tail(sigma, floor)
+    edges = [
+        k
+        for k in range(floor + 1, 60)
+        if min(tail(sigma, k), tail(sigma, k - 1) - tail(sigma, k)) > 1e-3 * whole
+    ]
+    assert_tails(drawn, edges, [tail(sigma, k) / whole for k in edges])
+
+
+def test_noise_above_a_high_floor() -> None:
+    sigma, floor = 12_000, 72_000  # as a release's threshold would be: 1e-9
+    drawn = draw_above(SYSTEM, sigma, floor, 5000, "test")
+    edges = list(range(floor + 200, floor + 6000, 200))
+    assert_tails(drawn, edges, [tail(sigma, k) / tail(sigma, floor) for k in edges])
+
+
+def test_noise_above_a_floor_that_is_out_of_reach() -> None:
+    for floor in (15 * 100, 19 * 100 + 1, 10**9):
+        with pytest.raises(UsageError, match="too small"):
+            draw_above(SYSTEM, 100, floor, 1, "test")
+    assert draw_above(SYSTEM, 100, 12 * 100, 1, "test").min() >= 1200
+
+
+@pytest.mark.parametrize(
+    ("n", "p"), [(10, Fraction(3, 10)), (1000, Fraction(1, 2)), (37, Fraction(99, 100))]
+)
+def test_binomial_weights_are_the_exact_probabilities(n: int, p: Fraction) -> None:
+    weights = dict(module._binomial_weights(n, p))
+    whole = sum(weights.values())
+    choose, moved = 1, Fraction(0)
+    for k in range(n + 1):
+        moved += abs(Fraction(weights.get(k, 0), whole) - choose * p**k * (1 - p) ** (n - k))
+        choose = choose * (n - k) // (k + 1)
+    assert moved / 2 < Fraction(1, 2**235)
+
+
+@pytest.mark.parametrize(
+    ("n", "p"),
+    [(5, Fraction(1, 3)), (60, Fraction(4, 5)), (10_000, Fraction(1, 10_000)), (2**80, None)],
+)
+def test_binomial_draws(n: int, p: Fraction | None) -> None:
+    chance = p or Fraction(3, 2**80)
+    law = binom(n, float(chance)) if p else poisson(3)  # within 3 / 2^80 of each other
+    drawn = np.array([draw_binomial(SYSTEM, n, chance, "test") for _ in range(4000)])
+    edges = [k for k in range(1, 100) if min(law.pmf(k - 1), law.sf(k - 1)) > 5e-3]
+    assert_tails(drawn, edges, [law.sf(k - 1) for k in edges])
+
+
+def test_binomial_of_huge_n_has_its_mean_and_variance() -> None:
+    n, mean = 2**80, 10_000
+    drawn = np.array([draw_binomial(SYSTEM, n, Fraction(mean, n), "test") for _ in range(500)])
+    assert abs(drawn.mean() - mean) < 6 * 100 / np.sqrt(500)
+    assert abs(drawn.var() / mean - 1) < 6 * np.sqrt(2 / 500)
+    assert abs(draw_binomial(SYSTEM, n, Fraction(10**6, n), "test") - 10**6) < 7000
+
+
+def test_binomial_edges() -> None:
+    assert draw_binomial(SYSTEM, 0, Fraction(1, 2), "test") == 0
+    assert draw_binomial(Scripted(), 9, Fraction(0), "test") == 0
+    assert draw_binomial(Scripted(), 2**80, Fraction(1), "test") == 2**80
+    for n, p in (
+        (-1, Fraction(1, 2)),
+        (3, Fraction(-1, 2)),
+        (3, Fraction(3, 2)),
+        (2**80, Fraction(1, 2)),
+    ):
+        with pytest.raises(UsageError, match="binomial"):
+            draw_binomial(SYSTEM, n, p, "test")
+
+
+class Counting(SystemRandomness):
+    """Counts the rows for which words are drawn."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+        self.rows += count
+        return super().words(count, purpose, keys)
+
+
+@pytest.mark.parametrize(
+    ("call", "rows"),
+    [
+        ("SELECT dphh_noise(name, 1000, 'test') AS noise FROM items", 10_000),
+        ("SELECT dphh_pair_noise(id, 1000, 'test') AS noise FROM items", 10_000),
+        ("SELECT dphh_noise('same', 1000, 'test') AS noise FROM items", 10_000),
+        ("SELECT dphh_pair_noise(NULL, 1000, 'test') AS noise FROM items", 10_000),
+        ("SELECT dphh_noise(kind, 1000, 'test') AS noise FROM items", 10_000),
+        ("SELECT dphh_noise(kind, 1000, 'test') AS noise FROM items GROUP BY kind", 8),
+        (
+            "SELECT noise, again FROM (SELECT dphh_noise(name, 1000, 'test') AS noise,"
+            " dphh_noise(name, 1000, 'test') AS again FROM items) WHERE noise <> again",
+            20_000,
+        ),
+        ("SELECT dphh_noise(name, 1000, 'test') AS noise FROM items WHERE id < 0", 0),
+    ],
+)
+def test_duckdb_draws_once_a_row(call: str, rows: int) -> None:
+    source = Counting()
+    con = duckdb.connect()
+    register_noise(con, source)
+    con.execute(
+        "CREATE TABLE items AS SELECT range AS id, 'item ' || range AS name,"
+        " CASE WHEN range % 8 > 0 THEN 'kind ' || range % 8 END AS kind FROM range(10000)"
+    )
+    con.execute(f"CREATE TABLE noised AS {call}")
+    assert source.rows == rows
+    counts = con.execute("SELECT count(*), count(noise), count(DISTINCT noise) FROM noised")
+    kept, not_null, distinct = counts.fetchall()[0]
+    assert not_null == kept
+    assert distinct >= kept / 10
+    con.execute("SELECT sum(noise) FROM noised").fetchall()
+    assert source.rows == rows  # reading what was written draws nothing
+
+
+def test_duckdb_draws_what_python_draws() -> None:
+    con = duckdb.connect()
+    register_noise(con, SeededRandomness(9))
+    names = [f"item {i}" for i in range(5000)]
+    rows = con.execute(
+        "SELECT 'item ' || range, dphh_noise('item ' || range, 1000, 'a'),"
+        " dphh_pair_noise(range, 50, 'b') FROM range(5000)"
+    ).fetchall()
+    by_name = draw_rounded_gaussian(SeededRandomness(9), 1000, 5000, "a", pa.array(names))
+    by_pair = draw_rounded_gaussian(SeededRandomness(9), 50, 5000, "b", pa.array(range(5000)))
+    assert sorted(rows) == sorted(zip(names, by_name.tolist(), by_pair.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        ("dphh_noise('secret', NULL, 'test')", "sigma"),
+        ("dphh_noise('secret', 0, 'test')", "sigma"),
+        ("dphh_noise('secret', 5 + range, 'test')", "sigma"),
+        ("dphh_noise('secret', 5, NULL)", "purpose"),
+        ("dphh_noise('secret', 5, 'test' || range)", "purpose"),
+    ],
+)
+def test_duckdb_refuses_noise_of_another_scale(call: str, named: str) -> None:
+    con = duckdb.connect()
+    register_noise(con, SYSTEM)
+    with pytest.raises(duckdb.Error, match=named) as caught:
+        con.execute(f"SELECT {call} FROM range(10)").fetchall()
+    assert "secret" not in str(caught.value)
+
+
+def test_entries_fit_the_words() -> None:
+    assert rounded_gaussian(1).tails[1] < ONE // 2  # 63 bits and a sign: what inversion assumes

@@ -1,0 +1,269 @@
+"""Words from the operating system, exact integers from words, and seeds for tests."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import chisquare
+
+from dphh.errors import UsageError
+from dphh.testing import SeededRandomness
+from dphh.udfs import noise
+from dphh.udfs.noise import draw_above, draw_binomial, draw_rounded_gaussian
+from dphh.udfs.randomness import (
+    Randomness,
+    SystemRandomness,
+    Words,
+    uniform_below,
+    uniform_big,
+)
+
+SYSTEM = SystemRandomness()
+CHANCE = 1e-9  # how often a sound sampler may fail one statistical test
+
+
+class Scripted:
+    """Hands out the words it was given, in order."""
+
+    is_test = True
+
+    def __init__(self, *words: int) -> None:
+        self.left = list(words)
+
+    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+        assert count <= len(self.left), "more words were asked for than the script has"
+        given, self.left = self.left[:count], self.left[count:]
+        return np.array(given, dtype=np.uint64)
+
+
+def test_system_words_are_uniform_and_new() -> None:
+    words = SYSTEM.words(50_000, "test")
+    assert words.dtype == np.uint64 and len(words) == 50_000
+    assert len(np.unique(words)) == 50_000
+    for shift in range(0, 64, 8):
+        counts = np.bincount(((words >> np.uint64(shift)) & np.uint64(255)).astype(int))
+        assert chisquare(counts).pvalue > CHANCE
+    assert len(SYSTEM.words(0, "test")) == 0
+    assert not SYSTEM.is_test
+
+
+def test_system_words_are_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "urandom", lambda size: bytes(range(size)))
+    assert SYSTEM.words(3, "test").tobytes() == bytes(range(24))
+
+
+def test_as_many_keys_as_words() -> None:
+    for source in (SYSTEM, SeededRandomness(1)):
+        with pytest.raises(UsageError, match="keys"):
+            source.words(3, "test", pa.array(["a", "b"]))
+        with pytest.raises(UsageError, match="-1"):
+            source.words(-1, "test")
+
+
+def test_threads_share_no_words() -> None:
+    drawn: list[Words] = []
+    threads = [
+        threading.Thread(target=lambda: drawn.append(SYSTEM.words(10_000, "test")))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(np.unique(np.concatenate(drawn))) == 80_000
+
+
+FORK = """
+import os, sys
+from dphh.udfs.noise import draw_rounded_gaussian
+from dphh.udfs.randomness import SystemRandomness
+system = SystemRandomness()
+system.words(1000, "before the fork")
+draw_rounded_gaussian(system, 1000, 1000, "before the fork")
+for child in range(2):
+    if os.fork() == 0:
+        words = system.words(5, "x").tolist()
+        print(*words, *draw_rounded_gaussian(system, 1000, 40, "x").tolist(), flush=True)
+        os._exit(0)
+    os.wait()
+print(*system.words(5, "x").tolist(), *draw_rounded_gaussian(system, 1000, 40, "x").tolist())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_forks_share_no_words_and_no_noise() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORK], capture_output=True, text=True, check=True, timeout=60
+    )
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [len(line) for line in lines] == [45, 45, 45]
+    assert len({word for line in lines for word in line[:5]}) == 15
+    for a, b in ((0, 1), (0, 2), (1, 2)):  # 40 draws that all agree: below 1e-120
+        assert lines[a][5:] != lines[b][5:]
+
+
+@pytest.mark.parametrize("bound", [1, 2, 7, 10, 1024])
+def test_uniform_below_is_uniform(bound: int) -> None:
+    drawn = uniform_below(SYSTEM, bound, 100_000, "test")
+    counts = np.bincount(drawn.astype(int), minlength=bound)
+    assert len(counts) == bound and counts.sum() == 100_000
+    if bound > 1:
+        assert chisquare(counts).pvalue > CHANCE
+
+
+@pytest.mark.parametrize("bound", [2**63 + 1, 2**64 - 1, 2**64, 3 * 2**62])
+def test_uniform_below_large_bounds(bound: int) -> None:
+    drawn = uniform_below(SYSTEM, bound, 50_000, "test")
+    assert drawn.dtype == np.uint64 and int(drawn.max()) < bound
+    cells = [int(word) * 16 // bound for word in drawn]
+    assert chisquare(np.bincount(cells, minlength=16)).pvalue > CHANCE
+
+
+def test_uniform_below_rejects_the_surplus_only() -> None:
+    top = 2**64 - 1  # 2^64 mod 3 = 1: the last word alone would favour 0
+    source = Scripted(top, 4, top - 1, top, 8)
+    assert uniform_below(source, 3, 3, "test").tolist() == [2, 1, (top - 1) % 3]
+    assert source.left == []
+
+
+@pytest.mark.parametrize("bound", [0, -1, 2**64 + 1])
+def test_uniform_below_bad_bounds(bound: int) -> None:
+    with pytest.raises(UsageError, match="bound"):
+        uniform_below(SYSTEM, bound, 1, "test")
+
+
+def test_uniform_below_by_key_ignores_order() -> None:
+    keys = [f"user {i}" for i in range(500)]
+    bound = 2**63 + 12345  # nearly half of all words are rejected
+    forward = uniform_below(SeededRandomness(5), bound, 500, "test", pa.array(keys))
+    backward = uniform_below(SeededRandomness(5), bound, 500, "test", pa.array(keys[::-1]))
+    assert forward.tolist() == backward.tolist()[::-1]
+    assert int(forward.max()) < bound
+
+
+@pytest.mark.parametrize("bound", [5, 2**64, 2**64 + 1, 3 * 2**98, 2**256 - 189])
+def test_uniform_big_is_uniform(bound: int) -> None:
+    cells = [uniform_big(SYSTEM, bound, "test") * 5 // bound for _ in range(4000)]
+    assert chisquare(np.bincount(cells, minlength=5)).pvalue > CHANCE
+
+
+def test_uniform_big_reaches_its_ends() -> None:
+    top = 2**64 - 1
+    assert uniform_big(Scripted(), 1, "test") == 0
+    assert uniform_big(Scripted(top, top), 2**128, "test") == 2**128 - 1
+    assert uniform_big(Scripted(top, top, 0, 1 << 63), 2**65 + 1, "test") == 2
+    with pytest.raises(UsageError, match="bound"):
+        uniform_big(SYSTEM, 0, "test")
+
+
+def test_seeded_streams_do_not_depend_on_the_cut() -> None:
+    whole = SeededRandomness(3).words(1000, "noise").tolist()
+    source = SeededRandomness(3)
+    parts = [word for n in (1, 2, 3, 0, 500, 494) for word in source.words(n, "noise").tolist()]
+    assert parts == whole
+    assert whole != SeededRandomness(4).words(1000, "noise").tolist()
+    assert whole != SeededRandomness(3).words(1000, "other").tolist()
+    assert len(set(whole)) == 1000
+    assert source.is_test and repr(source) == "SeededRandomness(3)"
+
+
+def test_seeded_keys_decide_whatever_their_order_and_arrow_type() -> None:
+    source: Randomness = SeededRandomness(3)
+    names = ["a", "b", "", None, "ü"]
+    words = source.words(5, "noise", pa.array(names))
+    again = source.words(5, "noise", pa.array(names[::-1], pa.large_string()))
+    assert words.tolist() == again.tolist()[::-1]
+    assert (
+        words.tolist()
+        == source.words(5, "noise", pa.chunked_array([names[:2], names[2:]])).tolist()
+    )
+    assert words.tolist() != source.words(5, "other", pa.array(names)).tolist()
+    assert len(np.unique(words)) == 5
+    numbers = source.words(3, "noise", pa.array([1, -1, 2], pa.int64()))
+    assert numbers.tolist() == source.words(3, "noise", pa.array([1, -1, 2], pa.int8())).tolist()
+    assert numbers[0] != source.words(1, "noise", pa.array(["1"]))[0]
+    with pytest.raises(UsageError, match="key"):
+        source.words(1, "noise", pa.array([0.5]))
+
+
+@pytest.mark.parametrize("seed", [1.0, "1", True, None])
+def test_a_seed_is_an_integer(seed: object) -> None:
+    with pytest.raises(UsageError, match="seed"):
+        SeededRandomness(seed)  # type: ignore[arg-type]
+
+
+def everything(source: SystemRandomness) -> list[int]:
+    """One of each kind of draw."""
+    return [
+        *draw_rounded_gaussian(source, 1000, 3000, "test").tolist(),
+        *draw_above(source, 1000, 4000, 20, "test").tolist(),
+        draw_binomial(source, 2**70, Fraction(1000, 2**70), "test"),
+    ]
+
+
+def stream(seed: bytes) -> Callable[[int], bytes]:
+    """An os.urandom that `seed` determines."""
+    calls = iter(range(10**9))
+    return lambda size: hashlib.shake_256(seed + b"%d" % next(calls)).digest(size)
+
+
+def test_the_systems_bytes_decide_everything_and_seeds_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def results(urandom: bytes, seed: int) -> list[int]:
+        monkeypatch.setattr(os, "urandom", stream(urandom))
+        np.random.seed(seed)
+        random.seed(seed)
+        return everything(SYSTEM)
+
+    assert results(b"a", 1) == results(b"a", 2)
+    assert results(b"a", 1) != results(b"b", 1)
+
+
+def test_no_generator_but_the_systems_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object, **__: object) -> None:
+        raise AssertionError("a generator that is not the operating system's")
+
+    for name in np.random.__all__:
+        monkeypatch.setattr(np.random, name, forbidden)
+    for name in random.__all__:
+        monkeypatch.setattr(random, name, forbidden)
+    asked: list[int] = []
+    real = os.urandom
+
+    def counted(size: int) -> bytes:
+        asked.append(size)
+        return real(size)
+
+    monkeypatch.setattr(os, "urandom", counted)
+    everything(SYSTEM)
+    assert sum(asked) >= 8 * 3000 + 20 * 16 + 32
+
+
+def test_no_source_names_another_generator() -> None:
+    root = Path(noise.__file__).resolve().parents[1]
+    files = [*root.glob("udfs/**/*.py"), *root.glob("dphh/**/*.py")]
+    assert root / "udfs" / "noise.py" in files
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            named: set[str] = set()
+            if isinstance(node, ast.Import):
+                named = {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                named = {node.module or "", *(f"{node.module}.{a.name}" for a in node.names)}
+            elif isinstance(node, ast.Attribute):
+                named = {ast.unparse(node), f"*.{node.attr}"}
+            other = {"random", "numpy.random", "np.random", "*.default_rng", "*.rvs"}
+            assert not named & other, f"{path}: {named & other}"
