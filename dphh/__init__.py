@@ -13,6 +13,7 @@ from dphh.errors import (
     LedgerError,
     UsageError,
 )
+from dphh.evaluate import Evaluation, ExactCounts, evaluate, exact_ngrams
 from dphh.plan import Plan, Privacy, plan_from_json
 from dphh.privacy.ledger import Ledger
 from dphh.release import Release
@@ -28,6 +29,8 @@ __all__ = [
     "CorpusError",
     "DphhError",
     "EngineError",
+    "Evaluation",
+    "ExactCounts",
     "Ledger",
     "LedgerError",
     "Plan",
@@ -35,6 +38,8 @@ __all__ = [
     "Release",
     "UsageError",
     "__version__",
+    "evaluate",
+    "exact_ngrams",
     "items",
     "ngrams",
     "plan_from_json",

@@ -189,7 +189,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
     return plan
 
 
-def _as_written(found: dict[str, Any]) -> Plan:
+def _as_written(found: Any) -> Plan:
     where = found["corpus"]
     return Plan(
         verb=found["verb"],

@@ -124,7 +124,8 @@ class Release:
         return buffer.getvalue()
 
     def dumps(self) -> str:
-        return json.dumps(self.manifest, indent=2, ensure_ascii=False)
+        # Sorted, so that a release that comes back from the ledger is the same to the byte.
+        return json.dumps(self.manifest, indent=2, ensure_ascii=False, sort_keys=True)
 
     def __repr__(self) -> str:
         from dphh.show import release_text

@@ -17,6 +17,6 @@ neighbours AS (
 SELECT
     position,
     user_id,
-    (left_gram << 32) | right_gram AS key
+    (CAST(left_gram AS BIGINT) << 32) | right_gram AS key
 FROM neighbours
 WHERE next_position = position + 1;

@@ -5,7 +5,7 @@ CREATE TEMP TABLE candidates AS
 SELECT
     positions.position,
     positions.user_id,
-    (positions.gram << 32) | word_positions.gram AS key
+    (CAST(positions.gram AS BIGINT) << 32) | word_positions.gram AS key
 FROM positions
 INNER JOIN word_positions
     ON positions.position + $level - 1 = word_positions.position;

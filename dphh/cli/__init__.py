@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import os
 import sys
 import traceback
-from pathlib import Path
 
 import click
 
 from dphh import __version__
 from dphh.cli.demo import demo
 from dphh.cli.ledger import ledger
-from dphh.cli.verbs import items
+from dphh.cli.verbs import items, ngrams
 from dphh.errors import DphhError
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="dphh", message="%(prog)s %(version)s")
 def cli() -> None:
     """Find what many people share in private data, and publish it with differential privacy.
@@ -29,7 +26,10 @@ def cli() -> None:
 @cli.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script for a shell: eval "$(dphh completion bash)"."""
+    """Print the completion script for a shell.
+
+    In its start-up file: eval "$(dphh completion bash)".
+    """
     from click.shell_completion import get_completion_class
 
     source = get_completion_class(shell)
@@ -37,15 +37,12 @@ def completion(shell: str) -> None:
     click.echo(source(cli, {}, "dphh", "_DPHH_COMPLETE").source())
 
 
-for command in (demo, items, ledger):
+for command in (demo, items, ngrams, ledger):
     cli.add_command(command)
 
 
 def main() -> None:
     """The entry point: errors of dphh are one line and an exit code, never a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what was paid for is shown on any terminal
-            stream.reconfigure(errors="backslashreplace")
     try:
         cli.main(prog_name="dphh", standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -63,13 +60,10 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(1)
     except Exception as problem:
-        if os.environ.get("DPHH_DEBUG"):
-            raise
-        where = traceback.extract_tb(problem.__traceback__)[-1]
+        click.echo("".join(traceback.format_tb(problem.__traceback__)), nl=False, err=True)
         click.echo(
-            f"dphh: a defect of dphh: {type(problem).__name__} in {Path(where.filename).name}, "
-            f"line {where.lineno}; its message is withheld because it may quote data "
-            "(DPHH_DEBUG=1 shows it)",
+            f"dphh: a defect of dphh, {type(problem).__name__}, whose message is withheld because "
+            "it may quote data; please report the lines above",
             err=True,
         )
         sys.exit(1)

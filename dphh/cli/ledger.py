@@ -8,15 +8,13 @@ from typing import Any
 
 import click
 
-from dphh.cli.options import CONTENT_NAMES, corpus_options
+from dphh.cli.options import CONTENT_NAMES, corpus_options, ledger_option
 from dphh.corpus import Corpus
 from dphh.privacy.ledger import Account, Ledger
 from dphh.release import Release
 from dphh.show import accounts_text, plural
 
-_file = click.option(
-    "--ledger", "ledger_file", metavar="FILE", help="If not $DPHH_LEDGER or your own."
-)
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.group()
@@ -30,11 +28,14 @@ def ledger() -> None:
 @corpus_options
 @click.option("--epsilon", type=float, required=True, help="The cap.")
 @click.option("--delta", type=float, required=True, help="The cap.")
-@_file
+@ledger_option
 def add(
     name: str, corpus: str, epsilon: float, delta: float, ledger_file: str | None, **content: Any
 ) -> None:
-    """Name a corpus and cap what may ever be spent on it."""
+    """Name a corpus and cap what may ever be spent on it.
+
+    CORPUS is a Parquet path, a glob or a folder. What was spent on its files before counts.
+    """
     if content["user"] is None:
         raise click.UsageError("--user: say which column is the user")
     source = Corpus(corpus, **{key: content[key] for key in CONTENT_NAMES}).ledger_source()
@@ -43,9 +44,9 @@ def add(
 
 @ledger.command()
 @click.argument("name")
-@click.option("--epsilon", type=float, required=True)
-@click.option("--delta", type=float, required=True)
-@_file
+@click.option("--epsilon", type=float, required=True, help="The new cap.")
+@click.option("--delta", type=float, required=True, help="The new cap.")
+@ledger_option
 def cap(name: str, epsilon: float, delta: float, ledger_file: str | None) -> None:
     """Change a corpus's cap."""
     click.echo(accounts_text([Ledger(ledger_file).set_cap(name, epsilon, delta)]))
@@ -53,8 +54,8 @@ def cap(name: str, epsilon: float, delta: float, ledger_file: str | None) -> Non
 
 @ledger.command()
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True)
-@_file
+@_json
+@ledger_option
 def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
     """What was spent, what the caps are, what is left; with NAME, its runs too."""
     book = Ledger(ledger_file)
@@ -84,7 +85,7 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
 @click.argument("run_id")
 @click.option("--out", metavar="DIR", help="Write release.parquet and release.json there.")
 @click.option("--json", "as_json", is_flag=True, help="Print the manifest.")
-@_file
+@ledger_option
 def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None) -> None:
     """Get a release back that was made before; it costs nothing."""
     manifest, parquet = Ledger(ledger_file).release(run_id)
@@ -96,7 +97,7 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 
 @ledger.command()
 @click.argument("file")
-@_file
+@ledger_option
 def export(file: str, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv."""
     book = Ledger(ledger_file)

@@ -58,17 +58,28 @@ _CONTENT = [
     ),
 ]
 
+ledger_option = click.option(
+    "--ledger",
+    "ledger_file",
+    metavar="FILE",
+    help="The ledger's file, if not $DPHH_LEDGER or your own.",
+)
+
 _RUN = [
-    click.option("--engine", type=click.Choice(ENGINES), default="duckdb", show_default=True),
     click.option(
-        "--ledger", "ledger_file", metavar="FILE", help="If not $DPHH_LEDGER or your own."
+        "--engine",
+        type=click.Choice(ENGINES),
+        default="duckdb",
+        show_default=True,
+        help="What runs the queries.",
     ),
+    ledger_option,
     click.option("--out", metavar="DIR", help="Write release.parquet and release.json there."),
     click.option("--json", "as_json", is_flag=True, help="Print the manifest (or plan) as JSON."),
     click.option("--plan", "plan_only", is_flag=True, help="Show the price and stop."),
     click.option("--run-id", help="Name the run: the same request again returns its release."),
-    click.option("--memory-limit", metavar="SIZE", help="For the engine, such as 4GB."),
-    click.option("--threads", type=click.IntRange(min=1), help="For the engine."),
+    click.option("--memory-limit", metavar="SIZE", help="What the engine may take, such as 4GB."),
+    click.option("--threads", type=click.IntRange(min=1), help="How many the engine may use."),
     click.option("--quiet", is_flag=True, help="Nothing on standard error but errors."),
 ]
 
@@ -85,8 +96,15 @@ def budget_options(command: Command) -> Command:
     return _with(
         command,
         [
-            click.option("--epsilon", type=float, required=True),
-            click.option("--delta", type=float, required=True),
+            click.option(
+                "--epsilon", type=float, required=True, help="The promise: 1 is strict, 8 is weak."
+            ),
+            click.option(
+                "--delta",
+                type=float,
+                required=True,
+                help="How often it may fail: well below one over the number of users.",
+            ),
         ],
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -14,9 +15,12 @@ from dphh.cli.options import (
     finish,
     run_options,
 )
+from dphh.levels import Pruning
 from dphh.mechanisms.items import METHODS
+from dphh.mechanisms.ngrams import METHODS as NGRAM_METHODS
 from dphh.privacy.ledger import Ledger
 from dphh.verbs import items as items_plan
+from dphh.verbs import ngrams as ngrams_plan
 
 
 def _content(options: dict[str, Any]) -> dict[str, Any]:
@@ -27,8 +31,19 @@ def _content(options: dict[str, Any]) -> dict[str, Any]:
 @click.argument("corpus")
 @corpus_options
 @budget_options
-@click.option("--max-items", default=100, show_default=True, help="Items a user may count for.")
-@click.option("--method", type=click.Choice(METHODS), default="gaussian", show_default=True)
+@click.option(
+    "--max-items",
+    default=100,
+    show_default=True,
+    help="How many different items one user may count for.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    default="gaussian",
+    show_default=True,
+    help="gaussian: one round; sips: three, each freeing users of what is found already.",
+)
 @run_options
 def items(
     corpus: str, epsilon: float, delta: float, max_items: int, method: str, **options: Any
@@ -36,8 +51,88 @@ def items(
     """Find single items that many users hold.
 
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
+
+    \b
+    dphh items 'reviews/*.parquet' --user author --text body --epsilon 1 --delta 1e-8 --plan
     """
     book = Ledger(options["ledger_file"])
     read = corpus_of(corpus, book, _content(options))
     plan = items_plan(read, epsilon=epsilon, delta=delta, max_items=max_items, method=method)
+    finish(plan, book, options)
+
+
+def _numbers(kind: type[int] | type[float]) -> Callable[[Any, Any, str | None], Any]:
+    """Read one number, or several with commas between them."""
+
+    def read(_: Any, option: Any, given: str | None) -> Any:
+        if given is None:
+            return None
+        try:
+            numbers = tuple(kind(part) for part in given.split(","))
+        except ValueError:
+            raise click.BadParameter(
+                f"found {given!r}; give a number, or one a length with commas between"
+            ) from None
+        return numbers[0] if len(numbers) == 1 and option.name == "max_items" else numbers
+
+    return read
+
+
+@click.command()
+@click.argument("corpus")
+@corpus_options
+@budget_options
+@click.option("--max-n", type=int, required=True, help="The longest n-gram, in tokens.")
+@click.option(
+    "--max-items",
+    default="100",
+    show_default=True,
+    callback=_numbers(int),
+    metavar="N[,N...]",
+    help="N-grams of one length that a user may count for; one number, or one a length.",
+)
+@click.option("--spurious", default=0.01, show_default=True, help="Share that nobody need hold.")
+@click.option("--pruning", type=click.Choice(["both", "single"]), default="both", show_default=True)
+@click.option(
+    "--decay", default=1.0, show_default=True, help="Each length's noise over the one below's."
+)
+@click.option(
+    "--shares",
+    callback=_numbers(float),
+    metavar="S[,S...]",
+    help="Each length's share of the budget, instead of --decay.",
+)
+@click.option("--method", type=click.Choice(NGRAM_METHODS), default="dpne", show_default=True)
+@run_options
+def ngrams(
+    corpus: str,
+    epsilon: float,
+    delta: float,
+    max_n: int,
+    max_items: int | tuple[int, ...],
+    spurious: float,
+    pruning: Pruning,
+    decay: float,
+    shares: tuple[float, ...] | None,
+    method: str,
+    **options: Any,
+) -> None:
+    """Find runs of up to N tokens that many users hold.
+
+    CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
+    """
+    book = Ledger(options["ledger_file"])
+    read = corpus_of(corpus, book, _content(options))
+    plan = ngrams_plan(
+        read,
+        max_n=max_n,
+        epsilon=epsilon,
+        delta=delta,
+        max_items=max_items,
+        spurious=spurious,
+        pruning=pruning,
+        decay=decay,
+        shares=shares,
+        method=method,
+    )
     finish(plan, book, options)

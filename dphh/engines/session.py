@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,8 +40,8 @@ class Session(Protocol):
         """Read and tokenise the corpus once: which user holds which distinct words."""
         ...
 
-    def place_words(self, released: Any) -> None:
-        """Keep where the released words stand; `released` is an Arrow table (key, gram)."""
+    def spell_words(self, passed: Any) -> Any:
+        """The words of level 1's keys: an Arrow table (key, token)."""
         ...
 
     def hold_grams(self, level: int, pruning: Pruning) -> None:
@@ -53,6 +54,14 @@ class Session(Protocol):
 
     def place_grams(self, released: Any) -> None:
         """Keep where the level's released grams stand; `released` is an Arrow table (key, gram)."""
+        ...
+
+    def hold_whole_grams(self, lengths: Sequence[int]) -> None:
+        """Which user holds which n-grams of these lengths, all of them: keys are `spell_gram`s."""
+        ...
+
+    def exact_counts(self, at_least: int) -> Any:
+        """How many users hold each key, (key, users). NOT private: for the owner alone."""
         ...
 
     def close(self) -> None: ...

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.corpus import Corpus
 from dphh.engines.session import Session
 from dphh.flows import LevelDone, rows, singles, whole
 from dphh.ladder import first_rung, next_rung, spelled, valid_grams
@@ -16,22 +18,37 @@ from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.mechanisms.ngrams import spurious_threshold
 from dphh.plan import Plan
 
+#: Between the words of a key that no pruning made (`sql/words_in_order.sql`).
+SEPARATOR = "\x1f"
+
 
 def ngrams_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
     assert plan.corpus is not None
-    joiner = "" if plan.corpus.content.reading == "characters" else " "
+    joiner = joiner_of(plan.corpus)
+    climb = ladder_levels if plan.method == "dpne" else set_union_levels
+    return climb(plan, session, joiner)
+
+
+def joiner_of(corpus: Corpus) -> str:
+    return "" if corpus.content.reading == "characters" else " "
+
+
+def ladder_levels(plan: Plan, session: Session, joiner: str) -> Iterator[LevelDone]:
     base, *above = plan.levels
     assert isinstance(base, SetUnionLevel)
     session.hold_words()
     passed = session.set_union_level(base, "ngrams/level 1")
-    order = pc.sort_indices(whole(passed.column("key"), pa.string()))
-    vocabulary = whole(passed.column("key"), pa.string()).take(order)
-    noisy = whole(passed.column("noisy"), pa.int64()).take(order)
+    spelled_out = passed.join(session.spell_words(passed), "key").sort_by("token")
+    vocabulary = whole(spelled_out.column("token"), pa.string())
+    noisy = whole(spelled_out.column("noisy"), pa.int64())
     yield LevelDone(base, rows(1, vocabulary, singles(vocabulary), noisy, base.grid_bits))
 
     words = rung = first_rung(len(vocabulary))
     if above and len(words):
-        session.place_words(pa.table({"key": vocabulary, "gram": words.keys}))
+        # Released words are numbered as they sort, anew: their ranks among all words are private.
+        session.place_grams(
+            pa.table({"key": spelled_out.column("key"), "gram": words.keys.astype(np.int32)})
+        )
     for planned in above:
         assert isinstance(planned, PrunedLevel)
         valid = valid_grams(rung, words, planned.pruning)
@@ -51,8 +68,40 @@ def ngrams_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
         )
         if planned is not above[-1] and len(rung):
             session.place_grams(
-                pa.table({"key": rung.keys, "gram": np.arange(len(rung), dtype=np.int64)})
+                pa.table({"key": rung.keys, "gram": np.arange(len(rung), dtype=np.int32)})
             )
+
+
+def set_union_levels(plan: Plan, session: Session, joiner: str) -> Iterator[LevelDone]:
+    """The paper's baselines: plain set union over n-grams, without any pruning."""
+    lengths = [level.level for level in plan.levels]
+    together = plan.method == "dpsu-all"
+    passed: Any = None
+    for level in plan.levels:
+        assert isinstance(level, SetUnionLevel)
+        if passed is None or not together:
+            session.hold_whole_grams(lengths if together else [level.level])
+            passed = session.set_union_level(level, f"ngrams/{plan.method} {level.level}")
+        items, tokens, chosen = spelled_keys(passed.column("key"), level.level, joiner)
+        noisy = whole(passed.column("noisy"), pa.int64()).filter(chosen)
+        yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
+
+
+def spelled_keys(keys: Any, length: int, joiner: str) -> tuple[Any, Any, Any]:
+    """Items and tokens of the keys of one length (`sql/words_in_order.sql`), and which those are."""
+    tokens = pc.split_pattern(whole(keys, pa.string()), SEPARATOR)
+    chosen = pc.equal(pc.list_value_length(tokens), length)
+    tokens = tokens.filter(chosen)
+    flat = tokens.flatten()
+    if len(flat) and pc.any(pc.match_substring(flat, "\\")).as_py():
+        flat = pa.array([unescaped(token) for token in flat.to_pylist()], pa.string())
+    offsets = pa.array(np.arange(len(tokens) + 1, dtype=np.int32) * np.int32(length))
+    tokens = pa.ListArray.from_arrays(offsets, flat)
+    return pc.binary_join(tokens, joiner), tokens, chosen
+
+
+def unescaped(token: str) -> str:
+    return "\\".join(part.replace("\\s", SEPARATOR) for part in token.split("\\\\"))
 
 
 def spelled_nothing() -> tuple[pa.Array, pa.Array, pa.Array]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from dphh.engines.duckdb.failures import engine_errors
 from dphh.ladder import Integers, ValidGrams
 from dphh.levels import PrunedLevel, Pruning
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -17,19 +19,44 @@ if TYPE_CHECKING:
     from dphh.engines.duckdb.session import DuckDBSession
 
 
-def hold_words(session: DuckDBSession) -> None:
+#: Types of user columns that are numbers already, of a size that packs well.
+_INTEGERS = {
+    f"{sign}{size}" for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+}
+
+
+def hold_texts(session: DuckDBSession) -> None:
     session.execute("texts")
     session.refuse_rows_of_nobody("texts")
-    session.execute("held_words")
+    if _type_of_users(session) not in _INTEGERS:
+        session.execute("numbered_users")
+        session.rename("numbered_texts", "texts")
 
 
-def place_words(session: DuckDBSession, released: Any) -> None:
-    session.drop("held")
-    _place(session, "positions_of_words", released)
+def hold_words(session: DuckDBSession) -> None:
+    hold_texts(session)
+    session.execute("vocabulary")
+    session.execute("candidates_words")
     session.drop("texts")
+    session.execute("held_grams")
+
+
+def _type_of_users(session: DuckDBSession) -> str:
+    columns = session.con.execute("DESCRIBE texts").fetchall()
+    return next(str(column[1]) for column in columns if column[0] == "user_id")
+
+
+def spell_words(session: DuckDBSession, passed: Any) -> Any:
+    session.con.register("passed", passed)
+    with engine_errors("released_words"):
+        spelled = session.con.sql(query("released_words")).to_arrow_table()
+    session.con.unregister("passed")
+    session.drop("vocabulary")
+    return spelled
 
 
 def hold_grams(session: DuckDBSession, level: int, pruning: Pruning) -> None:
+    session.drop("held")
     session.drop("candidates")
     if pruning == "both":
         session.execute("candidates_both")
@@ -38,7 +65,6 @@ def hold_grams(session: DuckDBSession, level: int, pruning: Pruning) -> None:
             session.con.execute("CREATE TEMP TABLE word_positions AS FROM positions")
         session.execute("candidates_single", level=level)
     session.drop("positions")
-    session.drop("held")
     session.execute("held_grams")
 
 
@@ -62,13 +88,35 @@ def pruned_level(
     return pa.concat_tables([passed, pa.table({"key": keys, "noisy": scores})])
 
 
+def hold_whole_grams(session: DuckDBSession, lengths: Sequence[int]) -> None:
+    """All n-grams of these lengths, unpruned; lengths may only grow from call to call."""
+    if session.whole_length == 0:
+        hold_texts(session)
+        session.execute("words_in_order")
+        session.drop("texts")
+        session.whole_length = 1
+    session.drop("held")
+    session.con.execute(
+        "CREATE TEMP TABLE held AS SELECT user_id, gram AS key FROM grams WITH NO DATA"
+    )
+    for length in lengths:
+        while session.whole_length < length:
+            session.whole_length += 1
+            session.execute("longer_grams", length=session.whole_length)
+            session.rename("longer_grams", "grams")
+        session.execute("held_whole_grams")
+
+
+def exact_counts(session: DuckDBSession, at_least: int) -> Any:
+    with engine_errors("exact_counts"):
+        return session.con.sql(
+            query("exact_counts"), params={"at_least": at_least}
+        ).to_arrow_table()
+
+
 def place_grams(session: DuckDBSession, released: Any) -> None:
-    _place(session, "positions_of_grams", released)
-
-
-def _place(session: DuckDBSession, step: str, released: Any) -> None:
     session.con.register("released", released)
-    session.execute(step)
+    session.execute("positions_of_grams")
     session.rename("next_positions", "positions")
     session.con.unregister("released")
 

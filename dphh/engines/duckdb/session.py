@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -13,18 +11,16 @@ import duckdb
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb import ngrams
-from dphh.engines.duckdb.content import NOT_UTF8, open_corpus
+from dphh.engines.duckdb.content import open_corpus
+from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Limits
-from dphh.errors import CorpusError, DphhError, EngineError, UsageError
+from dphh.errors import CorpusError, UsageError
 from dphh.ladder import ValidGrams
 from dphh.levels import PrunedLevel, Pruning, SetUnionLevel
 from dphh.privacy.set_union import weight
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
 from dphh.udfs.randomness import Randomness
-
-#: Set to 1, where the data may be seen, to see DuckDB's own messages.
-SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
 
 
 def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> DuckDBSession:
@@ -37,6 +33,7 @@ class DuckDBSession:
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness = randomness
+        self.whole_length = 0
         self._spill = TemporaryDirectory(prefix="dphh-")
         try:
             self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.name))
@@ -74,8 +71,8 @@ class DuckDBSession:
         self._load()
         ngrams.hold_words(self)
 
-    def place_words(self, released: Any) -> None:
-        ngrams.place_words(self, released)
+    def spell_words(self, passed: Any) -> Any:
+        return ngrams.spell_words(self, passed)
 
     def hold_grams(self, level: int, pruning: Pruning) -> None:
         ngrams.hold_grams(self, level, pruning)
@@ -85,6 +82,12 @@ class DuckDBSession:
 
     def place_grams(self, released: Any) -> None:
         ngrams.place_grams(self, released)
+
+    def hold_whole_grams(self, lengths: Sequence[int]) -> None:
+        ngrams.hold_whole_grams(self, lengths)
+
+    def exact_counts(self, at_least: int) -> Any:
+        return ngrams.exact_counts(self, at_least)
 
     def close(self) -> None:
         self.con.close()
@@ -133,35 +136,6 @@ class DuckDBSession:
 
     def drop(self, table: str) -> None:
         self.con.execute(f"DROP TABLE IF EXISTS {table}")
-
-
-@contextmanager
-def engine_errors(step: str) -> Iterator[None]:
-    """DuckDB's messages may quote data, so they stop here: only their kind passes."""
-    try:
-        yield
-    except DphhError:
-        raise
-    except duckdb.OutOfMemoryException:
-        raise EngineError(
-            f"DuckDB ran out of memory or of temporary disk in the step {step!r}: raise the "
-            "memory limit, free disk space in the temporary folder, or lower max_items"
-        ) from None
-    except duckdb.Error as problem:
-        if os.environ.get(SHOW_ERRORS) == "1":
-            raise
-        if "dphh: too long" in str(problem):
-            raise CorpusError(
-                "max_length: the corpus holds a longer token; raise max_length, or say "
-                "too_long='truncate' or 'drop'"
-            ) from None
-        if "UTF" in str(problem) or "unicode" in str(problem):
-            raise CorpusError(NOT_UTF8) from None
-        raise EngineError(
-            f"DuckDB failed in the step {step!r} with {type(problem).__name__}; its message is "
-            "withheld because it may quote data. The step's query is sql/"
-            f"{step}.sql; on data that may be seen, {SHOW_ERRORS}=1 shows it"
-        ) from None
 
 
 def _config(limits: Limits, spill: str) -> dict[str, Any]:

@@ -1,0 +1,44 @@
+"""What becomes of DuckDB's own errors: they may quote data, so they are told in other words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from dphh.engines.duckdb.content import NOT_UTF8
+from dphh.errors import CorpusError, DphhError, EngineError
+
+#: Set to 1, where the data may be seen, to see DuckDB's own messages.
+SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
+
+
+@contextmanager
+def engine_errors(step: str) -> Iterator[None]:
+    """DuckDB's messages may quote data, so they stop here: only their kind passes."""
+    try:
+        yield
+    except DphhError:
+        raise
+    except duckdb.OutOfMemoryException:
+        raise EngineError(
+            f"DuckDB ran out of memory or of temporary disk in the step {step!r}: raise the "
+            "memory limit, free disk space in the temporary folder, or lower max_items"
+        ) from None
+    except duckdb.Error as problem:
+        if os.environ.get(SHOW_ERRORS) == "1":
+            raise
+        if "dphh: too long" in str(problem):
+            raise CorpusError(
+                "max_length: the corpus holds a longer token; raise max_length, or say "
+                "too_long='truncate' or 'drop'"
+            ) from None
+        if "UTF" in str(problem) or "unicode" in str(problem):
+            raise CorpusError(NOT_UTF8) from None
+        raise EngineError(
+            f"DuckDB failed in the step {step!r} with {type(problem).__name__}; its message is "
+            "withheld because it may quote data. The step's query is sql/"
+            f"{step}.sql; on data that may be seen, {SHOW_ERRORS}=1 shows it"
+        ) from None

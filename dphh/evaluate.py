@@ -1,0 +1,167 @@
+"""For the owner of the data alone: exact counts, and how a release compares with them.
+
+Nothing here is private, so nothing here may be published: it makes no Release, asks no ledger,
+and every result says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dphh.corpus import Corpus
+from dphh.engines import open_session
+from dphh.engines.session import Limits
+from dphh.errors import UsageError
+from dphh.flows import whole
+from dphh.flows.ngrams import joiner_of, spelled_keys
+from dphh.release import Release
+from dphh.udfs.randomness import SystemRandomness
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NOT_PRIVATE = "exact counts of private data: NOT private, not for publication"
+
+
+@dataclass(frozen=True, eq=False)
+class ExactCounts:
+    """How many users hold each n-gram, exactly. It cannot be saved as a release."""
+
+    table: Any
+    warning: str = NOT_PRIVATE
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def to_arrow(self) -> Any:
+        """Columns level, item, tokens, users."""
+        return self.table
+
+    def to_polars(self) -> pl.DataFrame:
+        import polars as pl
+
+        frame = pl.from_arrow(self.table)
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def save(self, *_: Any, **__: Any) -> None:
+        """Refuses: what is exact is no release."""
+        raise UsageError(f"save: these are {self.warning}; run a plan for what may leave")
+
+    def __repr__(self) -> str:
+        return f"{len(self):,} n-grams, {self.warning}"
+
+
+def exact_ngrams(
+    corpus: Corpus,
+    *,
+    max_n: int,
+    at_least: int = 1,
+    engine: str = "duckdb",
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> ExactCounts:
+    """Count the users of every n-gram of up to `max_n` tokens, held by `at_least` users. NOT
+    private: for the owner's own evaluation."""
+    if isinstance(max_n, bool) or not isinstance(max_n, int) or max_n < 1:
+        raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1")
+    joiner = joiner_of(corpus)
+    session = open_session(engine, corpus, SystemRandomness(), Limits(memory_limit, threads))
+    levels = []
+    try:
+        for length in range(1, max_n + 1):
+            session.hold_whole_grams([length])
+            counts = session.exact_counts(at_least)
+            items, tokens, _ = spelled_keys(counts.column("key"), length, joiner)
+            users = whole(counts.column("users"), pa.int64())
+            level = pa.array([length] * len(items), pa.int32())
+            levels.append(
+                pa.table({"level": level, "item": items, "tokens": tokens, "users": users})
+            )
+    finally:
+        session.close()
+    return ExactCounts(pa.concat_tables(levels))
+
+
+@dataclass(frozen=True)
+class LevelEvaluation:
+    """One length, release against truth."""
+
+    level: int
+    there: int
+    released: int
+    true: int
+    #: Of the n-grams that somebody holds, the share that was released.
+    recall: float
+    #: Of all (user, n-gram) pairs, the share whose n-gram was not released.
+    missing_mass: float
+    #: Of the released n-grams, the share that nobody holds.
+    spurious: float
+    #: (K, share released) of the n-grams that at least K users hold: Figure 4 of DPNE.
+    coverage: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    levels: tuple[LevelEvaluation, ...]
+    warning: str = NOT_PRIVATE
+
+    def __repr__(self) -> str:
+        lines = [self.warning, "level     there  released  recall  missing mass  spurious"]
+        for x in self.levels:
+            lines.append(
+                f"{x.level:>5} {x.there:>9,} {x.released:>9,} {x.recall:>7.1%} "
+                f"{x.missing_mass:>13.1%} {x.spurious:>9.2%}"
+            )
+            lines.append(
+                "      held by at least "
+                + ", ".join(f"{users:,}: {share:.1%}" for users, share in x.coverage)
+            )
+        return "\n".join(lines)
+
+
+def evaluate(
+    release: Release,
+    corpus: Corpus | ExactCounts,
+    *,
+    at_least: tuple[int, ...] = (10, 30, 100, 300, 1000),
+) -> Evaluation:
+    """Compare a release of `items` or `ngrams` with the exact counts. NOT private."""
+    import polars as pl
+
+    max_n = max((level["level"] for level in release.manifest["levels"]), default=1)
+    truth = corpus if isinstance(corpus, ExactCounts) else exact_ngrams(corpus, max_n=max_n)
+    counts = truth.to_polars()
+    found = release.to_polars().select("level", "tokens").with_columns(found=pl.lit(True))
+    both = counts.join(found, on=["level", "tokens"], how="full", coalesce=True).with_columns(
+        pl.col("found").fill_null(False), pl.col("users").fill_null(0)
+    )
+    levels = []
+    for level in range(1, max_n + 1):
+        here = both.filter(pl.col("level") == level)
+        held = here.filter(pl.col("users") > 0)
+        released = here.filter("found")
+        mass = int(held["users"].sum())
+        shares = []
+        for users in at_least:
+            many = here.filter(pl.col("users") >= users)
+            if len(many):
+                shares.append((users, int(many["found"].sum()) / len(many)))
+        true = int(held["found"].sum())
+        missing = int(held.filter(~pl.col("found"))["users"].sum())
+        levels.append(
+            LevelEvaluation(
+                level=level,
+                there=len(held),
+                released=len(released),
+                true=true,
+                recall=true / len(held) if len(held) else 1.0,
+                missing_mass=missing / mass if mass else 0.0,
+                spurious=1 - true / len(released) if len(released) else 0.0,
+                coverage=tuple(shares),
+            )
+        )
+    return Evaluation(tuple(levels))
