@@ -16,10 +16,9 @@ USERS, WORDS = 100_000, 5_000
 
 def write_corpus(path: Path, users: int = USERS, words: int = WORDS) -> None:
     """Write the corpus (author, body) as Parquet."""
-    text = query("demo_corpus").replace("$path", literal(str(path)))
-    text = text.replace("$users", str(users)).replace("$words", str(words))
     with duckdb.connect() as con:
-        con.execute(text)
+        corpus = con.sql(query("demo_corpus"), params={"users": users, "words": words})
+        corpus.write_parquet(str(path))
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ class ExactCounts:
     """How many users hold each n-gram, exactly. It cannot be saved as a release."""
 
     table: Any
+    max_n: int
+    at_least: int = 1
     warning: str = NOT_PRIVATE
 
     def __len__(self) -> int:
@@ -66,8 +68,9 @@ def exact_ngrams(
 ) -> ExactCounts:
     """Count the users of every n-gram of up to `max_n` tokens, held by `at_least` users. NOT
     private: for the owner's own evaluation."""
-    if isinstance(max_n, bool) or not isinstance(max_n, int) or max_n < 1:
-        raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1")
+    for name, value in (("max_n", max_n), ("at_least", at_least)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
     joiner = joiner_of(corpus)
     session = open_session(engine, corpus, SystemRandomness(), Limits(memory_limit, threads))
     levels = []
@@ -83,7 +86,7 @@ def exact_ngrams(
             )
     finally:
         session.close()
-    return ExactCounts(pa.concat_tables(levels))
+    return ExactCounts(pa.concat_tables(levels), max_n, at_least)
 
 
 @dataclass(frozen=True)
@@ -132,15 +135,21 @@ def evaluate(
     """Compare a release of `items` or `ngrams` with the exact counts. NOT private."""
     import polars as pl
 
-    max_n = max((level["level"] for level in release.manifest["levels"]), default=1)
-    truth = corpus if isinstance(corpus, ExactCounts) else exact_ngrams(corpus, max_n=max_n)
+    lengths = sorted({level["level"] for level in release.manifest["levels"]})
+    truth = corpus if isinstance(corpus, ExactCounts) else exact_ngrams(corpus, max_n=lengths[-1])
+    if truth.at_least > 1 or truth.max_n < lengths[-1]:
+        raise UsageError(
+            f"corpus: found exact counts of lengths to {truth.max_n} that at least "
+            f"{truth.at_least:,} users hold; a release is compared with "
+            f"exact_ngrams(corpus, max_n={lengths[-1]}), at_least left out"
+        )
     counts = truth.to_polars()
     found = release.to_polars().select("level", "tokens").with_columns(found=pl.lit(True))
     both = counts.join(found, on=["level", "tokens"], how="full", coalesce=True).with_columns(
         pl.col("found").fill_null(False), pl.col("users").fill_null(0)
     )
     levels = []
-    for level in range(1, max_n + 1):
+    for level in lengths:
         here = both.filter(pl.col("level") == level)
         held = here.filter(pl.col("users") > 0)
         released = here.filter("found")

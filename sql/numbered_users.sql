@@ -7,7 +7,7 @@ users AS (
     SELECT
         user_id,
         row_number() OVER () AS number
-    FROM (SELECT DISTINCT user_id FROM texts)
+    FROM (SELECT DISTINCT user_id FROM texts) AS distinct_users
 )
 
 SELECT

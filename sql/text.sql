@@ -1,22 +1,16 @@
 -- How a row's content becomes tokens. Every macro is a function of one row alone,
 -- so whatever it leaves out or cuts, the privacy of the levels is untouched.
 
--- Unicode's White_Space characters, all turned into plain spaces. Most rows hold none but
--- the space itself, and telling that is cheaper than translating.
+-- Unicode's White_Space characters, but for the space itself.
+CREATE OR REPLACE TEMP MACRO other_white_space() AS
+'[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}'
+|| '\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]';
+
+-- All of them turned into spaces. Most rows hold none, and telling that is cheaper than replacing.
 CREATE OR REPLACE TEMP MACRO plain_spaces(content) AS
 CASE
-    WHEN
-        regexp_matches(
-            content,
-            '[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]'
-        )
-        THEN
-            regexp_replace(
-                content,
-                '[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]',
-                ' ',
-                'g'
-            )
+    WHEN regexp_matches(content, other_white_space())
+        THEN regexp_replace(content, other_white_space(), ' ', 'g')
     ELSE content
 END;
 

@@ -4,4 +4,4 @@ CREATE TEMP TABLE vocabulary AS
 SELECT
     token,
     CAST(row_number() OVER (ORDER BY token) - 1 AS INTEGER) AS word
-FROM (SELECT DISTINCT unnest(tokens) AS token FROM texts);
+FROM (SELECT DISTINCT unnest(tokens) AS token FROM texts) AS distinct_tokens;

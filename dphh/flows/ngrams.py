@@ -88,7 +88,7 @@ def set_union_levels(plan: Plan, session: Session, joiner: str) -> Iterator[Leve
 
 
 def spelled_keys(keys: Any, length: int, joiner: str) -> tuple[Any, Any, Any]:
-    """Items and tokens of the keys of one length (`sql/words_in_order.sql`), and which those are."""
+    """Items and tokens of the keys of one length (`words_in_order.sql`), and which those are."""
     tokens = pc.split_pattern(whole(keys, pa.string()), SEPARATOR)
     chosen = pc.equal(pc.list_value_length(tokens), length)
     tokens = tokens.filter(chosen)

@@ -54,6 +54,8 @@ from dphh.privacy.set_union import (
 
 METHODS = ("dpne", "dpsu-all", "dpsu-even", "dpsu-single")
 LONGEST = 100
+#: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
+LEAST_SPURIOUS = 1e-12
 #: What a plan assumes of |S_1| where it says what longer grams need: |V_k| <= |S_{k-1}| |S_1|.
 ASSUMED_WORDS = 10**6
 
@@ -93,18 +95,18 @@ def plan_ngrams(
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
     bounds = _bounds(max_items, max_n)
+    _check_shape(spurious, pruning, decay, shares, max_n)
     parameters = (
         ("max_n", max_n),
         ("epsilon", epsilon),
         ("delta", delta),
         ("max_items", max_items if isinstance(max_items, int) else tuple(max_items)),
-        ("spurious", spurious),
+        ("spurious", float(spurious)),
         ("pruning", pruning),
-        ("decay", decay),
-        ("shares", None if shares is None else tuple(shares)),
+        ("decay", float(decay)),
+        ("shares", None if shares is None else tuple(map(float, shares))),
         ("method", method),
     )
-    _check_shape(spurious, pruning, decay, shares, max_n)
     if method == "dpne":
         levels, events, delta_shares = _price_dpne(
             epsilon, delta, bounds, spurious, pruning, decay, shares
@@ -116,7 +118,8 @@ def plan_ngrams(
                 f"decay, shares: go with method='dpne'; method={method!r} has one noise for all"
             )
         levels, events, delta_shares = _price_dpsu(epsilon, delta, bounds, method)
-        found = finds([x for x in levels if isinstance(x, SetUnionLevel)][:1], bounds[0])
+        first = next(level for level in levels if isinstance(level, SetUnionLevel))
+        found = finds([first], first.max_items)
     return Plan(
         verb="ngrams",
         method=method,
@@ -224,8 +227,11 @@ def _price_dpsu(epsilon: float, delta: float, bounds: Sequence[int], method: str
 
 
 def spurious_threshold(level: PrunedLevel, below: int, valid: int) -> int:
-    """rho_k: the least integer with P[noise >= rho_k] <= eta min{1, |S_{k-1}| / |V_k|}."""
-    share = Fraction(level.spurious) * min(Fraction(1), Fraction(below, max(valid, 1)))
+    """rho_k: the least integer with P[noise >= rho_k] <= eta min{1, |S_{k-1}| / |V_k|}.
+
+    Where nothing is valid nothing can be spurious, and eta alone says it.
+    """
+    share = Fraction(level.spurious) * (min(Fraction(1), Fraction(below, valid)) if valid else 1)
     return rounded_gaussian(level.sigma_grid).smallest_with_tail_at_most(share)
 
 
@@ -264,7 +270,13 @@ def finds_grams(levels: Sequence[Level]) -> Finds:
             least, most = (least, middle) if found(length, middle) else (middle, most)
         return most
 
-    by_length = tuple((length, needed(length)) for length in range(1, len(steps) + 1))
+    # Where a user may not count for all pieces of a gram, no number is promised.
+    counted = [
+        length
+        for length in range(1, len(steps) + 1)
+        if all(length - j <= level.max_items for j, (_, _, level) in enumerate(steps[:length]))
+    ]
+    by_length = tuple((length, needed(length)) for length in counted)
     note = "where each of these users holds that n-gram alone"
     if len(steps) > 1:
         note += f", and at most {ASSUMED_WORDS:,} words are released"
@@ -280,6 +292,10 @@ def _bounds(max_items: int | Sequence[int], max_n: int) -> tuple[int, ...]:
     if isinstance(max_items, int):
         check_max_items(max_items)
         return (max_items,) * max_n
+    if not isinstance(max_items, Sequence) or isinstance(max_items, str):
+        raise UsageError(
+            f"max_items: found {max_items!r}; give a whole number from 1, or one for each length"
+        )
     for bound in max_items:
         check_max_items(bound)
     if len(max_items) != max_n:
@@ -293,13 +309,14 @@ def _bounds(max_items: int | Sequence[int], max_n: int) -> tuple[int, ...]:
 def _check_shape(
     spurious: float, pruning: str, decay: float, shares: Sequence[float] | None, max_n: int
 ) -> None:
-    if not isinstance(spurious, (int, float)) or not 0 < spurious <= 0.5:
+    if not _number(spurious) or not LEAST_SPURIOUS <= spurious <= 0.5:
         raise UsageError(
-            f"spurious: found {spurious!r}; give a share above 0 and at most 0.5, such as 0.01"
+            f"spurious: found {spurious!r}; give a share from {LEAST_SPURIOUS:g} to 0.5, "
+            "such as 0.01"
         )
     if pruning not in get_args(Pruning):
         raise UsageError(f"pruning: found {pruning!r}; say one of {', '.join(get_args(Pruning))}")
-    if not isinstance(decay, (int, float)) or not 0.1 <= decay <= 10:
+    if not _number(decay) or not 0.1 <= decay <= 10:
         raise UsageError(
             f"decay: found {decay!r}; give a number from 0.1 to 10: below 1, longer n-grams get "
             "less noise; 1 shares evenly"
@@ -308,7 +325,14 @@ def _check_shape(
         return
     if decay != 1.0:
         raise UsageError("decay, shares: both say how the budget is shared; give one of them")
-    if len(shares) != max_n or not all(isfinite(share) and share > 0 for share in shares):
-        raise UsageError(
-            f"shares: found {tuple(shares)!r}; give {max_n} positive numbers, one a length"
-        )
+    if (
+        not isinstance(shares, Sequence)
+        or isinstance(shares, str)
+        or len(shares) != max_n
+        or not all(_number(share) and isfinite(share) and share > 0 for share in shares)
+    ):
+        raise UsageError(f"shares: found {shares!r}; give {max_n} positive numbers, one a length")
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.duckdb.failures import engine_errors
+from dphh.errors import EngineError
 from dphh.ladder import Integers, ValidGrams
 from dphh.levels import PrunedLevel, Pruning
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -59,6 +60,7 @@ def hold_grams(session: DuckDBSession, level: int, pruning: Pruning) -> None:
     session.drop("held")
     session.drop("candidates")
     if pruning == "both":
+        _check_order(session)
         session.execute("candidates_both")
     else:
         if level == 2:
@@ -66,6 +68,17 @@ def hold_grams(session: DuckDBSession, level: int, pruning: Pruning) -> None:
         session.execute("candidates_single", level=level)
     session.drop("positions")
     session.execute("held_grams")
+
+
+def _check_order(session: DuckDBSession) -> None:
+    with engine_errors("out_of_order"):
+        found = session.con.execute(query("out_of_order")).fetchall()[0][0]
+    if found:
+        raise EngineError(
+            "DuckDB did not keep positions in the order they were written in, and neighbours would "
+            "be missed: nothing was released at this level; report this with DuckDB's version "
+            f"({session.version})"
+        )
 
 
 def pruned_level(
