@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal, Protocol
 from dphh.errors import UsageError
 
 Pruning = Literal["both", "single"]
+#: How a user of several sequences comes to the one that is theirs for a run of `trie`.
+Choice = Literal["drawn", "most-frequent"]
 
 
 class Level(Protocol):
@@ -92,9 +94,29 @@ class PrunedLevel:
         }
 
 
-KINDS: dict[str, type[SetUnionLevel] | type[PrunedLevel]] = {
+@dataclass(frozen=True)
+class VoteLevel:
+    """One level of TrieHH: each user votes with probability p; theta votes make a prefix grow."""
+
+    kind: ClassVar[str] = "vote"
+
+    level: int
+    #: p = numerator / 2^64, exactly what is priced and what is drawn.
+    numerator: int
+    theta: int
+
+    @property
+    def p(self) -> float:
+        return self.numerator / 2.0**64
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self), "p": self.p}
+
+
+KINDS: dict[str, type[SetUnionLevel] | type[PrunedLevel] | type[VoteLevel]] = {
     SetUnionLevel.kind: SetUnionLevel,
     PrunedLevel.kind: PrunedLevel,
+    VoteLevel.kind: VoteLevel,
 }
 
 

@@ -27,6 +27,8 @@ SCHEMA = pa.schema(
         ("score", pa.float64()),
     ]
 )
+#: Releases of `trie` also say of each prefix whether a sequence ends there.
+TRIE_SCHEMA = SCHEMA.append(pa.field("ended", pa.bool_()))
 TABLE, MANIFEST = "release.parquet", "release.json"
 _RUN_ID = b"dphh.run_id"
 
@@ -104,7 +106,8 @@ class Release:
         try:
             table = pq.read_table(io.BytesIO(data))
             run_id = _run_id_of(table.schema)
-            table = table.replace_schema_metadata(None).cast(SCHEMA)
+            schema = TRIE_SCHEMA if "ended" in table.schema.names else SCHEMA
+            table = table.replace_schema_metadata(None).cast(schema)
         except (pa.ArrowException, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it anew") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):

@@ -20,6 +20,7 @@ from dphh.errors import LedgerError, UsageError
 from dphh.flows import LevelDone
 from dphh.flows.items import items_levels
 from dphh.flows.ngrams import ngrams_levels
+from dphh.flows.trie import trie_levels
 from dphh.plan import Plan
 from dphh.privacy.ledger import Ledger
 from dphh.release import Release, checked_out
@@ -32,6 +33,7 @@ Progress = Callable[[str], None]
 LEVELS: dict[str, Callable[[Plan, Session], Iterator[LevelDone]]] = {
     "items": items_levels,
     "ngrams": ngrams_levels,
+    "trie": trie_levels,
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dphh.ladder import ValidGrams
-from dphh.levels import PrunedLevel, Pruning, SetUnionLevel
+from dphh.levels import Choice, PrunedLevel, Pruning, SetUnionLevel, VoteLevel
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,18 @@ class Session(Protocol):
 
     def place_grams(self, released: Any) -> None:
         """Keep where the level's released grams stand; `released` is an Arrow table (key, gram)."""
+        ...
+
+    def hold_sequences(self, choice: Choice) -> None:
+        """Read the corpus once: one sequence a user, for the whole run."""
+        ...
+
+    def vote_level(self, level: VoteLevel, purpose: str) -> Any:
+        """Sample, vote, threshold: an Arrow table (node, token, ended) of what grows."""
+        ...
+
+    def walk_on(self, level: int, grown: Any) -> None:
+        """Keep who holds what has grown; `grown` is an Arrow table (node, token, next_node)."""
         ...
 
     def hold_whole_grams(self, lengths: Sequence[int]) -> None:

@@ -27,6 +27,7 @@ _INTEGERS = {
 
 
 def hold_texts(session: DuckDBSession) -> None:
+    session.load()
     session.execute("texts")
     session.refuse_rows_of_nobody("texts")
     if _type_of_users(session) not in _INTEGERS:

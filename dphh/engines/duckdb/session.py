@@ -8,19 +8,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from dphh.corpus import Corpus
-from dphh.engines.duckdb import ngrams
+from dphh.engines.duckdb import ngrams, trie
 from dphh.engines.duckdb.content import open_corpus
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.ladder import ValidGrams
-from dphh.levels import PrunedLevel, Pruning, SetUnionLevel
+from dphh.levels import Choice, PrunedLevel, Pruning, SetUnionLevel, VoteLevel
 from dphh.privacy.set_union import weight
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
 from dphh.udfs.randomness import Randomness
+from dphh.udfs.votes import register_votes
 
 
 def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> DuckDBSession:
@@ -40,8 +42,9 @@ class DuckDBSession:
             # DuckDB's own bar would tell how much of the data each step reads.
             self.con.execute("SET enable_progress_bar = false")
             register_noise(self.con, randomness)
+            register_votes(self.con, randomness)
             self.con.execute(query("text"))
-            self._load = open_corpus(self.con, corpus)
+            self.load = open_corpus(self.con, corpus)
         except duckdb.Error as problem:
             self._spill.cleanup()
             raise UsageError(_setting_problem(problem, limits)) from None
@@ -50,7 +53,7 @@ class DuckDBSession:
             raise
 
     def hold_items(self) -> None:
-        self._load()
+        self.load()
         self.execute("held_items")
         self.refuse_rows_of_nobody("held")
 
@@ -68,7 +71,6 @@ class DuckDBSession:
         self.con.unregister("released")
 
     def hold_words(self) -> None:
-        self._load()
         ngrams.hold_words(self)
 
     def spell_words(self, passed: Any) -> Any:
@@ -82,6 +84,15 @@ class DuckDBSession:
 
     def place_grams(self, released: Any) -> None:
         ngrams.place_grams(self, released)
+
+    def hold_sequences(self, choice: Choice) -> None:
+        trie.hold_sequences(self, choice)
+
+    def vote_level(self, level: VoteLevel, purpose: str) -> Any:
+        return trie.vote_level(self, level, purpose)
+
+    def walk_on(self, level: int, grown: Any) -> None:
+        trie.walk_on(self, level, grown)
 
     def hold_whole_grams(self, lengths: Sequence[int]) -> None:
         ngrams.hold_whole_grams(self, lengths)
@@ -103,10 +114,11 @@ class DuckDBSession:
         users = list(range(1, level.max_items + 1))
         self.drop("weights")
         with engine_errors("weights"):
-            self.con.execute(
-                "CREATE TEMP TABLE weights AS SELECT unnest($t) AS t, unnest($weight) AS weight",
-                {"t": users, "weight": [weight(level.grid_bits, t) for t in users]},
-            )
+            # As Arrow: DuckDB 1.5 takes seconds to bind a list of 10,000 numbers.
+            of_users = pa.table({"t": users, "weight": [weight(level.grid_bits, t) for t in users]})
+            self.con.register("weights_of_users", of_users)
+            self.con.execute("CREATE TEMP TABLE weights AS FROM weights_of_users")
+            self.con.unregister("weights_of_users")
         self.execute(
             "set_union_level",
             max_items=level.max_items,

@@ -1,0 +1,40 @@
+-- TrieHH, one level (Algorithm 2): who holds a prefix of the trie votes, if sampled, for the prefix
+-- that is longer by one token. The end of a sequence is a token of its own kind, `ended`.
+-- In: walkers (node, tokens, users): the sequences whose first $level - 1 tokens are in the trie,
+-- and where. Out: votes (node, token, ended, votes), drawn once.
+CREATE TEMP TABLE votes AS
+WITH
+
+next_prefixes AS (
+    SELECT
+        node,
+        tokens[$level] AS token,
+        len(tokens) < $level AS ended,
+        users
+    FROM walkers
+),
+
+voters AS (
+    SELECT
+        node,
+        token,
+        ended,
+        CAST(sum(users) AS BIGINT) AS users
+    FROM next_prefixes
+    GROUP BY node, token, ended
+)
+
+-- A coin for each voter, at this level anew. Voters of one prefix are alike, so their heads are
+-- counted in one draw.
+SELECT
+    node,
+    token,
+    ended,
+    dphh_votes(
+        node || chr(31) || ended || chr(31) || coalesce(token, ''),
+        users,
+        CAST($numerator AS UBIGINT),
+        $theta,
+        $purpose
+    ) AS votes
+FROM voters;

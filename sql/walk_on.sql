@@ -1,0 +1,12 @@
+-- Who goes on: sequences whose prefix has just grown, at its new node.
+-- In: walkers, grown (node, token, next_node). Out: next_walkers (node, tokens, users).
+CREATE TEMP TABLE next_walkers AS
+SELECT
+    grown.next_node AS node,
+    walkers.tokens,
+    walkers.users
+FROM walkers
+INNER JOIN grown
+    ON
+        walkers.node = grown.node
+        AND walkers.tokens[$level] = grown.token;
