@@ -17,7 +17,7 @@ from dphh.evaluate import Evaluation, ExactCounts, evaluate, exact_ngrams
 from dphh.plan import Plan, Privacy, plan_from_json
 from dphh.privacy.ledger import Ledger
 from dphh.release import Release
-from dphh.verbs import items, ngrams
+from dphh.verbs import items, ngrams, trie
 
 __version__ = version("dphh")
 
@@ -43,4 +43,5 @@ __all__ = [
     "items",
     "ngrams",
     "plan_from_json",
+    "trie",
 ]

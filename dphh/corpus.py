@@ -13,7 +13,7 @@ Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
 
 #: A token longer than this many characters is truncated unless the owner says otherwise.
-MAX_LENGTH = 1000
+MAX_TOKEN_LENGTH = 1000
 
 #: `split=` takes one of these names, or a regular expression whose matches are the words.
 SPLITS = ("white space", "unicode")
@@ -41,8 +41,10 @@ class Content:
     strip: str = ""
     keep: str | None = None
     drop: str | None = None
-    max_length: int = MAX_LENGTH
+    max_token_length: int = MAX_TOKEN_LENGTH
     too_long: TooLong = "truncate"
+    #: A whole item, once cleaned, is cut into tokens of so many characters (for `trie`).
+    unit: int | None = None
 
     def __post_init__(self) -> None:
         if self.reading not in get_args(Reading):
@@ -53,10 +55,10 @@ class Content:
             raise UsageError(
                 f"too_long: found {self.too_long!r}; say one of {', '.join(get_args(TooLong))}"
             )
-        length = self.max_length
+        length = self.max_token_length
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             raise UsageError(
-                f"max_length: found {self.max_length!r}; give a number of characters from 1"
+                f"max_token_length: found {length!r}; give a number of characters from 1"
             )
         if not isinstance(self.split, str) or not self.split:
             raise UsageError(f"split: found {self.split!r}; say {SPLITS} or a regular expression")
@@ -64,6 +66,13 @@ class Content:
             raise UsageError(
                 f"split: goes with as='words', found as={self.reading!r}; leave split out"
             )
+
+        if self.unit is None:
+            return
+        if isinstance(self.unit, bool) or not isinstance(self.unit, int) or self.unit < 1:
+            raise UsageError(f"unit: found {self.unit!r}; give a number of characters from 1")
+        if self.reading != "whole":
+            raise UsageError(f"unit: cuts whole items, found as={self.reading!r}; leave unit out")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -101,8 +110,9 @@ class Corpus:
         strip: str = "",
         keep: str | None = None,
         drop: str | None = None,
-        max_length: int = MAX_LENGTH,
+        max_token_length: int = MAX_TOKEN_LENGTH,
         too_long: TooLong = "truncate",
+        unit: int | None = None,
         name: str | None = None,
         connection: Any = None,
     ) -> None:
@@ -123,8 +133,9 @@ class Corpus:
             strip=strip,
             keep=keep,
             drop=drop,
-            max_length=max_length,
+            max_token_length=max_token_length,
             too_long=too_long,
+            unit=unit,
         )
         for key, value in {
             "source": opened,
@@ -185,8 +196,16 @@ def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
     return copy
 
 
-def with_content(corpus: Corpus, **changes: Any) -> Corpus:
-    return replace_corpus(corpus, content=replace(corpus.content, **changes))
+def as_sequences(corpus: Corpus, unit: int) -> Corpus:
+    """For `trie`: whole items become sequences of characters; all else is a sequence already."""
+    if corpus.content.reading == "whole":
+        return replace_corpus(corpus, content=replace(corpus.content, unit=unit))
+    if unit != 1:
+        raise UsageError(
+            f"unit: cuts whole items into runs of {unit} characters, but this corpus is read as "
+            f"{corpus.content.reading}, which are sequences already; leave unit out, or use item="
+        )
+    return corpus
 
 
 def _locate(

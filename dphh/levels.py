@@ -113,10 +113,25 @@ class VoteLevel:
         return {"kind": self.kind, **asdict(self), "p": self.p}
 
 
-KINDS: dict[str, type[SetUnionLevel] | type[PrunedLevel] | type[VoteLevel]] = {
+@dataclass(frozen=True)
+class BatchLevel:
+    """One level of TrieHH as the papers have it: `batch` users vote, drawn without replacement."""
+
+    kind: ClassVar[str] = "batch"
+
+    level: int
+    batch: int
+    theta: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+
+KINDS: dict[str, type[SetUnionLevel] | type[PrunedLevel] | type[VoteLevel] | type[BatchLevel]] = {
     SetUnionLevel.kind: SetUnionLevel,
     PrunedLevel.kind: PrunedLevel,
     VoteLevel.kind: VoteLevel,
+    BatchLevel.kind: BatchLevel,
 }
 
 

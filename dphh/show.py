@@ -5,11 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from html import escape
+from itertools import groupby
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from dphh.errors import DphhError
-from dphh.levels import Level, PrunedLevel, SetUnionLevel
+from dphh.levels import BatchLevel, Level, PrunedLevel, SetUnionLevel, VoteLevel
 
 if TYPE_CHECKING:
     from dphh.plan import Finds, Plan
@@ -35,29 +36,44 @@ def plan_sections(plan: Plan, ledger: Ledger | None = None) -> list[Section]:
     ]
     return [
         ("privacy", promise),
-        ("levels", [line for level in plan.levels for line in level_lines(level)]),
+        ("levels", levels_lines(plan.levels)),
         ("finds", finds_lines(plan.finds)),
         ("ledger", ledger_lines(plan, ledger)),
     ]
 
 
-def level_lines(level: Level) -> list[tuple[str, str]]:
+def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
+    """What each level does; neighbours that do the same are said once."""
+    lines = []
+    for said, alike in groupby(levels, key=level_words):
+        same = list(alike)
+        first, last = same[0], same[-1]
+        head = f"level {first.level}"
+        if isinstance(first, SetUnionLevel) and first.round > 1:
+            head += f", round {first.round}"
+        if first is not last:
+            head = f"levels {first.level} to {last.level}"
+        lines += list(zip([head] + [""] * (len(said) - 1), said, strict=True))
+    return lines
+
+
+def level_words(level: Level) -> tuple[str, ...]:
+    if isinstance(level, VoteLevel):
+        return (f"each user votes with probability {level.p:.4g}; {level.theta} votes are enough",)
+    if isinstance(level, BatchLevel):
+        return (f"{level.batch:,} users are drawn and vote; {level.theta} votes are enough",)
     if isinstance(level, PrunedLevel):
-        return [
-            (f"level {level.level}", f"each user keeps at most {level.max_items:,} valid n-grams"),
-            ("", f"noise: {level.sigma:.4g} users; the threshold follows from what is released"),
-        ]
+        return (
+            f"each user counts for at most {plural(level.max_items, 'valid n-gram')}",
+            f"noise: {number(level.sigma)} users; the threshold follows from what is released",
+        )
     assert isinstance(level, SetUnionLevel)
-    head = f"level {level.level}" + (f", round {level.round}" if level.round > 1 else "")
-    return [
-        (head, f"each user counts for at most {plural(level.max_items, 'item')}"),
-        ("", f"noise: {number(level.sigma)} users (one standard deviation)"),
-        (
-            "",
-            f"threshold: {number(level.threshold)} users, so {ceil(level.threshold):,} "
-            "who hold nothing else carry an item over without noise",
-        ),
-    ]
+    return (
+        f"each user counts for at most {plural(level.max_items, 'item')}",
+        f"noise: {number(level.sigma)} users (one standard deviation)",
+        f"threshold: {number(level.threshold)} users, so {ceil(level.threshold):,} "
+        "who hold nothing else carry an item over without noise",
+    )
 
 
 def finds_lines(finds: Finds) -> list[tuple[str, str]]:
@@ -71,6 +87,8 @@ def finds_lines(finds: Finds) -> list[tuple[str, str]]:
             ),
             ("", f"({finds.note})"),
         ]
+    if not finds.users_by_held:
+        return [("", head), (f"{finds.users:,} users", f"({finds.note})")]
     lines = [("", head)]
     lines += [
         (f"{users:,} users", f"if each of them holds {plural(held, 'item')} in all")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dphh.corpus import Corpus
-from dphh.levels import Pruning
+from dphh.corpus import Corpus, as_sequences
+from dphh.levels import Choice, Pruning
 from dphh.mechanisms.items import plan_items
 from dphh.mechanisms.ngrams import plan_ngrams
+from dphh.mechanisms.trie import Accounting, plan_trie
 from dphh.plan import Plan
 
 
@@ -61,4 +62,40 @@ def ngrams(
         decay=decay,
         shares=shares,
         method=method,
+    )
+
+
+def trie(
+    corpus: Corpus | None = None,
+    *,
+    epsilon: float,
+    delta: float,
+    max_length: int,
+    unit: int = 1,
+    choice: Choice = "drawn",
+    accounting: Accounting = "path",
+    theta: int | None = None,
+    p: float | None = None,
+    users: int | None = None,
+) -> Plan:
+    """Sequences, grown level by level from sampled votes (TrieHH).
+
+    A corpus of whole items is read as sequences of `unit` characters; words, characters and lists
+    are sequences already. max_length: the most levels, the end of a sequence counted as one.
+    choice: how a user of several rows comes to one sequence for the run, "drawn" in proportion to
+    local frequency or the "most-frequent". accounting: "path" (tight, both directions; `theta` and
+    `p` may be given, else they are chosen), or "paper" (the published theorem; needs `users`, a
+    public count).
+    """
+    return plan_trie(
+        corpus and as_sequences(corpus, unit),
+        epsilon=epsilon,
+        delta=delta,
+        max_length=max_length,
+        unit=unit,
+        choice=choice,
+        accounting=accounting,
+        theta=theta,
+        p=p,
+        users=users,
     )

@@ -7,17 +7,19 @@ WITH
 rows_of_users AS (
     SELECT
         user_id,
-        tokens
+        list_filter(tokens, lambda token: token <> '') AS tokens
     FROM tokens_of_rows
-    WHERE len(tokens) > 0
 ),
 
 several AS (
     SELECT
         user_id,
         tokens,
-        dphh_word(CAST(user_id AS VARCHAR) || chr(31) || CAST(tokens AS VARCHAR)) AS lot
+        dphh_word(
+            CAST(user_id AS VARCHAR) || chr(31) || CAST(tokens AS VARCHAR), 'one sequence a user'
+        ) AS lot
     FROM rows_of_users
+    WHERE len(tokens) > 0
 )
 
 SELECT

@@ -6,9 +6,8 @@ WITH
 rows_of_users AS (
     SELECT
         user_id,
-        tokens
+        list_filter(tokens, lambda token: token <> '') AS tokens
     FROM tokens_of_rows
-    WHERE len(tokens) > 0
 ),
 
 local_counts AS (
@@ -17,6 +16,7 @@ local_counts AS (
         tokens,
         count(*) AS appearances
     FROM rows_of_users
+    WHERE len(tokens) > 0
     GROUP BY user_id, tokens
 )
 

@@ -22,8 +22,9 @@ within_cap AS (
     WHERE holders.t <= $max_items
 ),
 
--- An over-full user keeps $max_items of their keys. Which ones does not matter for privacy,
--- as long as it depends on that user alone.
+-- An over-full user keeps $max_items of their keys. Which ones does not matter for privacy, as
+-- long as it depends on that user alone: so neither user_id nor key may be a number that another
+-- user's coming or going would change.
 over_cap AS (
     SELECT held.key
     FROM held

@@ -28,6 +28,10 @@ regexp_extract_all(content, pattern);
 CREATE OR REPLACE TEMP MACRO code_points(content) AS
 string_split(content, '');
 
+-- A whole item, cut into runs of so many code points; the last may be shorter.
+CREATE OR REPLACE TEMP MACRO cut(item, size) AS
+list_transform(range(1, length(item[1]) + 1, size), lambda start: substr(item[1], start, size));
+
 -- Binary tokens; those that are not UTF-8 become NULL, which no level counts.
 CREATE OR REPLACE TEMP MACRO decoded(tokens) AS
 list_transform(tokens, lambda token: try(decode(token)));

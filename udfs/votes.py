@@ -14,6 +14,7 @@ theta", which is all that a level looks at.
 from __future__ import annotations
 
 from math import log
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -125,27 +126,27 @@ def register_votes(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
         )
         return pa.array(drawn)
 
-    con.create_function(
-        "dphh_votes",
-        votes,
-        ["VARCHAR", "BIGINT", "UBIGINT", "BIGINT", "VARCHAR"],
-        "BIGINT",
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,
-    )
-    con.create_function(
-        "dphh_word",
-        lambda key: pa.array(
-            randomness.words(len(key), "one sequence a user", _names(key, randomness))
-        ),
-        ["VARCHAR"],
-        "UBIGINT",
-        type=PythonUDFType.ARROW,
-        null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,
-    )
+    def word(key: pa.ChunkedArray, purpose: pa.ChunkedArray) -> pa.Array:
+        if not len(key):
+            return pa.array([], pa.uint64())
+        return pa.array(randomness.words(len(key), purpose[0].as_py(), _names(key, randomness)))
+
+    signatures: list[tuple[str, Any, list[Any], str]] = [
+        ("dphh_votes", votes, ["VARCHAR", "BIGINT", "UBIGINT", "BIGINT", "VARCHAR"], "BIGINT"),
+        ("dphh_word", word, ["VARCHAR", "VARCHAR"], "UBIGINT"),
+    ]
+    for name, function, takes, gives in signatures:
+        con.create_function(
+            name,
+            function,
+            takes,
+            gives,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=True,
+        )
 
 
 def _names(key: pa.ChunkedArray, randomness: Randomness) -> pa.Array | None:
+    """Names for a test's randomness; the system's takes none."""
     return pa.array(key.to_pylist(), pa.string()) if randomness.is_test else None

@@ -10,7 +10,7 @@ import click
 from dphh import __version__
 from dphh.cli.demo import demo
 from dphh.cli.ledger import ledger
-from dphh.cli.verbs import items, ngrams
+from dphh.cli.verbs import items, ngrams, trie
 from dphh.errors import DphhError
 
 
@@ -37,7 +37,7 @@ def completion(shell: str) -> None:
     click.echo(source(cli, {}, "dphh", "_DPHH_COMPLETE").source())
 
 
-for command in (demo, items, ngrams, ledger):
+for command in (demo, items, ngrams, trie, ledger):
     cli.add_command(command)
 
 

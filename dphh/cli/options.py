@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from dphh.corpus import MAX_LENGTH, Corpus
+from dphh.corpus import MAX_TOKEN_LENGTH, Corpus
 from dphh.engines import ENGINES
 from dphh.plan import Plan
 from dphh.privacy.ledger import Ledger
@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 #: What the content options become as keywords of `Corpus`.
 CONTENT_NAMES = (
     "user", "text", "item", "as_", "lower", "split", "strip", "keep", "drop",
-    "max_length", "too_long",
+    "max_token_length", "too_long",
 )  # fmt: skip
 
 _CONTENT = [
@@ -44,8 +44,8 @@ _CONTENT = [
     click.option("--keep", metavar="REGEX", help="Keep only tokens that match it as a whole."),
     click.option("--drop", metavar="REGEX", help="Drop tokens that match it as a whole."),
     click.option(
-        "--max-length",
-        default=MAX_LENGTH,
+        "--max-token-length",
+        default=MAX_TOKEN_LENGTH,
         show_default=True,
         help="Characters of the longest token.",
     ),
@@ -131,7 +131,7 @@ def corpus_of(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
     given = sorted(
         f"--{key.rstrip('_').replace('_', '-')}"
         for key, value in content.items()
-        if value not in (None, False, "", "white space", "truncate", MAX_LENGTH)
+        if value not in (None, False, "", "white space", "truncate", MAX_TOKEN_LENGTH)
     )
     if given:
         raise click.UsageError(

@@ -15,12 +15,14 @@ from dphh.cli.options import (
     finish,
     run_options,
 )
-from dphh.levels import Pruning
+from dphh.levels import Choice, Pruning
 from dphh.mechanisms.items import METHODS
 from dphh.mechanisms.ngrams import METHODS as NGRAM_METHODS
+from dphh.mechanisms.trie import Accounting
 from dphh.privacy.ledger import Ledger
 from dphh.verbs import items as items_plan
 from dphh.verbs import ngrams as ngrams_plan
+from dphh.verbs import trie as trie_plan
 
 
 def _content(options: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +94,13 @@ def _numbers(kind: type[int] | type[float]) -> Callable[[Any, Any, str | None], 
     help="N-grams of one length that a user may count for; one number, or one a length.",
 )
 @click.option("--spurious", default=0.01, show_default=True, help="Share that nobody need hold.")
-@click.option("--pruning", type=click.Choice(["both", "single"]), default="both", show_default=True)
+@click.option(
+    "--pruning",
+    type=click.Choice(["both", "single"]),
+    default="both",
+    show_default=True,
+    help="What must be released below: all but its first and all but its last word, or the latter.",
+)
 @click.option(
     "--decay", default=1.0, show_default=True, help="Each length's noise over the one below's."
 )
@@ -102,7 +110,13 @@ def _numbers(kind: type[int] | type[float]) -> Callable[[Any, Any, str | None], 
     metavar="S[,S...]",
     help="Each length's share of the budget, instead of --decay.",
 )
-@click.option("--method", type=click.Choice(NGRAM_METHODS), default="dpne", show_default=True)
+@click.option(
+    "--method",
+    type=click.Choice(NGRAM_METHODS),
+    default="dpne",
+    show_default=True,
+    help="dpne: length by length; the others: set union over whole n-grams.",
+)
 @run_options
 def ngrams(
     corpus: str,
@@ -134,5 +148,65 @@ def ngrams(
         decay=decay,
         shares=shares,
         method=method,
+    )
+    finish(plan, book, options)
+
+
+@click.command()
+@click.argument("corpus")
+@corpus_options
+@budget_options
+@click.option(
+    "--max-length", type=int, required=True, help="Levels; the end of a sequence counts as one."
+)
+@click.option("--unit", default=1, show_default=True, help="Characters a token, of whole items.")
+@click.option(
+    "--choice",
+    type=click.Choice(["drawn", "most-frequent"]),
+    default="drawn",
+    show_default=True,
+    help="How a user of several rows comes to one sequence.",
+)
+@click.option(
+    "--accounting",
+    type=click.Choice(["path", "paper"]),
+    default="path",
+    show_default=True,
+    help="The path accountant, tight in both directions; or the paper's theorem.",
+)
+@click.option("--theta", type=int, help="Votes that are enough; with --p, instead of the best.")
+@click.option("--p", type=float, help="Probability that a user votes at a level; with --theta.")
+@click.option("--users", type=int, help="For --accounting paper: how many users there are.")
+@run_options
+def trie(
+    corpus: str,
+    epsilon: float,
+    delta: float,
+    max_length: int,
+    unit: int,
+    choice: Choice,
+    accounting: Accounting,
+    theta: int | None,
+    p: float | None,
+    users: int | None,
+    **options: Any,
+) -> None:
+    """Find sequences, grown level by level from sampled votes.
+
+    CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
+    """
+    book = Ledger(options["ledger_file"])
+    read = corpus_of(corpus, book, _content(options))
+    plan = trie_plan(
+        read,
+        epsilon=epsilon,
+        delta=delta,
+        max_length=max_length,
+        unit=unit,
+        choice=choice,
+        accounting=accounting,
+        theta=theta,
+        p=p,
+        users=users,
     )
     finish(plan, book, options)

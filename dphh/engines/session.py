@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dphh.ladder import ValidGrams
-from dphh.levels import Choice, PrunedLevel, Pruning, SetUnionLevel, VoteLevel
+from dphh.levels import BatchLevel, Choice, PrunedLevel, Pruning, SetUnionLevel, VoteLevel
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Session(Protocol):
         """Read and tokenise the corpus once: which user holds which distinct words."""
         ...
 
-    def spell_words(self, passed: Any) -> Any:
-        """The words of level 1's keys: an Arrow table (key, token)."""
+    def place_words(self, released: Any) -> None:
+        """Keep where the released words stand; `released` is an Arrow table (key, gram)."""
         ...
 
     def hold_grams(self, level: int, pruning: Pruning) -> None:
@@ -62,6 +62,10 @@ class Session(Protocol):
 
     def vote_level(self, level: VoteLevel, purpose: str) -> Any:
         """Sample, vote, threshold: an Arrow table (node, token, ended) of what grows."""
+        ...
+
+    def batch_level(self, level: BatchLevel, trie_below: Any, purpose: str) -> Any:
+        """The same with a batch of a fixed size; `trie_below` is an Arrow table (node, tokens)."""
         ...
 
     def walk_on(self, level: int, grown: Any) -> None:

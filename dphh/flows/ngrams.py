@@ -30,7 +30,8 @@ def ngrams_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
 
 
 def joiner_of(corpus: Corpus) -> str:
-    return "" if corpus.content.reading == "characters" else " "
+    characters = corpus.content.reading == "characters" or corpus.content.unit is not None
+    return "" if characters else " "
 
 
 def ladder_levels(plan: Plan, session: Session, joiner: str) -> Iterator[LevelDone]:
@@ -38,17 +39,16 @@ def ladder_levels(plan: Plan, session: Session, joiner: str) -> Iterator[LevelDo
     assert isinstance(base, SetUnionLevel)
     session.hold_words()
     passed = session.set_union_level(base, "ngrams/level 1")
-    spelled_out = passed.join(session.spell_words(passed), "key").sort_by("token")
-    vocabulary = whole(spelled_out.column("token"), pa.string())
-    noisy = whole(spelled_out.column("noisy"), pa.int64())
+    keys = whole(passed.column("key"), pa.string())
+    order = pc.sort_indices(keys)
+    vocabulary = keys.take(order)
+    noisy = whole(passed.column("noisy"), pa.int64()).take(order)
     yield LevelDone(base, rows(1, vocabulary, singles(vocabulary), noisy, base.grid_bits))
 
     words = rung = first_rung(len(vocabulary))
     if above and len(words):
-        # Released words are numbered as they sort, anew: their ranks among all words are private.
-        session.place_grams(
-            pa.table({"key": spelled_out.column("key"), "gram": words.keys.astype(np.int32)})
-        )
+        numbers = np.arange(len(words), dtype=np.int32)
+        session.place_words(pa.table({"key": vocabulary, "gram": numbers}))
     for planned in above:
         assert isinstance(planned, PrunedLevel)
         valid = valid_grams(rung, words, planned.pruning)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,48 +12,60 @@ import pyarrow.compute as pc
 from dphh.engines.session import Session
 from dphh.flows import LevelDone, whole
 from dphh.flows.ngrams import joiner_of
-from dphh.levels import VoteLevel
+from dphh.levels import BatchLevel, Level, VoteLevel
 from dphh.plan import Plan
 from dphh.release import TRIE_SCHEMA
+
+Way = list[str]
 
 
 def trie_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
     assert plan.corpus is not None
     joiner = joiner_of(plan.corpus)
     session.hold_sequences(plan["choice"])
-    #: The tokens on the way to each node; the root's way is empty.
-    ways: list[list[str]] = [[]]
-    stopped = False
+    #: The tokens on the way to each node of the level below; the root's way is empty.
+    ways: list[Way] = [[]]
     for level in plan.levels:
-        assert isinstance(level, VoteLevel)
-        if stopped:  # the trie has stopped growing: nobody is asked any more
+        if not ways:  # the trie has stopped growing: nobody is asked any more
             yield LevelDone(level, TRIE_SCHEMA.empty_table())
             continue
-        grown = session.vote_level(level, f"trie/level {level.level}")
-        nodes = whole(grown.column("node"), pa.int64()).to_pylist()
+        grown = _grown(session, level, ways)
         ended = whole(grown.column("ended"), pa.bool_())
-        added = whole(grown.column("token"), pa.string()).to_pylist()
-        paths = [
-            ways[node] + ([] if token is None else [token])
-            for node, token in zip(nodes, added, strict=True)
-        ]
-        tokens = pa.array(paths, pa.list_(pa.string()))
-        yield LevelDone(
-            level,
-            pa.table(
-                [
-                    pa.array(np.full(len(paths), level.level, np.int32)),
-                    pc.binary_join(tokens, joiner),
-                    tokens,
-                    pa.nulls(len(paths), pa.float64()),
-                    ended,
-                ],
-                schema=TRIE_SCHEMA,
-            ),
-        )
-        going = grown.filter(pc.invert(ended)).drop_columns(["ended"])
-        stopped = len(going) == 0
-        if not stopped:
-            ways = [path for path, end in zip(paths, ended.to_pylist(), strict=True) if not end]
+        paths = _longer(ways, grown)
+        yield LevelDone(level, _rows(level.level, paths, ended, joiner))
+        going = grown.filter(pc.invert(ended))
+        ways = [path for path, end in zip(paths, ended.to_pylist(), strict=True) if not end]
+        if ways and isinstance(level, VoteLevel) and level is not plan.levels[-1]:
             numbers = pa.array(np.arange(len(going), dtype=np.int64))
-            session.walk_on(level.level, going.append_column("next_node", numbers))
+            session.walk_on(
+                level.level, going.drop_columns(["ended"]).append_column("next_node", numbers)
+            )
+
+
+def _grown(session: Session, level: Level, ways: list[Way]) -> Any:
+    purpose = f"trie/level {level.level}"
+    if isinstance(level, VoteLevel):
+        return session.vote_level(level, purpose)
+    assert isinstance(level, BatchLevel)
+    nodes = np.arange(len(ways), dtype=np.int64)
+    below = pa.table({"node": nodes, "tokens": pa.array(ways, pa.list_(pa.string()))})
+    return session.batch_level(level, below, purpose)
+
+
+def _longer(ways: list[Way], grown: Any) -> list[Way]:
+    """The way to each prefix that has grown; a sequence's end adds no token."""
+    nodes = whole(grown.column("node"), pa.int64()).to_pylist()
+    tokens = whole(grown.column("token"), pa.string()).to_pylist()
+    return [
+        ways[node] + ([] if token is None else [token])
+        for node, token in zip(nodes, tokens, strict=True)
+    ]
+
+
+def _rows(level: int, paths: list[Way], ended: Any, joiner: str) -> Any:
+    tokens = pa.array(paths, pa.list_(pa.string()))
+    levels = pa.array(np.full(len(paths), level, np.int32))
+    scores = pa.nulls(len(paths), pa.float64())  # votes are not released
+    return pa.table(
+        [levels, pc.binary_join(tokens, joiner), tokens, scores, ended], schema=TRIE_SCHEMA
+    )

@@ -292,7 +292,7 @@ def _bounds(max_items: int | Sequence[int], max_n: int) -> tuple[int, ...]:
     if isinstance(max_items, int):
         check_max_items(max_items)
         return (max_items,) * max_n
-    if not isinstance(max_items, Sequence) or isinstance(max_items, str):
+    if not isinstance(max_items, (list, tuple)):
         raise UsageError(
             f"max_items: found {max_items!r}; give a whole number from 1, or one for each length"
         )
@@ -326,8 +326,7 @@ def _check_shape(
     if decay != 1.0:
         raise UsageError("decay, shares: both say how the budget is shared; give one of them")
     if (
-        not isinstance(shares, Sequence)
-        or isinstance(shares, str)
+        not isinstance(shares, (list, tuple))
         or len(shares) != max_n
         or not all(_number(share) and isfinite(share) and share > 0 for share in shares)
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from math import floor, isclose, sqrt
 
@@ -81,6 +82,13 @@ def test_one_user_with_a_million_items_weighs_no_more_than_any_other(engine, tmp
     found = histogram(engine, Corpus(str(path), user="who", item="what"), no_noise, 100)
     assert len(found) == 100
     assert set(found.values()) == {1024 // 10}
+
+
+def test_a_large_cap_is_as_fast_as_a_small_one(engine, written, no_noise):
+    corpus = written([(1, "a b")])
+    start = time.perf_counter()
+    assert histogram(engine, corpus, no_noise, 100_000) == {"a": 724, "b": 724}
+    assert time.perf_counter() - start < 10
 
 
 def test_which_items_an_over_full_user_keeps_differs_from_user_to_user(engine, written, no_noise):

@@ -102,13 +102,12 @@ def _cleaned(tokens: str, content: Content, text: str | None = None) -> str:
     if content.drop is not None:
         tokens = f"dropping({tokens}, {literal(content.drop)})"
     limit = {"truncate": "truncating", "drop": "dropping_long", "error": "refusing_long"}
-    limited = f"{limit[content.too_long]}({tokens}, {content.max_length})"
+    limited = f"{limit[content.too_long]}({tokens}, {content.max_token_length})"
     # No token is longer than its row: short rows need no look at every token.
-    return (
-        limited
-        if text is None
-        else f"CASE WHEN strlen({text}) <= {content.max_length} THEN {tokens} ELSE {limited} END"
-    )
+    if text is not None:
+        is_short = f"strlen({text}) <= {content.max_token_length}"
+        limited = f"CASE WHEN {is_short} THEN {tokens} ELSE {limited} END"
+    return limited if content.unit is None else f"cut({limited}, {content.unit})"
 
 
 def _check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:

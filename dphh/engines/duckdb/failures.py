@@ -32,7 +32,7 @@ def engine_errors(step: str) -> Iterator[None]:
             raise
         if "dphh: too long" in str(problem):
             raise CorpusError(
-                "max_length: the corpus holds a longer token; raise max_length, or say "
+                "max_token_length: the corpus holds a longer token; raise max_token_length, or say "
                 "too_long='truncate' or 'drop'"
             ) from None
         if "UTF" in str(problem) or "unicode" in str(problem):

@@ -20,41 +20,21 @@ if TYPE_CHECKING:
     from dphh.engines.duckdb.session import DuckDBSession
 
 
-#: Types of user columns that are numbers already, of a size that packs well.
-_INTEGERS = {
-    f"{sign}{size}" for sign in ("", "U") for size in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
-}
-
-
 def hold_texts(session: DuckDBSession) -> None:
     session.load()
     session.execute("texts")
     session.refuse_rows_of_nobody("texts")
-    if _type_of_users(session) not in _INTEGERS:
-        session.execute("numbered_users")
-        session.rename("numbered_texts", "texts")
 
 
 def hold_words(session: DuckDBSession) -> None:
     hold_texts(session)
-    session.execute("vocabulary")
-    session.execute("candidates_words")
+    session.execute("held_words")
+
+
+def place_words(session: DuckDBSession, released: Any) -> None:
+    session.drop("held")
+    _place(session, "positions_of_words", released)
     session.drop("texts")
-    session.execute("held_grams")
-
-
-def _type_of_users(session: DuckDBSession) -> str:
-    columns = session.con.execute("DESCRIBE texts").fetchall()
-    return next(str(column[1]) for column in columns if column[0] == "user_id")
-
-
-def spell_words(session: DuckDBSession, passed: Any) -> Any:
-    session.con.register("passed", passed)
-    with engine_errors("released_words"):
-        spelled = session.con.sql(query("released_words")).to_arrow_table()
-    session.con.unregister("passed")
-    session.drop("vocabulary")
-    return spelled
 
 
 def hold_grams(session: DuckDBSession, level: int, pruning: Pruning) -> None:
@@ -129,8 +109,12 @@ def exact_counts(session: DuckDBSession, at_least: int) -> Any:
 
 
 def place_grams(session: DuckDBSession, released: Any) -> None:
+    _place(session, "positions_of_grams", released)
+
+
+def _place(session: DuckDBSession, step: str, released: Any) -> None:
     session.con.register("released", released)
-    session.execute("positions_of_grams")
+    session.execute(step)
     session.rename("next_positions", "positions")
     session.con.unregister("released")
 

@@ -17,7 +17,7 @@ from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.ladder import ValidGrams
-from dphh.levels import Choice, PrunedLevel, Pruning, SetUnionLevel, VoteLevel
+from dphh.levels import BatchLevel, Choice, PrunedLevel, Pruning, SetUnionLevel, VoteLevel
 from dphh.privacy.set_union import weight
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
@@ -73,8 +73,8 @@ class DuckDBSession:
     def hold_words(self) -> None:
         ngrams.hold_words(self)
 
-    def spell_words(self, passed: Any) -> Any:
-        return ngrams.spell_words(self, passed)
+    def place_words(self, released: Any) -> None:
+        ngrams.place_words(self, released)
 
     def hold_grams(self, level: int, pruning: Pruning) -> None:
         ngrams.hold_grams(self, level, pruning)
@@ -90,6 +90,9 @@ class DuckDBSession:
 
     def vote_level(self, level: VoteLevel, purpose: str) -> Any:
         return trie.vote_level(self, level, purpose)
+
+    def batch_level(self, level: BatchLevel, trie_below: Any, purpose: str) -> Any:
+        return trie.batch_level(self, level, trie_below, purpose)
 
     def walk_on(self, level: int, grown: Any) -> None:
         trie.walk_on(self, level, grown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dphh.engines.duckdb.failures import engine_errors
-from dphh.levels import Choice, VoteLevel
+from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.sql import query
 
 if TYPE_CHECKING:
@@ -16,11 +16,12 @@ def hold_sequences(session: DuckDBSession, choice: Choice) -> None:
     session.load()
     session.execute(f"sequences_{choice.replace('-', '_')}")
     session.refuse_rows_of_nobody("one_each")
-    session.execute("walkers")
-    session.drop("one_each")
 
 
 def vote_level(session: DuckDBSession, level: VoteLevel, purpose: str) -> Any:
+    if level.level == 1:
+        session.execute("walkers")
+        session.drop("one_each")
     session.execute(
         "trie_level",
         level=level.level,
@@ -28,10 +29,14 @@ def vote_level(session: DuckDBSession, level: VoteLevel, purpose: str) -> Any:
         theta=level.theta,
         purpose=purpose,
     )
-    with engine_errors("grown"):
-        grown = session.con.sql(query("grown"), params={"theta": level.theta}).to_arrow_table()
-    session.drop("votes")
-    return grown
+    return _grown(session, level.theta)
+
+
+def batch_level(session: DuckDBSession, level: BatchLevel, trie: Any, purpose: str) -> Any:
+    session.con.register("trie", trie)
+    session.execute("trie_batch_level", level=level.level, batch=level.batch, purpose=purpose)
+    session.con.unregister("trie")
+    return _grown(session, level.theta)
 
 
 def walk_on(session: DuckDBSession, level: int, grown: Any) -> None:
@@ -39,3 +44,10 @@ def walk_on(session: DuckDBSession, level: int, grown: Any) -> None:
     session.execute("walk_on", level=level)
     session.con.unregister("grown")
     session.rename("next_walkers", "walkers")
+
+
+def _grown(session: DuckDBSession, theta: int) -> Any:
+    with engine_errors("grown"):
+        grown = session.con.sql(query("grown"), params={"theta": theta}).to_arrow_table()
+    session.drop("votes")
+    return grown

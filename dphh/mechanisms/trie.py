@@ -1,0 +1,189 @@
+"""`trie`: sequences, grown level by level from sampled votes. TrieHH.
+
+Zhu, Kairouz, McMahan, Sun & Li 2020, Algorithms 1 to 3. Every user holds one sequence for the whole
+run. At level i = 1..L a sample of the users is asked; who holds a sequence whose first i - 1 tokens
+are in the trie votes for its first i tokens (its end is a token of its own kind); prefixes with
+theta votes or more grow on the trie. No noise: the sampling is the randomness, and the votes
+themselves are never released.
+
+accounting="path" (the default). Every user tosses a coin of probability p at every level, anew.
+Unit: a user. Adjacency: add or remove one user. Theorem: the path accountant
+(docs/path-accountant.md), both directions; theta and p are chosen to find the rarest sequences that
+(epsilon, delta) allows.
+
+accounting="paper". A batch of m of the n users, drawn without replacement, at every level. The
+theorem of the published supplement (or the preprint's): one direction only, for one user's data
+replaced by nothing at a fixed, public n.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from dphh.corpus import Corpus
+from dphh.errors import UsageError
+from dphh.levels import BatchLevel, Choice, Level, VoteLevel
+from dphh.mechanisms.items import ADJACENCY, FOUND_WITH, UNIT, check_budget
+from dphh.plan import Finds, Plan, Privacy
+from dphh.privacy.events import ApproximateEvent
+from dphh.privacy.path import choose_path, path_guarantee, rate_numerator, users_needed
+from dphh.privacy.triehh import fixed_size_plan
+
+Accounting = Literal["path", "paper"]
+LONGEST = 1000
+PATH_THEOREM = (
+    "path accountant for TrieHH with Bernoulli sampling at every level "
+    "(docs/path-accountant.md); both directions"
+)
+
+
+def plan_trie(
+    corpus: Corpus | None,
+    *,
+    epsilon: float,
+    delta: float,
+    max_length: int,
+    unit: int = 1,
+    choice: Choice = "drawn",
+    accounting: Accounting = "path",
+    theta: int | None = None,
+    p: float | None = None,
+    users: int | None = None,
+) -> Plan:
+    """Price a `trie` run. Nothing is read."""
+    check_budget(epsilon, delta)
+    epsilon, delta = float(epsilon), float(delta)
+    if isinstance(max_length, bool) or not isinstance(max_length, int):
+        raise UsageError(f"max_length: found {max_length!r}; give a whole number")
+    if not 1 <= max_length <= LONGEST:
+        raise UsageError(
+            f"max_length: found {max_length}; give a number from 1 to {LONGEST}, the end of a "
+            "sequence counted as one: words of 9 letters need 10"
+        )
+    if choice not in get_args(Choice):
+        raise UsageError(f"choice: found {choice!r}; say one of {', '.join(get_args(Choice))}")
+    if accounting not in get_args(Accounting):
+        raise UsageError(
+            f"accounting: found {accounting!r}; say one of {', '.join(get_args(Accounting))}"
+        )
+    levels, privacy, found = (
+        _path(epsilon, delta, max_length, theta, p, users)
+        if accounting == "path"
+        else _paper(epsilon, delta, max_length, theta, p, users)
+    )
+    return Plan(
+        verb="trie",
+        method=accounting,
+        parameters=(
+            ("epsilon", epsilon),
+            ("delta", delta),
+            ("max_length", max_length),
+            ("unit", unit),
+            ("choice", choice),
+            ("accounting", accounting),
+            ("theta", theta),
+            ("p", p),
+            ("users", users),
+        ),
+        levels=levels,
+        privacy=privacy,
+        finds=found,
+        events=(ApproximateEvent(epsilon, delta, f"TrieHH, accounting {accounting}"),),
+        corpus=corpus,
+    )
+
+
+Priced = tuple[tuple[Level, ...], Privacy, Finds]
+
+
+def _path(
+    epsilon: float,
+    delta: float,
+    max_length: int,
+    theta: int | None,
+    p: float | None,
+    users: int | None,
+) -> Priced:
+    if users is not None:
+        raise UsageError("users: goes with accounting='paper'; the path accountant needs no count")
+    if (theta is None) != (p is None):
+        raise UsageError("theta, p: give both, or neither and the plan chooses them")
+    if theta is None or p is None:
+        chosen = choose_path(epsilon, delta, max_length, float(FOUND_WITH))
+        theta, p = chosen.theta, chosen.p
+    else:
+        exact = path_guarantee(epsilon, p, theta, max_length)
+        if exact.epsilon > epsilon or exact.delta > delta:
+            raise UsageError(
+                f"theta, p: ({theta}, {p:g}) over {max_length} levels costs "
+                f"({exact.epsilon:.4g}, {exact.delta:.3g}), more than the ({epsilon:g}, {delta:g}) "
+                "asked for; give a larger theta, a smaller p, or leave both out"
+            )
+    numerator = rate_numerator(p)
+    needed = users_needed(p, theta, max_length, float(FOUND_WITH))
+    return (
+        tuple(VoteLevel(level, numerator, theta) for level in range(1, max_length + 1)),
+        Privacy(epsilon, delta, UNIT, ADJACENCY, PATH_THEOREM, caveats=_ITEMS_FIND_MORE),
+        Finds(
+            float(FOUND_WITH),
+            needed,
+            note=f"a sequence of {max_length} levels, its end counted, that shares no beginning",
+        ),
+    )
+
+
+def _paper(
+    epsilon: float,
+    delta: float,
+    max_length: int,
+    theta: int | None,
+    p: float | None,
+    users: int | None,
+) -> Priced:
+    if theta is not None or p is not None:
+        raise UsageError("theta, p: go with accounting='path'; the paper's theorem gives its own")
+    if users is None:
+        raise UsageError(
+            "users: accounting='paper' draws a fixed batch of n users; give n, a public number "
+            "that must not be taken from the private data"
+        )
+    plan = fixed_size_plan(users, epsilon, max_length, delta)
+    needed = _needed_of_batch(plan.users, plan.batch, plan.theta, max_length)
+    return (
+        tuple(BatchLevel(i, plan.batch, plan.theta) for i in range(1, max_length + 1)),
+        Privacy(
+            epsilon,
+            delta,
+            UNIT,
+            "one user's data replaced by nothing, the number of users staying the same; "
+            "one direction",
+            plan.statement,
+            caveats=(plan.caveat, *_ITEMS_FIND_MORE),
+        ),
+        Finds(
+            float(FOUND_WITH),
+            needed,
+            note=f"of {users:,} users; a sequence of {max_length} levels, its end counted, that "
+            "shares no beginning",
+        ),
+    )
+
+
+_ITEMS_FIND_MORE = (
+    "for single items in one place, `items` finds rarer ones at the same price; `trie` is for "
+    "fidelity to federated collection",
+)
+
+
+def _needed_of_batch(users: int, batch: int, theta: int, levels: int) -> int:
+    """The least W with P[Hypergeometric(n, W, m) >= theta]^L >= 0.9 (Proposition 1)."""
+    from scipy.stats import hypergeom
+
+    def found(holders: int) -> bool:
+        return bool(hypergeom.sf(theta - 1, users, holders, batch) ** levels >= FOUND_WITH)
+
+    least, most = 0, users
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if found(middle) else (middle, most)
+    return most

@@ -1,0 +1,396 @@
+"""What the papers prove for TrieHH with m of n users drawn without replacement at each level.
+
+Zhu, Kairouz, Sun, McMahan and Li, "Federated heavy hitters discovery with differential privacy":
+the preprint of 2019 (arXiv 1902.08534) and the version published at AISTATS 2020, here from its
+supplement. Symbols: n users, theta votes to keep a prefix, a batch of m = gamma sqrt(n) users a
+level, L levels. Both theorems say
+
+    P[M(D) in S] <= e^epsilon P[M(D') in S] + delta,
+    epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1)),
+
+    preprint:   delta = 1 / (0.279 theta!)
+                for n >= 10^4, theta >= 10, gamma >= 1, gamma + 1/gamma <= 0.874 sqrt(n) and
+                gamma <= sqrt(n) / (theta + 1);
+    published:  delta = (theta - 2) / ((theta - 3) theta!)
+                for 4 <= theta <= sqrt(n), gamma >= 1 and gamma <= sqrt(n) / (theta + 1),
+
+for D' made from D by replacing one user's word by the empty one, n staying the same, and for this
+direction only. The other direction is false in a corner that the conditions allow: see
+`reverse_delta_at_least`, and docs/trie.md. What is returned is rounded up where it is a price and
+down where it is a batch; gamma is that of the whole number of users drawn.
+
+Under the preprint's conditions the published delta holds too, and is the smaller. That mends two
+slips of the preprint: its 0.279 should be 1 - 1/(11 (1 - 0.874)) = 0.2784, and its Corollary 2
+divides by 10 where its proof has theta (`preprint_corollary_2`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import lambertw
+from scipy.stats import hypergeom
+
+from dphh.errors import UsageError
+
+FloatArray = NDArray[np.float64]
+Theorem = Literal["published", "preprint"]
+
+#: What both theorems prove, for a plan to show.
+DIRECTION = (
+    "one user's data replaced by nothing, the number of users staying the same; "
+    "the other direction is not proved, and fails where theta is close to the batch"
+)
+STATEMENTS: dict[Theorem, str] = {
+    "published": "TrieHH, AISTATS 2020, Theorem 1 (supplement, B.1): "
+    "delta = (theta - 2) / ((theta - 3) theta!)",
+    "preprint": "TrieHH, arXiv 1902.08534, Theorem 1: delta = 1 / (0.279 theta!)",
+}
+
+# Above this, theta! is beyond the range of floats, and delta is the smallest of them.
+_LARGEST_THETA = 180
+# More than the roundings of one quotient, one logarithm and one product come to.
+_ROUNDINGS = 2.0**-50
+# The populations that integers and floats agree about.
+_LARGEST_POPULATION = 2**53
+
+
+@dataclass(frozen=True)
+class FixedSizePlan:
+    """`batch` of `users` users drawn at each of `levels` levels, and what a theorem says of it."""
+
+    users: int
+    theta: int
+    batch: int
+    levels: int
+    epsilon: float
+    delta: float
+    theorem: Theorem
+    direction: str = DIRECTION
+
+    @property
+    def gamma(self) -> float:
+        """gamma = m / sqrt(n)."""
+        return self.batch / math.sqrt(self.users)
+
+    @property
+    def fraction(self) -> float:
+        """m / n, the probability that a user is drawn at a level."""
+        return self.batch / self.users
+
+    @property
+    def statement(self) -> str:
+        """Where the guarantee is written."""
+        return STATEMENTS[self.theorem]
+
+    @property
+    def caveat(self) -> str:
+        """What a plan must say beside its epsilon and delta."""
+        return (
+            f"({self.epsilon:.4g}, {self.delta:.3g}) is proved for {self.direction}. "
+            "The path accountant covers both directions."
+        )
+
+
+# --- the theorems ---------------------------------------------------------------------------------
+
+
+def theorem_epsilon(users: int, theta: int, batch: int, levels: int) -> float:
+    """epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1)), the same in both theorems.
+
+    With m = gamma sqrt(n) this is L ln(1 + theta m / (n - theta m)) = -L ln(1 - theta m / n).
+    """
+    _check_counts(users, theta, batch, levels)
+    if theta * batch >= users:
+        raise UsageError(
+            f"theta times the batch must be below the number of users, found {theta:,} x {batch:,} "
+            f"of {users:,}; draw fewer users or take a smaller theta."
+        )
+    odds = theta * batch / (users - theta * batch)
+    return levels * math.log1p(odds) * (1 + _ROUNDINGS)
+
+
+def published_delta(theta: int) -> float:
+    """delta = (theta - 2) / ((theta - 3) theta!), for theta >= 4."""
+    if theta < 4:
+        raise UsageError(
+            f"theta must be 4 or more for the published theorem, found {theta!r}; "
+            "published_theta finds one from a delta."
+        )
+    return _published(theta)
+
+
+def preprint_delta(theta: int) -> float:
+    """delta = 1 / (0.279 theta!), for theta >= 10."""
+    if theta < 10:
+        raise UsageError(
+            f"theta must be 10 or more for the preprint's theorem, found {theta!r}; "
+            "the published theorem goes down to 4."
+        )
+    return _preprint(theta)
+
+
+def check_conditions(theorem: Theorem, users: int, theta: int, batch: int) -> None:
+    """The conditions of a theorem, on whole numbers: nothing is rounded before it is compared."""
+    _check_theorem(theorem)
+    _check_counts(users, theta, batch, 1)
+    smallest_theta = 10 if theorem == "preprint" else 4
+    if theta < smallest_theta:
+        raise UsageError(
+            f"theta must be {smallest_theta} or more for the {theorem} theorem, found {theta}; "
+            "take a larger theta, or a smaller delta."
+        )
+    if theorem == "preprint" and users < 10**4:
+        raise UsageError(
+            f"the preprint's theorem needs 10,000 users or more, found {users:,}; "
+            "use the published theorem, or the path accountant."
+        )
+    if theta * theta > users:
+        raise UsageError(
+            f"theta must be at most sqrt(n), found theta {theta} for {users:,} users; "
+            f"take theta <= {math.isqrt(users)} or {theta * theta:,} users or more."
+        )
+    if batch * batch < users:
+        raise UsageError(
+            f"gamma = batch / sqrt(n) must be 1 or more, found a batch of {batch:,} for "
+            f"{users:,} users; draw {_root_above(users):,} users or more at each level."
+        )
+    if batch * (theta + 1) > users:
+        raise UsageError(
+            f"gamma must be at most sqrt(n) / (theta + 1), that is a batch of at most "
+            f"n / (theta + 1) = {users // (theta + 1):,}, found {batch:,} for {users:,} users and "
+            f"theta {theta}; draw fewer users or take a smaller theta."
+        )
+    if theorem == "preprint" and 1000 * (batch * batch + users) > 874 * users * batch:
+        raise UsageError(
+            f"gamma + 1/gamma must be at most 0.874 sqrt(n) for the preprint's theorem, found "
+            f"{(batch + users / batch) / users:.4g} sqrt(n); draw fewer users at each level."
+        )
+
+
+# --- theta ----------------------------------------------------------------------------------------
+
+
+def published_theta(delta: float) -> int:
+    """The least theta >= 4 with (theta - 2) / ((theta - 3) theta!) <= delta.
+
+    The authors' code searches so too, from 5 on.
+    """
+    _check_delta(delta)
+    return next(t for t in range(4, _LARGEST_THETA + 1) if _published(t) <= delta)
+
+
+def preprint_theta(delta: float) -> int:
+    """The least theta >= 10 with 1 / (0.279 theta!) <= delta."""
+    _check_delta(delta)
+    return next(t for t in range(10, _LARGEST_THETA + 1) if _preprint(t) <= delta)
+
+
+def lambert_theta(delta: float) -> int:
+    """theta = max{10, ceil(e^(W(C) + 1) - 1/2)}, C = ln(8 / (7 sqrt(2 pi) delta)) / e, as printed.
+
+    The published Corollary 1: it solves sqrt(2 pi) ((theta + 1/2)/e)^(theta + 1/2) = 8/(7 delta)
+    with Lambert's W. For comparison only. That approximation of theta! lies a little above it, so
+    for delta between 3.137e-7 and 3.149e-7 the corollary's theta, 10, is one too few;
+    `published_theta` is exact. From theta = 11 on, 8/7 > (theta - 2) / (theta - 3) leaves room
+    enough for the error, and sometimes theta comes out one more than is needed.
+    """
+    _check_delta(delta)
+    c = (math.log(8 / (7 * math.sqrt(2 * math.pi))) - math.log(delta)) / math.e
+    if c < -1 / math.e:
+        return 10
+    return max(10, math.ceil(math.exp(float(lambertw(c).real) + 1) - 0.5))
+
+
+def log10_theta(users: int) -> int:
+    """theta = ceil(log10 n + 6), for n >= 10^4, by integers.
+
+    delta is then at most 1/(300 n) by the published Corollary 1, at most 1/(100 n) by the
+    preprint's: theta! >= (n / 10^4) 10! >= 360 n.
+    """
+    if users < 10**4:
+        raise UsageError(
+            f"theta by log10 n needs 10,000 users or more, found {users!r}; give a delta instead."
+        )
+    return len(str(users - 1)) + 6
+
+
+# --- gamma and the batch --------------------------------------------------------------------------
+
+
+def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
+    """The most users to draw at a level within epsilon, rounded down; 0 if there is none.
+
+    The published Corollary 1: gamma = (e^(epsilon/L) - 1)/(theta e^(epsilon/L)) sqrt(n).
+    It asks for epsilon <= L ln(theta + 1); beyond that, gamma <= sqrt(n) / (theta + 1) decides, and
+    less is spent than epsilon.
+    """
+    _check_counts(users, theta, 1, levels)
+    _check_epsilon(epsilon)
+    low, high = 0, users // (theta + 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if theorem_epsilon(users, theta, middle, levels) <= epsilon:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def preprint_corollary_2(users: int, epsilon: float, levels: int) -> float:
+    """gamma = (e^(epsilon/L) - 1) / (10 e^(epsilon/L)) sqrt(n), as printed. For comparison only.
+
+    The preprint's figures and experiments use it. It does not keep its epsilon: its proof bounds
+    gamma by (e^(epsilon/L) - 1) / (theta e^(epsilon/L)) sqrt(n), and then that by the same with 10
+    for theta, which is larger. At n = 10^6 (theta 12), epsilon 4 and L 10 the theorem prices it at
+    5.04, not 4.
+    """
+    _check_counts(users, 1, 1, levels)
+    _check_epsilon(epsilon)
+    return -math.expm1(-epsilon / levels) / 10 * math.sqrt(users)
+
+
+# --- both ways ------------------------------------------------------------------------------------
+
+
+def fixed_size_price(
+    users: int, theta: int, batch: int, levels: int, theorem: Theorem = "published"
+) -> FixedSizePlan:
+    """What a theorem says of n, theta, m and L; its conditions are checked."""
+    check_conditions(theorem, users, theta, batch)
+    epsilon = theorem_epsilon(users, theta, batch, levels)
+    delta = _published(theta) if theorem == "published" else _preprint(theta)
+    return FixedSizePlan(users, theta, batch, levels, epsilon, delta, theorem)
+
+
+def fixed_size_plan(
+    users: int,
+    epsilon: float,
+    levels: int,
+    delta: float | None = None,
+    theorem: Theorem = "published",
+) -> FixedSizePlan:
+    """The least theta that keeps delta, and with it the largest batch that keeps epsilon.
+
+    Without a delta, theta = ceil(log10 n + 6). The plan states what it spends, which is never more
+    than was asked for.
+    """
+    _check_theorem(theorem)
+    _check_counts(users, 1, 1, levels)
+    _check_epsilon(epsilon)
+    if delta is None:
+        theta = log10_theta(users)
+    else:
+        theta = published_theta(delta) if theorem == "published" else preprint_theta(delta)
+    batch = largest_batch(users, theta, levels, epsilon)
+    if batch * batch < users:
+        # gamma >= 1 asks for n >= theta / (1 - e^(-epsilon/L)) squared, and n >= (theta + 1)^2.
+        gamma = min(-math.expm1(-epsilon / levels) / theta, 1 / (theta + 1))
+        needed = (math.ceil(1 / gamma) + 1) ** 2
+        raise UsageError(
+            f"no batch of sqrt(n) = {_root_above(users):,} users or more keeps epsilon {epsilon!r} "
+            f"over {levels} levels with theta {theta} and {users:,} users (found {batch:,}); "
+            f"give a larger epsilon, fewer levels, or about {needed:,} users."
+        )
+    return fixed_size_price(users, theta, batch, levels, theorem)
+
+
+# --- the other direction --------------------------------------------------------------------------
+
+
+def reverse_delta_at_least(users: int, theta: int, batch: int, epsilon: float) -> float:
+    """What delta must be at least for P[M(D') in S] <= e^epsilon P[M(D) in S] + delta.
+
+    One word, held by k users of D' and by k + 1 of D, all others holding nothing; S: the word is
+    not found. With F(k) = P[Hypergeometric(n, k, m) < theta] this returns
+    max over k of F(k) - e^epsilon F(k + 1). A single level shows it, so any number of levels does.
+
+    It is large where a batch can hardly miss theta holders. n = 10^4, m = 100, theta = 99, and two
+    users of D' hold nothing: only a batch with both of them has fewer than 99 votes, which has
+    probability 100 x 99 / (10^4 x 9,999) = 9.9e-5 in D' and 0 in D, where one of the two votes.
+    """
+    _check_counts(users, theta, batch, 1)
+    # So many hold nothing; fewer cannot keep a batch below theta votes. F(k) / F(k + 1) falls as
+    # they grow in number, and is below e^epsilon long before the end of this range, or else is
+    # missed, for this is a lower bound.
+    missing = batch - theta + 1
+    if missing < 1:
+        return 0.0
+    last = min(users, missing + max(1000, 8 * missing), missing + 10**6)
+    idle: FloatArray = np.arange(missing, last + 1, dtype=np.float64)
+    without = hypergeom.cdf(theta - 1, users, users - idle, batch)
+    with_user = hypergeom.cdf(theta - 1, users, users - idle + 1, batch)
+    excess = without - math.exp(min(epsilon, 700.0)) * with_user
+    return max(0.0, float(np.max(excess)))
+
+
+# --- checks ---------------------------------------------------------------------------------------
+
+
+def _published(theta: int) -> float:
+    if theta > _LARGEST_THETA:
+        return math.ulp(0.0)
+    return _up(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
+
+
+def _preprint(theta: int) -> float:
+    if theta > _LARGEST_THETA:
+        return math.ulp(0.0)
+    return _up(Fraction(1000, 279 * math.factorial(theta)))
+
+
+def _up(exact: Fraction) -> float:
+    """The least float that is not below."""
+    near = float(exact)
+    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
+
+
+def _root_above(users: int) -> int:
+    root = math.isqrt(users)
+    return root if root * root == users else root + 1
+
+
+def _check_theorem(theorem: str) -> None:
+    if theorem not in STATEMENTS:
+        raise UsageError(
+            f"theorem must be one of {', '.join(STATEMENTS)}, found {theorem!r}; "
+            "'published' has the smaller delta."
+        )
+
+
+def _check_counts(users: int, theta: int, batch: int, levels: int) -> None:
+    for name, value in (("users", users), ("theta", theta), ("batch", batch), ("levels", levels)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise UsageError(
+                f"{name} must be a whole number, 1 or more, found {value!r}; give a count."
+            )
+    if users > _LARGEST_POPULATION:
+        raise UsageError(
+            f"users must be at most {_LARGEST_POPULATION:,}, found {users:,}; "
+            "give a real population."
+        )
+    if batch > users:
+        raise UsageError(
+            f"a batch cannot be larger than the population, found {batch:,} of {users:,}; "
+            "draw fewer users at each level."
+        )
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if not 0 < epsilon < math.inf:
+        raise UsageError(
+            f"epsilon must be above 0 and finite, found {epsilon!r}; 1.0 is a common choice."
+        )
+
+
+def _check_delta(delta: float) -> None:
+    if not 1e-300 <= delta < 1:
+        raise UsageError(
+            f"delta must be at least 1e-300 and below 1, found {delta!r}; "
+            "choose it well below one over the number of users."
+        )

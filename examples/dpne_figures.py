@@ -1,0 +1,451 @@
+"""The shapes of the n-gram paper's figures (Kim et al. 2021, section 3) on a generated corpus.
+
+    python examples/dpne_figures.py [--out FOLDER] [--quick] [--users N] [--threads N]
+
+Writes the corpus, a ledger of its own and, into the same folder, figure-1.png to figure-4.png,
+table-3.csv and table-4.csv; then says which of the paper's shapes hold, with numbers. The corpus
+(`reddit_like.py`) is nobody's data, so exact counts may be shown beside what was released. Each
+point is one run with fresh noise: numbers differ a little from time to time. Needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import pyarrow as pa
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+from reddit_like import Sizes, write_corpus
+
+import dphh
+
+T = 9
+LENGTHS = range(1, T + 1)
+BASE: dict[str, Any] = {"max_n": T, "epsilon": 4.0, "delta": 1e-7, "max_items": 100}
+ETA = 0.01  # dphh's own default, as the paper's
+
+SHORT, LONG = slice(0, 2), slice(T - 4, T)  # 1- and 2-grams; 6- to 9-grams
+EXACT_MAY_BE_SHOWN = "Generated corpus: exact counts may be shown."
+#: A share of fewer n-grams than this is not drawn: it would be chance.
+FEWEST = 10
+
+
+@dataclass(frozen=True)
+class Sweeps:
+    """The settings that the figures go through."""
+
+    max_items: tuple[int, ...] = (10, 30, 100, 300, 1000)
+    epsilon: tuple[float, ...] = (1.0, 2.0, 4.0, 6.0, 8.0)
+    spurious: tuple[float, ...] = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+    decay: tuple[float, ...] = (0.7, 0.85, 1.0, 1.15, 1.3)
+    held_by: tuple[int, ...] = (10, 30, 100, 300, 1000)
+
+
+QUICK = Sweeps(
+    max_items=(10, 100, 1000),
+    epsilon=(2.0, 4.0, 8.0),
+    spurious=(0.01, 0.05, 0.2),
+    decay=(0.8, 1.0, 1.25),
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One of the paper's findings, and whether it is seen here."""
+
+    letter: str
+    claim: str
+    holds: bool
+    evidence: str
+
+    def __str__(self) -> str:
+        verdict = "holds" if self.holds else "DOES NOT HOLD"
+        return f"({self.letter}) {verdict}: {self.claim}\n      {self.evidence}"
+
+
+class Runs:
+    """A corpus and its ledger; every setting is run once, however many figures show it."""
+
+    def __init__(self, out: Path, sizes: Sizes, threads: int | None) -> None:
+        self.out = out
+        self.threads = threads
+        self.path = out / "corpus.parquet"
+        write_corpus(self.path, sizes)
+        self.corpus = dphh.Corpus(self.path, user="author", text="body")
+        self.ledger = out / "ledger.sqlite"
+        self.seconds = 0.0
+        self._done: dict[tuple[tuple[str, Any], ...], dphh.Release] = {}
+        with duckdb.connect() as con:
+            con.execute("CREATE TABLE posts AS FROM read_parquet(?)", [str(self.path)])
+            authors, posts, words, grams = con.execute(
+                """
+                WITH lengths AS (SELECT author, len(string_split(body, ' ')) AS n FROM posts)
+
+                SELECT
+                    count(DISTINCT author),
+                    count(*),
+                    sum(n),
+                    sum(list_sum([greatest(n - k, 0) FOR k IN range(9)])) / 9
+                FROM lengths
+                """
+            ).fetchall()[0]
+        #: How many n-grams of one length an author wrote, the mean over authors and lengths.
+        self.mean_grams = grams / authors
+        self.line = (
+            f"Generated corpus, not Reddit itself: {authors:,} authors, {posts:,} posts, "
+            f"{words / 1e6:.1f} million words, about {self.mean_grams:.0f} n-grams of each length "
+            "an author."
+        )
+
+    def release(self, **changes: Any) -> dphh.Release:
+        options = {"spurious": ETA, **BASE, **changes}
+        key = tuple(sorted(options.items()))
+        if key not in self._done:
+            start = time.perf_counter()
+            plan = dphh.ngrams(self.corpus, **options)
+            self._done[key] = plan.run(ledger=self.ledger, threads=self.threads)
+            self.seconds += time.perf_counter() - start
+        return self._done[key]
+
+    def counts(self, **changes: Any) -> list[int]:
+        """How many n-grams were released, by length."""
+        levels = {x["level"]: x["released"] for x in self.release(**changes).manifest["levels"]}
+        return [levels.get(length, 0) for length in LENGTHS]
+
+    def single(self) -> list[int]:
+        """dpsu-single: for each length, what it finds with the whole budget spent there."""
+        return [self.counts(method="dpsu-single", max_n=k)[k - 1] for k in LENGTHS]
+
+
+def figure_1(runs: Runs, _: Sweeps) -> list[Shape]:
+    found = {
+        "DPNE": runs.counts(),
+        "dpsu-all": runs.counts(method="dpsu-all"),
+        "dpsu-even": runs.counts(method="dpsu-even"),
+        "dpsu-single": runs.single(),
+    }
+    labels = {
+        "DPNE": "DPNE",
+        "dpsu-all": "set union of all lengths at once (dpsu-all)",
+        "dpsu-even": "set union, budget shared evenly (dpsu-even)",
+        "dpsu-single": "set union, whole budget on one length (dpsu-single)",
+    }
+    figure, axes = plt.subplots(figsize=(8, 5.4))
+    for (name, counts), marker in zip(found.items(), "osD^", strict=True):
+        style = "--" if name == "dpsu-single" else "-"
+        axes.plot(LENGTHS, counts, style, marker=marker, lw=2, label=labels[name])
+    axes.set_yscale("symlog", linthresh=10)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
+    by_length(axes, "DPNE beside plain set union", "n-grams released (log scale)")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="lower left", fontsize=9)
+    save(figure, runs, 1, f"epsilon 4, delta 1e-7, at most 100 n-grams of a length a user, {one()}")
+
+    rows = [[name, *counts, sum(counts)] for name, counts in found.items()]
+    rows[-1][-1] = "-"
+    table(runs.out / "table-4.csv", ["method", *map(str, LENGTHS), "total"], rows, "Table 4")
+
+    dpne = found["DPNE"]
+    plain = [max(pair) for pair in zip(found["dpsu-all"], found["dpsu-even"], strict=True)]
+    over_plain = [k for k in LENGTHS if dpne[k - 1] > plain[k - 1]]
+    over_single = [k for k in LENGTHS if dpne[k - 1] > found["dpsu-single"][k - 1]]
+    return [
+        Shape(
+            "e",
+            "DPNE finds more than dpsu-all and dpsu-even from length 3 on, and more than "
+            "dpsu-single, which spends all on one length, for long ones",
+            set(over_plain) >= set(LENGTHS[2:]) and T in over_single,
+            f"more than both at lengths {over_plain}, than dpsu-single at {over_single}; "
+            f"at 9: DPNE {dpne[-1]:,}, all {found['dpsu-all'][-1]:,}, "
+            f"even {found['dpsu-even'][-1]:,}, single {found['dpsu-single'][-1]:,}",
+        )
+    ]
+
+
+def figure_2(runs: Runs, sweeps: Sweeps) -> list[Shape]:
+    bounds = {bound: runs.counts(max_items=bound) for bound in sweeps.max_items}
+    budgets = {epsilon: runs.counts(epsilon=epsilon) for epsilon in sweeps.epsilon}
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2))
+    lines(left, bounds, "at most so many n-grams\nof a length a user (Δ₀)")
+    by_length(left, "How many n-grams a user may count for", "n-grams released")
+    lines(right, budgets, "epsilon")
+    by_length(right, "Privacy budget", "n-grams released")
+    save(figure, runs, 2, f"Unless said: epsilon 4, delta 1e-7, Δ₀ 100, η 0.01; {one()}")
+
+    totals = {bound: sum(counts) for bound, counts in bounds.items()}
+    upto = [totals[bound] for bound in totals if bound <= runs.mean_grams * 1.25]
+    best = max(totals, key=lambda bound: totals[bound])
+    return [
+        Shape(
+            "a",
+            "more with a larger Δ₀, until Δ₀ is about the mean number of n-grams a user",
+            rising(upto) and runs.mean_grams / 4 <= best <= runs.mean_grams * 4,
+            f"mean {runs.mean_grams:.0f}; most at Δ₀ = {best}; totals {said(totals)}",
+        ),
+        Shape("b", "more with a larger epsilon, at every length", *growing(budgets)),
+    ]
+
+
+def figure_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
+    etas = {eta: runs.counts(spurious=eta) for eta in sweeps.spurious}
+    decays = {c: runs.counts(decay=c) for c in sweeps.decay}
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2))
+    lines(left, etas, "tolerated share of\nspurious n-grams (η)")
+    by_length(left, "Tolerated spurious n-grams", "n-grams released")
+    lines(right, decays, "noise of a length over that\nof the one below (c)")
+    by_length(right, "Sharing the budget out over lengths", "n-grams released")
+    save(figure, runs, 3, f"Unless said: epsilon 4, delta 1e-7, Δ₀ 100, η 0.01, c 1; {one()}")
+
+    below, even, above = decays[min(decays)], decays[1.0], decays[max(decays)]
+    grows, evidence = growing(etas)
+    return [
+        Shape("c", "more with a larger η, at every length above 1", grows, evidence),
+        Shape(
+            "d",
+            "c < 1 finds more long and fewer short n-grams than c = 1, and c > 1 the reverse",
+            sum(below[LONG]) > sum(even[LONG]) > sum(above[LONG])
+            and sum(below[SHORT]) < sum(even[SHORT]) < sum(above[SHORT]),
+            "; ".join(
+                f"c = {c}: {sum(counts[SHORT]):,} of 1 or 2, {sum(counts[LONG]):,} of 6 to 9"
+                for c, counts in decays.items()
+            ),
+        ),
+    ]
+
+
+def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
+    both, single = runs.counts(), runs.counts(pruning="single")
+    shares = coverage(runs, sweeps.held_by)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2))
+    for counts, offset, label in (
+        (both, -0.2, "both ends were found (both-side)"),
+        (single, 0.2, "its beginning and last word were (single-side)"),
+    ):
+        left.bar([k + offset for k in LENGTHS], counts, 0.4, label=label)
+    left.legend(title="A longer n-gram is looked at if", fontsize=9)
+    by_length(left, "Pruning rule", "n-grams released")
+
+    for (users, drawn), colour in zip(shares.items(), shades(len(shares)), strict=True):
+        percent = [100 * share for share in drawn.values()]
+        right.plot(list(drawn), percent, "-o", color=colour, lw=2, label=f"{users:,} users")
+    if shares:
+        right.legend(title="Held by at least", fontsize=9)
+    right.set_ylim(0, 103)
+    by_length(right, "How much of what many hold is found", "share released, in percent")
+    note = f"epsilon 4, delta 1e-7, Δ₀ 100, η 0.01; shares of {FEWEST} n-grams or more; {one()}"
+    save(figure, runs, 4, note, EXACT_MAY_BE_SHOWN)
+
+    fewer, more = means(both), means(single)
+    columns = [[s[k] for s in shares.values() if k in s] for k in LENGTHS]
+    return [
+        Shape(
+            "f",
+            "both-side pruning favours short n-grams, single-side long ones",
+            sum(both[:4]) > sum(single[:4]) and sum(both[LONG]) < sum(single[LONG]),
+            f"lengths 1 to 4: both {sum(both[:4]):,}, single {sum(single[:4]):,}; "
+            f"6 to 9: {sum(both[LONG]):,}, {sum(single[LONG]):,}; "
+            f"all: {sum(both):,}, {sum(single):,}; mean length {fewer:.2f}, {more:.2f}",
+        ),
+        Shape(
+            "g",
+            "of n-grams that at least K users hold, a larger share is found as K rises",
+            any(columns) and all(a <= b for column in columns for a, b in pairwise(column)),
+            "; ".join(
+                f"K = {users:,}: " + ", ".join(f"{k}: {share:.0%}" for k, share in drawn.items())
+                for users, drawn in shares.items()
+            ),
+        ),
+    ]
+
+
+def coverage(runs: Runs, held_by: tuple[int, ...]) -> dict[int, dict[int, float]]:
+    """By K and length, the share released of the n-grams that at least K users hold, exactly."""
+    exact = dphh.exact_ngrams(runs.corpus, max_n=T, at_least=min(held_by), threads=runs.threads)
+    found = runs.release().to_polars().select("level", "item", found=True)
+    held = exact.to_polars().join(found, on=["level", "item"], how="left")
+    shares: dict[int, dict[int, float]] = {}
+    for users in held_by:
+        for k in LENGTHS:
+            many = held.filter((held["level"] == k) & (held["users"] >= users))
+            if len(many) >= FEWEST:
+                shares.setdefault(users, {})[k] = many["found"].count() / len(many)
+    return shares
+
+
+def table_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
+    """Released n-grams that nobody holds. Only a corpus without people may be looked at so."""
+    releases = {eta: runs.release(spurious=eta).to_arrow() for eta in sweeps.spurious}
+    found = pa.concat_tables(
+        t.select(["level", "item"]).append_column("eta", pa.array([eta] * len(t), pa.float64()))
+        for eta, t in releases.items()
+    )
+    with duckdb.connect() as con:
+        con.execute("SET enable_progress_bar = false")
+        con.register("found", found)
+        con.execute("CREATE TABLE wanted AS SELECT DISTINCT level, item FROM found")
+        con.execute(
+            "CREATE TABLE texts AS SELECT string_split(body, ' ') AS w FROM read_parquet(?)",
+            [str(runs.path)],
+        )
+        con.execute("CREATE TABLE held (level INTEGER, item VARCHAR)")
+        for k in LENGTHS:
+            con.execute(
+                """
+                INSERT INTO held
+                WITH grams AS (
+                    SELECT unnest([array_to_string(w[i:i + $k - 1], ' ')
+                        FOR i IN range(1, len(w) - $k + 2)]) AS item
+                    FROM texts
+                )
+
+                SELECT DISTINCT $k, item
+                FROM grams SEMI JOIN (FROM wanted WHERE level = $k) AS here USING (item)
+                """,
+                {"k": k},
+            )
+        spurious = dict(
+            con.execute(
+                "SELECT eta, count(*) FROM found ANTI JOIN held USING (level, item) GROUP BY eta"
+            ).fetchall()
+        )
+    rows: list[list[Any]] = []
+    within = True
+    for eta, t in releases.items():
+        bad, all_found = spurious.get(eta, 0), max(len(t), 1)
+        rows.append([eta, len(t), bad, f"{bad / all_found:.4f}"])
+        within = within and bad <= eta * all_found + 3 * sqrt(eta * all_found)
+    header = ["tolerated (eta)", "released", "spurious", "actual ratio"]
+    table(runs.out / "table-3.csv", header, rows, f"Table 3. {EXACT_MAY_BE_SHOWN}")
+    return [
+        Shape(
+            "c",
+            "the actual share of spurious n-grams is at most about η",
+            within,
+            ", ".join(f"η {row[0]}: {row[3]}" for row in rows),
+        )
+    ]
+
+
+def means(counts: Sequence[int]) -> float:
+    """The mean length."""
+    return sum(k * n for k, n in zip(LENGTHS, counts, strict=True)) / max(sum(counts), 1)
+
+
+def growing(found: dict[float, list[int]]) -> tuple[bool, str]:
+    """Whether totals rise strictly, and each length but for chance (3 standard deviations)."""
+    totals = {setting: sum(counts) for setting, counts in found.items()}
+    lengths = all(
+        b >= a - 3 * sqrt(a) for x, y in pairwise(found.values()) for a, b in zip(x, y, strict=True)
+    )
+    return rising(list(totals.values())) and lengths, f"totals {said(totals)}"
+
+
+def rising(totals: Sequence[int]) -> bool:
+    return len(totals) > 1 and all(a < b for a, b in pairwise(totals))
+
+
+def said(totals: dict[Any, int]) -> str:
+    return ", ".join(f"{setting:g}: {total:,}" for setting, total in totals.items())
+
+
+def one() -> str:
+    return "one run a point."
+
+
+def shades(count: int) -> list[Any]:
+    return [plt.get_cmap("viridis")(0.92 * i / max(count - 1, 1)) for i in range(count)]
+
+
+def lines(axes: Axes, found: dict[Any, list[int]], title: str) -> None:
+    """A line a setting, with its total in the legend."""
+    for (setting, counts), colour in zip(found.items(), shades(len(found)), strict=True):
+        label = f"{setting:,g}  ({sum(counts):,} in all)"
+        axes.plot(LENGTHS, counts, "-o", color=colour, lw=2, ms=5, label=label)
+    axes.legend(title=title, fontsize=9, title_fontsize=9)
+
+
+def by_length(axes: Axes, title: str, number: str) -> None:
+    axes.set_title(title)
+    axes.set_xlabel("length of the n-grams, in words")
+    axes.set_ylabel(number)
+    axes.set_xticks(LENGTHS)
+    axes.grid(alpha=0.3)
+    axes.set_axisbelow(True)
+    if axes.get_yscale() == "linear":
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
+
+
+def save(figure: Figure, runs: Runs, number: int, *notes: str) -> None:
+    figure.tight_layout(rect=(0, 0.035 + 0.035 * len(notes), 1, 1))
+    figure.text(0.012, 0.015, "\n".join([runs.line, *notes]), fontsize=8, color="0.35")
+    figure.savefig(runs.out / f"figure-{number}.png", dpi=150)
+    plt.close(figure)
+
+
+def table(path: Path, header: list[str], rows: list[list[Any]], title: str) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    cells = [header, *[[f"{x:,}" if isinstance(x, int) else str(x) for x in row] for row in rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    print(f"\n{title}")
+    for row in cells:
+        print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+
+
+DRAWN: tuple[Callable[[Runs, Sweeps], list[Shape]], ...] = (
+    figure_1,
+    figure_2,
+    figure_3,
+    figure_4,
+    table_3,
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="folder to write to; default: a temporary one")
+    parser.add_argument("--quick", action="store_true", help="a small corpus, fewer settings")
+    parser.add_argument("--users", type=int, help="authors of the corpus")
+    parser.add_argument("--threads", type=int, help="threads; default: one a core")
+    asked = parser.parse_args()
+    out: Path = asked.out or Path(tempfile.mkdtemp(prefix="dpne-figures-"))
+    out.mkdir(parents=True, exist_ok=True)
+    sizes = Sizes()
+    if asked.users or asked.quick:
+        sizes = replace(sizes, users=asked.users or 8_000)
+    start = time.perf_counter()
+    runs = Runs(out, sizes, asked.threads)
+    print(runs.line)
+    shapes: list[Shape] = []
+    for draw in DRAWN:
+        begun = time.perf_counter()
+        shapes += draw(runs, QUICK if asked.quick else Sweeps())
+        print(f"{draw.__name__}: {time.perf_counter() - begun:.0f} s", flush=True)
+    print("\nWhich of the paper's shapes hold here:")
+    for shape in sorted(shapes, key=lambda shape: shape.letter):
+        print(shape)
+    held = sum(shape.holds for shape in shapes)
+    print(f"\n{held} of {len(shapes)} hold. Figures and tables: {out}")
+    took = time.perf_counter() - start
+    print(f"{took:.0f} s in all, {time.process_time():.0f} s of processor time")
+
+
+if __name__ == "__main__":
+    main()

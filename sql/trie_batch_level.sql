@@ -1,0 +1,37 @@
+-- TrieHH, one level as the papers have it (Algorithms 1 and 2): $batch users, drawn without
+-- replacement, vote for the next prefix of their sequence if the prefix before is in the trie.
+-- In: one_each (user_id, tokens); trie (node, tokens), the prefixes of the level below.
+-- Out: votes (node, token, ended, votes).
+CREATE TEMP TABLE votes AS
+WITH
+
+lots AS MATERIALIZED (
+    SELECT
+        tokens,
+        dphh_word(CAST(user_id AS VARCHAR), $purpose) AS lot
+    FROM one_each
+),
+
+batch AS (
+    SELECT tokens
+    FROM lots
+    ORDER BY lot
+    LIMIT $batch
+),
+
+next_prefixes AS (
+    SELECT
+        trie.node,
+        batch.tokens[$level] AS token,
+        len(batch.tokens) < $level AS ended
+    FROM batch
+    INNER JOIN trie ON list_slice(batch.tokens, 1, $level - 1) = trie.tokens
+)
+
+SELECT
+    node,
+    token,
+    ended,
+    count(*) AS votes
+FROM next_prefixes
+GROUP BY node, token, ended;

@@ -1,0 +1,120 @@
+"""Runs of `ngrams` whose noise, thresholds and caps a test sets, and the same in plain Python."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isqrt
+from typing import Any
+from unittest.mock import patch
+
+from dphh import Corpus, ngrams
+from dphh.flows import LevelDone
+from dphh.flows.ngrams import ngrams_levels
+from dphh.levels import SetUnionLevel
+from dphh.testing import SeededRandomness
+from tests.conftest import NoNoise
+from tests.engines.levels import session_on
+
+BITS = 10
+#: A threshold that everything passes that somebody holds, and nothing that nobody holds.
+ALL = 8
+Gram = tuple[str, ...]
+
+
+class Quiet(NoNoise):
+    """No noise. What is drawn by rejection, the spurious grams, comes from a seed."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seeded = SeededRandomness(seed)
+
+    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+        spurious = "/spurious" in purpose
+        return (self._seeded if spurious else super()).words(count, purpose, keys)
+
+
+def climbed(
+    engine: str,
+    corpus: Corpus,
+    thresholds: Sequence[int],
+    *,
+    caps: Sequence[int] | int = 100,
+    randomness: Any = None,
+    **options: Any,
+) -> list[LevelDone]:
+    """The levels with these thresholds; noise a user would not notice (with Quiet, none)."""
+    caps = [caps] * len(thresholds) if isinstance(caps, int) else caps
+    plan = ngrams(max_n=len(thresholds), max_items=tuple(caps), epsilon=8, delta=1e-3, **options)
+    levels = []
+    for level in plan.levels:
+        assert isinstance(level.level, int)
+        threshold = thresholds[level.level - 1]
+        changes = {"grid_bits": BITS, "sigma_grid": max(1, threshold // 8)}
+        if isinstance(level, SetUnionLevel):
+            changes["threshold_grid"] = threshold
+        levels.append(replace(level, **changes))
+    plan = replace(plan, corpus=corpus, levels=tuple(levels))
+    with (
+        patch(
+            "dphh.flows.ngrams.spurious_threshold",
+            lambda level, below, valid: thresholds[level.level - 1],
+        ),
+        session_on(engine, corpus, randomness or Quiet()) as session,
+    ):
+        return list(ngrams_levels(plan, session))
+
+
+def weights(done: LevelDone) -> dict[Gram, int]:
+    """A level's released grams and their integer weights."""
+    tokens = done.rows.column("tokens").to_pylist()
+    scores = done.rows.column("score").to_pylist()
+    found = {
+        tuple(gram): round(score * 2**BITS) for gram, score in zip(tokens, scores, strict=True)
+    }
+    assert len(found) == len(tokens)
+    return found
+
+
+def grams_of(tokens: Sequence[str], n: int) -> set[Gram]:
+    return {tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)}
+
+
+def held_by_user(rows: Sequence[tuple[Any, Sequence[str]]], n: int) -> dict[Any, set[Gram]]:
+    held: dict[Any, set[Gram]] = defaultdict(set)
+    for user, tokens in rows:
+        held[user] |= grams_of(tokens, n)
+    return held
+
+
+def summed(held: dict[Any, set[Gram]]) -> dict[Gram, int]:
+    """The integer histogram, where no user is over the cap."""
+    histogram: dict[Gram, int] = defaultdict(int)
+    for grams in held.values():
+        for gram in grams:
+            histogram[gram] += isqrt(4**BITS // len(grams))
+    return dict(histogram)
+
+
+def valid(gram: Gram, released: Sequence[set[Gram]], pruning: str) -> bool:
+    if len(gram) == 1:
+        return True
+    below, words = released[len(gram) - 2], released[0]
+    end = gram[1:] in below if pruning == "both" else gram[-1:] in words
+    return gram[:-1] in below and end
+
+
+def brute_force(
+    rows: Sequence[tuple[Any, Sequence[str]]], thresholds: Sequence[int], pruning: str
+) -> list[dict[Gram, int]]:
+    """DPNE's levels by the paper's loop, without noise."""
+    released: list[set[Gram]] = []
+    levels = []
+    for n, threshold in enumerate(thresholds, start=1):
+        held = {
+            user: {gram for gram in grams if valid(gram, released, pruning)}
+            for user, grams in held_by_user(rows, n).items()
+        }
+        levels.append({gram: w for gram, w in summed(held).items() if w >= threshold})
+        released.append(set(levels[-1]))
+    return levels

@@ -1,0 +1,74 @@
+"""A corpus larger than the memory that is allowed: it spills, finishes, and cleans up."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from dphh import Corpus, CorpusError, items
+
+USERS, PER_USER = 900_000, 6
+
+
+def write(path: Path) -> None:
+    with duckdb.connect() as con:
+        con.execute(
+            f"""
+            COPY (
+                SELECT user_id, CASE WHEN i = 0 THEN 'shared'
+                    ELSE 'own item ' || hash(user_id, i) || ' of this user alone' END AS item
+                FROM range({USERS}) AS u(user_id), range({PER_USER}) AS t(i)
+            ) TO '{path}' (FORMAT parquet)
+            """
+        )
+
+
+def watch(folder: Path, stop: threading.Event) -> tuple[list[int], list[int]]:
+    """The largest size of what lies in a folder's folders, and the folders' modes."""
+    sizes, modes = [0], [0]
+    while not stop.wait(0.02):
+        with suppress(OSError):
+            sizes.append(sum(path.stat().st_size for path in folder.glob("*/*")))
+            modes += [path.stat().st_mode for path in folder.iterdir()]
+    return sizes, modes
+
+
+def test_a_corpus_larger_than_the_memory_limit_spills_and_cleans_up(engine, tmp_path, monkeypatch):
+    write(tmp_path / "large.parquet")
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(spill))
+    corpus = Corpus(tmp_path / "large.parquet", user="user_id", item="item")
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        watched = pool.submit(watch, spill, stop)
+        try:
+            release = items(corpus, epsilon=1, delta=1e-8, max_items=4).run(
+                engine=engine, memory_limit="200MB", threads=2
+            )
+        finally:
+            stop.set()
+        sizes, modes = watched.result()
+    found = release.to_polars()
+    # Users are over the cap of 4: each kept "shared" with probability 4/6, at weight 1/2.
+    assert found["item"].to_list() == ["shared"]
+    assert abs(found["score"][0] - USERS * 4 / 6 / 2) < 2000
+    assert max(sizes) > 50_000_000, "hardly anything was spilled: make the corpus larger"
+    assert not any(mode & 0o077 for mode in modes)
+    assert list(spill.iterdir()) == []
+
+
+def test_a_failed_run_leaves_no_spill_behind(engine, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    frame = pl.DataFrame({"who": [None], "what": ["a"]})
+    for corpus in (Corpus(frame, user="who", text="what"), Corpus(frame, user="x", text="what")):
+        with pytest.raises(CorpusError):
+            items(corpus, epsilon=1, delta=1e-8).run(engine=engine)
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []

@@ -1,0 +1,460 @@
+"""`ngrams` on every engine, against the paper's loop in plain Python."""
+
+from __future__ import annotations
+
+import uuid
+from itertools import pairwise, product
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dphh import Corpus, ngrams
+from dphh.release import SCHEMA
+from dphh.testing import SeededRandomness
+from tests.engines.ladders import (
+    ALL,
+    brute_force,
+    climbed,
+    grams_of,
+    held_by_user,
+    summed,
+    valid,
+    weights,
+)
+
+FEW = settings(
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])
+WORDS = st.sampled_from(["a", "b", "c", "dd", "é"])
+ROWS = st.lists(st.tuples(st.integers(0, 4), st.lists(WORDS, max_size=7)), min_size=1, max_size=12)
+THRESHOLDS = st.lists(st.sampled_from([ALL, 700, 1100, 1500]), min_size=1, max_size=4)
+#: Whatever may stand inside of a word of a list: separators, escapes, NUL, other scripts.
+ODD_WORDS = st.one_of(
+    st.sampled_from(
+        ["a", " ", "\0", "\x1f", "\\", "\\s", "\\\\", "\x1f\\", "a b", "b", "\n", "日"]
+    ),
+    st.text(st.sampled_from("a s\0\x1f\\é"), min_size=1, max_size=3),
+)
+ODD_ROWS = st.lists(
+    st.tuples(st.integers(0, 3), st.lists(ODD_WORDS, max_size=6)), min_size=1, max_size=8
+)
+
+
+def as_texts(rows):
+    return [(user, " ".join(words)) for user, words in rows]
+
+
+def as_lists(written, rows):
+    frame = [(user, list(words)) for user, words in rows]
+    frame.append((frame[0][0], ["a"]))  # an empty list alone has no type
+    return written(frame, text="what", as_="list"), frame
+
+
+# The levels against brute force
+
+
+@PRUNINGS
+@given(rows=ROWS, thresholds=THRESHOLDS)
+@FEW
+def test_every_level_is_the_brute_force_one(engine, written, pruning, rows, thresholds):
+    done = climbed(engine, written(as_texts(rows)), thresholds, pruning=pruning)
+    assert [weights(level) for level in done] == brute_force(rows, thresholds, pruning)
+
+
+@PRUNINGS
+@given(rows=ODD_ROWS, thresholds=THRESHOLDS)
+@FEW
+def test_words_of_any_characters_stay_themselves(engine, written, pruning, rows, thresholds):
+    corpus, rows = as_lists(written, rows)
+    done = climbed(engine, corpus, thresholds, pruning=pruning)
+    assert [weights(level) for level in done] == brute_force(rows, thresholds, pruning)
+    for level in done:
+        for row in level.rows.to_pylist():
+            assert row["item"] == " ".join(row["tokens"])
+
+
+@PRUNINGS
+@pytest.mark.parametrize("kind", ["text", "uuid", "uint64", "hugeint", "date", "negative"])
+def test_users_are_told_apart_whatever_names_them(engine, tmp_path, kind, pruning):
+    rows = [(user % 7, ["x", "y", f"w{user % 3}", "x"][: user % 5]) for user in range(40)]
+    name = {
+        "text": "'u' || n",
+        "uuid": f"CAST('{str(uuid.UUID(int=0))[:-1]}' || n AS UUID)",
+        "uint64": "18446744073709551615::UBIGINT - n::UBIGINT",
+        "hugeint": "(1::HUGEINT << 100) + n",
+        "date": "DATE '2020-01-01' + n::INTEGER",
+        "negative": "n - 3",
+    }[kind]
+    frame = pl.DataFrame({"n": [row[0] for row in rows], "what": [" ".join(w) for _, w in rows]})
+    con = duckdb.connect()
+    con.register("frame", frame.to_arrow())
+    source = con.sql(f"SELECT {name} AS who, what FROM frame")
+    done = climbed(engine, Corpus(source, user="who", text="what"), [ALL] * 3, pruning=pruning)
+    assert [weights(level) for level in done] == brute_force(rows, [ALL] * 3, pruning)
+
+
+@pytest.mark.parametrize("reading", ["words", "characters"])
+def test_the_corpus_says_what_a_token_is(engine, written, reading):
+    texts = [(1, "ab ba"), (2, "ab ba b")]
+    split = (lambda text: text.split()) if reading == "words" else list
+    done = climbed(engine, written(texts, as_=reading), [ALL] * 3)
+    rows = [(user, split(text)) for user, text in texts]
+    assert [weights(level) for level in done] == brute_force(rows, [ALL] * 3, "both")
+    items = [row["item"] for level in done for row in level.rows.to_pylist()]
+    assert ("ab ba" in items) == (reading == "words")
+    assert ("b b" in items) == (reading == "characters")
+    assert ("ab " in items) == (reading == "characters")
+
+
+@pytest.mark.parametrize("method", ["dpne", "dpsu-all", "dpsu-even"])
+@pytest.mark.parametrize("nothing", [[None], [""], [None, ""]])
+def test_tokens_that_are_null_or_empty_are_left_out(engine, written, method, nothing):
+    rows = [(1, [*nothing, "a", *nothing, "b", *nothing]), (2, ["b"]), (3, nothing)]
+    corpus = written(rows, text="what", as_="list")
+    one, two = climbed(engine, corpus, [ALL] * 2, method=method)
+    assert set(weights(one)) == {("a",), ("b",)}
+    assert set(weights(two)) == {("a", "b")}
+
+
+@PRUNINGS
+def test_grams_never_cross_the_rows_of_a_user(engine, written, pruning):
+    rows = [(1, ["a", "b"]), (1, ["c"]), (1, ["d", "e"]), (2, ["f"]), (2, ["g"])]
+    one, two, three = climbed(engine, written(as_texts(rows)), [ALL] * 3, pruning=pruning)
+    assert set(weights(one)) == {(word,) for word in "abcdefg"}
+    assert set(weights(two)) == {("a", "b"), ("d", "e")}
+    assert weights(three) == {}
+
+
+@PRUNINGS
+def test_a_users_grams_are_one_set_over_all_their_rows(engine, written, pruning):
+    rows = [(1, "a b"), (2, "a b"), (1, "b a"), (1, "a b a b"), (1, "a b")]
+    one, two = climbed(engine, written(rows), [ALL] * 2, pruning=pruning)
+    half = 724  # 1024 / sqrt(2), rounded down
+    assert weights(one) == {("a",): 2 * half, ("b",): 2 * half}
+    assert weights(two) == {("a", "b"): half + 1024, ("b", "a"): half}
+
+
+@PRUNINGS
+def test_texts_shorter_than_a_level_end_before_it(engine, written, pruning):
+    rows = [(1, "a"), (2, "a b"), (3, "a b c"), (4, "")]
+    done = climbed(engine, written(rows), [ALL] * 5, pruning=pruning)
+    assert [len(weights(level)) for level in done] == [3, 2, 1, 0, 0]
+
+
+@PRUNINGS
+@pytest.mark.parametrize("stops", [1, 2, 3, 4])
+def test_a_level_that_releases_nothing_ends_the_ladder(engine, written, pruning, stops):
+    thresholds = [ALL] * 4
+    thresholds[stops - 1] = 9000
+    rows = [(user, "a b c d e") for user in range(5)]
+    done = climbed(engine, written(rows), thresholds, pruning=pruning)
+    assert [level.level.level for level in done] == [1, 2, 3, 4]
+    for level in done:
+        assert level.rows.schema == SCHEMA
+        found = 6 - level.level.level if level.level.level < stops else 0
+        assert level.rows.num_rows == level.manifest()["released"] == found
+        if level.level.level > stops:
+            assert level.level.valid == 0
+
+
+@PRUNINGS
+@pytest.mark.parametrize("method", ["dpne", "dpsu-all", "dpsu-even", "dpsu-single"])
+def test_a_run_in_which_nothing_passes_is_a_release_of_nothing(engine, written, pruning, method):
+    """With the plan's own thresholds."""
+    plan = ngrams(
+        written([(1, "a b c")]), max_n=3, epsilon=1, delta=1e-30, pruning=pruning, method=method
+    )
+    release = plan.run(engine=engine)
+    assert len(release) == 0
+    assert release.to_arrow().schema == SCHEMA
+    assert [level["released"] for level in release.manifest["levels"]] == [0] * len(plan.levels)
+
+
+@pytest.mark.parametrize("method", ["dpne", "dpsu-all", "dpsu-even", "dpsu-single"])
+def test_an_empty_corpus_releases_nothing(engine, written, method):
+    release = ngrams(
+        written([(1, ""), (2, None)]), max_n=2, epsilon=1, delta=1e-7, method=method
+    ).run(engine=engine)
+    assert len(release) == 0
+
+
+# Bounds
+
+
+@PRUNINGS
+@given(rows=ROWS, top=st.integers(1, 3), cap=st.integers(1, 3))
+@FEW
+def test_each_level_has_a_cap_of_its_own(engine, written, pruning, rows, top, cap):
+    caps = [100] * (top - 1) + [cap]
+    done = climbed(engine, written(as_texts(rows)), [ALL] * top, caps=caps, pruning=pruning)
+    sizes = [min(cap, len(grams)) for grams in held_by_user(rows, top).values() if grams]
+    expected = sum(t * int(1024 / t**0.5) for t in sizes)
+    assert sum(weights(done[-1]).values()) == expected
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_which_grams_an_over_full_user_keeps_differs_from_user_to_user(engine, written, level):
+    text = " ".join(f"w{i}" for i in range(40))
+    caps = [100] * (level - 1) + [3]
+    done = climbed(engine, written([(u, text) for u in range(200)]), [ALL] * level, caps=caps)
+    assert len(weights(done[-1])) == 41 - level
+
+
+# Neighbours. Everybody's words and grams over {a, b, c} are held by so many that they are
+# released with the victim and without; the victim's own "x" and "y" never are.
+
+CROWD = [(1000 + i, list(gram)) for i, gram in enumerate(product("abc", repeat=3))]
+STEADY = 1100
+VICTIMS = {
+    "everything": [list(gram) for gram in product("abc", repeat=3)],
+    "one gram, repeated": [["a", "b"] * 50, ["a", "b"] * 50],
+    "one enormous text": [list("abcacbbca") * 3000],
+    "words of their own": [["x", "a", "y", "b", "c", "x"] * 5, ["y"]],
+    "empty rows": [[], ["a"], []],
+    "grams broken by own words": [["a", "x", "b", "c", "y", "a", "b", "c"]],
+}
+
+
+def distance(one, two):
+    return sum((one.get(gram, 0) - two.get(gram, 0)) ** 2 for gram in one | two)
+
+
+@PRUNINGS
+@pytest.mark.parametrize("cap", [2, 5, 100])
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_a_user_moves_each_level_by_at_most_one_unit_of_l2_norm(
+    engine, written, pruning, cap, victim
+):
+    users = as_texts(CROWD)
+    rows = as_texts([(7, tokens) for tokens in VICTIMS[victim]])
+    for level in (2, 3):
+        thresholds = [STEADY] * (level - 1) + [ALL]
+        caps = [100] * (level - 1) + [cap]
+        with_victim, without = (
+            climbed(engine, written(texts), thresholds, caps=caps, pruning=pruning)
+            for texts in (rows + users, users)
+        )
+        for lower, other in zip(with_victim[:-1], without[:-1], strict=True):
+            assert set(weights(lower)) == set(weights(other))
+        moved = distance(weights(with_victim[-1]), weights(without[-1]))
+        assert moved <= 1024**2
+        if victim == "everything":
+            assert moved > 0.98 * 1024**2
+
+
+@PRUNINGS
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 3), st.lists(st.sampled_from("abcxy"), max_size=8)),
+        min_size=1,
+        max_size=10,
+    ),
+    cap=st.integers(2, 4),
+    level=st.integers(2, 3),
+)
+@FEW
+def test_any_user_moves_each_level_by_at_most_one_unit(engine, written, pruning, rows, cap, level):
+    """User 0 comes or goes; users 1 to 3 may be over the cap, and must keep what they kept."""
+    rows = [
+        (user, ["b" if word in "xy" and user else word for word in text]) for user, text in rows
+    ]
+    thresholds = [STEADY] * (level - 1) + [ALL]
+    caps = [100] * (level - 1) + [cap]
+    histograms = []
+    for texts in (rows, [row for row in rows if row[0] != 0]):
+        done = climbed(
+            engine, written(as_texts(CROWD + texts)), thresholds, caps=caps, pruning=pruning
+        )
+        histograms.append(weights(done[-1]))
+    assert distance(*histograms) <= 1024**2
+
+
+@pytest.mark.parametrize("users", ["numbers", "names"])
+def test_a_user_with_new_words_moves_level_one_by_at_most_one_unit(engine, written, users):
+    """The others are over the cap: what they keep must not hang on who else there is."""
+    called = (lambda user: user) if users == "numbers" else (lambda user: f"name {user}")
+    others = [(called(user), " ".join(f"w{i}" for i in range(30))) for user in range(1, 40)]
+    victim = [(called(0), "a0 w05x zz w1")]
+    with_victim, without = (
+        weights(climbed(engine, written(rows), [ALL], caps=5)[0])
+        for rows in (victim + others, others)
+    )
+    assert distance(with_victim, without) <= 1024**2
+
+
+@pytest.mark.parametrize("users", ["numbers", "names"])
+def test_a_user_moves_higher_levels_by_at_most_one_unit_whatever_names_users(
+    engine, written, users
+):
+    called = (lambda user: user) if users == "numbers" else (lambda user: f"name {user}")
+    others = [(called(user), " ".join(f"w{i}" for i in range(30))) for user in range(1, 40)]
+    with_victim, without = (
+        weights(climbed(engine, written(rows), [ALL, ALL], caps=[100, 5])[1])
+        for rows in ([(called(0), "w1 w2 w3"), *others], others)
+    )
+    assert distance(with_victim, without) <= 1024**2
+
+
+# Releases
+
+
+def closed(release, pruning):
+    frame = release.to_polars()
+    top = frame["level"].max() or 0
+    released = [
+        {tuple(gram) for gram in frame.filter(level=level)["tokens"].to_list()}
+        for level in range(1, top + 1)
+    ]
+    return all(valid(gram, released, pruning) for grams in released for gram in grams)
+
+
+@PRUNINGS
+@given(rows=st.lists(st.tuples(st.integers(0, 60), st.lists(WORDS, max_size=7)), max_size=80))
+@FEW
+def test_every_release_is_closed_downward(engine, written, pruning, rows):
+    """With the system's randomness, and as many spurious grams as may be."""
+    corpus = written(as_texts([*rows, (99, ["a", "b"])]))
+    plan = ngrams(
+        corpus, max_n=5, max_items=8, epsilon=20, delta=0.2, spurious=0.5, pruning=pruning
+    )
+    release = plan.run(engine=engine)
+    assert closed(release, pruning)
+    check_rows(release)
+
+
+def check_rows(release):
+    table = release.to_arrow()
+    assert table.schema == SCHEMA
+    rows = table.to_pylist()
+    assert rows == sorted(rows, key=lambda row: (row["level"], -row["score"], row["item"]))
+    assert len({(row["level"], *row["tokens"]) for row in rows}) == len(rows)
+    levels = {level["level"]: level for level in release.manifest["levels"]}
+    for row in rows:
+        level = levels[row["level"]]
+        assert len(row["tokens"]) == row["level"]
+        assert row["score"] >= level["threshold"]
+        assert (row["score"] * 2 ** level["grid_bits"]).is_integer()
+    for number, level in levels.items():
+        assert level["released"] == sum(row["level"] == number for row in rows)
+
+
+@PRUNINGS
+def test_spurious_grams_look_like_the_others(engine, written, pruning):
+    """No text has two words: whatever is longer is spurious."""
+    rows = [(user, f"w{user % 12}") for user in range(2400)]
+    plan = ngrams(written(rows), max_n=3, epsilon=20, delta=1e-3, spurious=0.5, pruning=pruning)
+    pairs = 0
+    for _ in range(8):
+        release = plan.run(engine=engine)
+        check_rows(release)
+        assert closed(release, pruning)
+        frame = release.to_polars()
+        assert frame["score"].null_count() == frame["tokens"].null_count() == 0
+        pairs += len(frame.filter(level=2))
+    # 8 x Binomial(144, at most 0.5 * 12 / 144): 48 in all.
+    assert 8 < pairs < 100
+
+
+@PRUNINGS
+def test_the_manifest_says_what_each_level_did(engine, written, pruning):
+    rows = [(user, ["a b c d a", "b c", "d a b c", "x y"][user % 4]) for user in range(2000)]
+    plan = ngrams(
+        written(rows), max_n=4, epsilon=8, delta=1e-5, decay=0.8, pruning=pruning,
+        max_items=(9, 8, 7, 6),
+    )  # fmt: skip
+    release = plan.run(engine=engine)
+    check_rows(release)
+    frame = release.to_polars()
+    released = [
+        {tuple(gram) for gram in frame.filter(level=level)["tokens"].to_list()}
+        for level in (1, 2, 3, 4)
+    ]
+    first, *above = release.manifest["levels"]
+    assert first["kind"] == "set_union"
+    assert [level["max_items"] for level in release.manifest["levels"]] == [9, 8, 7, 6]
+    for level in above:
+        grams = product([word for (word,) in released[0]], repeat=level["level"])
+        assert level["valid"] == sum(valid(gram, released, pruning) for gram in grams)
+        assert level["threshold"] == level["threshold_grid"] / 2 ** level["grid_bits"]
+        assert level["pruning"] == pruning
+        assert level["spurious"] == 0.01
+    sigmas = [level["sigma"] for level in release.manifest["levels"]]
+    for one, two in pairwise(sigmas):
+        assert two / one == pytest.approx(0.8, abs=1e-3)
+
+
+def test_scores_are_the_weights_with_their_noise(engine, written):
+    """Enough noise to tell, far from the threshold: the scores scatter around the truth."""
+    rows = [(user, f"a{user % 40} b") for user in range(40 * 300)]
+    plan = ngrams(written(rows), max_n=2, max_items=2, epsilon=2, delta=1e-3)
+    frame = plan.run(engine=engine).to_polars().filter(level=2)
+    assert len(frame) >= 40
+    held = frame.filter(pl.col("tokens").list.get(1) == "b", pl.col("tokens").list.get(0) != "b")
+    noise = (held["score"] - 300) / plan.levels[1].sigma
+    assert len(held) == 40
+    assert abs(noise.mean()) < 5 / 40**0.5
+    assert 0.3 < noise.std() < 2
+
+
+@pytest.mark.parametrize("users", ["numbers", "names"])
+@pytest.mark.parametrize("method", ["dpne", "dpsu-all", "dpsu-even", "dpsu-single"])
+def test_the_same_seed_gives_the_same_release(engine, written, users, method):
+    name = (lambda user: user) if users == "numbers" else (lambda user: f"name {user}")
+    rows = [
+        (name(user), " ".join(f"w{(user * 7 + i * i) % 30}" for i in range(12)))
+        for user in range(3000)
+    ]
+    plan = ngrams(
+        written(rows), max_n=3, max_items=5, epsilon=4, delta=1e-3, spurious=0.5, method=method
+    )
+    one, two, other = (
+        plan.run(engine=engine, randomness=SeededRandomness(seed)).to_arrow() for seed in (1, 1, 2)
+    )
+    assert one.num_rows > 30
+    assert one.equals(two)
+    assert not one.equals(other)
+
+
+# The baselines
+
+
+@given(rows=ODD_ROWS, top=st.integers(1, 4), threshold=st.sampled_from([ALL, 700, 1500]))
+@FEW
+def test_dpsu_even_is_a_set_union_a_length(engine, written, rows, top, threshold):
+    corpus, rows = as_lists(written, rows)
+    done = climbed(engine, corpus, [threshold] * top, method="dpsu-even")
+    assert [level.level.level for level in done] == list(range(1, top + 1))
+    for n, level in enumerate(done, start=1):
+        expected = summed(held_by_user(rows, n))
+        assert weights(level) == {gram: w for gram, w in expected.items() if w >= threshold}
+
+
+@given(rows=ODD_ROWS, top=st.integers(1, 4), threshold=st.sampled_from([ALL, 700, 1500]))
+@FEW
+def test_dpsu_single_is_a_set_union_of_one_length(engine, written, rows, top, threshold):
+    corpus, rows = as_lists(written, rows)
+    (level,) = climbed(engine, corpus, [threshold] * top, method="dpsu-single")
+    assert level.level.level == top
+    expected = summed(held_by_user(rows, top))
+    assert weights(level) == {gram: w for gram, w in expected.items() if w >= threshold}
+
+
+@given(rows=ODD_ROWS, top=st.integers(1, 4), threshold=st.sampled_from([ALL, 700, 1500]))
+@FEW
+def test_dpsu_all_is_one_set_union_over_all_lengths(engine, written, rows, top, threshold):
+    corpus, rows = as_lists(written, rows)
+    done = climbed(engine, corpus, [threshold] * top, method="dpsu-all")
+    held = held_by_user(rows, 1)
+    for user, tokens in rows:
+        for n in range(2, top + 1):
+            held[user] |= grams_of(tokens, n)
+    expected = {gram: w for gram, w in summed(held).items() if w >= threshold}
+    assert [level.level.level for level in done] == list(range(1, top + 1))
+    for n, level in enumerate(done, start=1):
+        assert weights(level) == {gram: w for gram, w in expected.items() if len(gram) == n}

@@ -1,0 +1,299 @@
+"""TrieHH's theorems: the papers' numbers, their conditions, and a look at whether they are true."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dphh.errors import UsageError
+from dphh.privacy.triehh import (
+    DIRECTION,
+    FixedSizePlan,
+    Theorem,
+    check_conditions,
+    fixed_size_plan,
+    fixed_size_price,
+    lambert_theta,
+    largest_batch,
+    log10_theta,
+    preprint_corollary_2,
+    preprint_delta,
+    preprint_theta,
+    published_delta,
+    published_theta,
+    reverse_delta_at_least,
+    theorem_epsilon,
+)
+from dphh.privacy.triehh_discovery import hypergeometric_tail
+
+# --- the papers' numbers --------------------------------------------------------------------------
+
+# n, m, theta, log10 delta, epsilon for L = 1 and for L = 10, as Table 1 prints them.
+TABLE_1 = [
+    (10**4, 10**2, 10, -6, "0.105", "1.05"),
+    (10**6, 10**3, 12, -8, "0.012", "0.12"),
+    (10**8, 10**4, 14, -10, "0.0014", "0.014"),
+    (10**10, 10**5, 16, -13, "0.00016", "0.0016"),
+]
+
+
+@pytest.mark.parametrize(("users", "batch", "theta", "log_delta", "one", "ten"), TABLE_1)
+def test_table_1_to_the_digit(
+    users: int, batch: int, theta: int, log_delta: int, one: str, ten: str
+) -> None:
+    assert log10_theta(users) == theta
+    for levels, printed in ((1, one), (10, ten)):
+        plan = fixed_size_price(users, theta, batch, levels, "preprint")
+        assert plan.gamma == 1
+        assert round(math.log10(plan.delta)) == log_delta
+        decimals = len(printed) - 2
+        assert f"{plan.epsilon:.{decimals}f}" == printed
+
+
+def test_table_1_rounds_its_last_delta_down_and_its_first_epsilon_too() -> None:
+    assert 1.7e-13 < preprint_delta(16) < 1.72e-13
+    assert published_delta(16) < 1e-13
+    assert theorem_epsilon(10**4, 10, 100, 10) > 1.05
+
+
+def test_the_authors_settings_follow_from_their_epsilon_delta_and_length() -> None:
+    users = 658_769
+    plan = fixed_size_plan(users, 4.0, 10, 2.3e-12)
+    assert plan.theta == 15
+    assert plan.batch == int(users * (math.exp(0.4) - 1) / (15 * math.exp(0.4))) == 14_478
+    assert plan.fraction == pytest.approx(0.02198, abs=5e-6)
+    assert 3.999 < plan.epsilon <= 4.0
+    assert plan.delta <= 2.3e-12
+
+
+def test_corollary_1_of_either_version() -> None:
+    for users in [10**4, 10**4 + 1, 99_999, 10**5, 10**5 + 1, 658_769, 10**7, 10**10, 10**12]:
+        theta = log10_theta(users)
+        assert theta == math.ceil(math.log10(users) + 6 - 1e-12)
+        assert published_delta(theta) <= 1 / (300 * users)
+        assert preprint_delta(theta) <= 1 / (100 * users)
+
+
+def test_corollary_2_of_the_preprint_does_not_keep_its_epsilon() -> None:
+    users = 10**6
+    batch = math.floor(preprint_corollary_2(users, 4.0, 10) * math.sqrt(users))
+    check_conditions("preprint", users, 12, batch)
+    assert theorem_epsilon(users, 12, batch, 10) == pytest.approx(5.035, abs=1e-3)
+    # At n = 10^4, where theta is 10, it does.
+    batch = math.floor(preprint_corollary_2(10**4, 4.0, 10) * 100)
+    assert theorem_epsilon(10**4, 10, batch, 10) <= 4.0
+
+
+def test_the_preprints_constant_is_rounded_up_and_the_published_delta_mends_it() -> None:
+    smallest = 1 - 1 / (11 * (1 - Fraction(874, 1000)))
+    assert 0.2784 < smallest < Fraction(279, 1000)
+    for theta in range(10, 100):
+        assert published_delta(theta) < preprint_delta(theta)
+
+
+def test_the_lambert_w_of_the_corollary() -> None:
+    assert lambert_theta(2.3e-12) == 15
+    for exponent in np.linspace(-1, -200, 400):
+        delta = 10.0**exponent
+        assert 0 <= lambert_theta(delta) - max(10, published_theta(delta)) <= 1
+    # Where the approximation of 10! matters, the printed theta misses delta.
+    assert lambert_theta(3.14e-7) == 10
+    assert published_delta(10) > 3.14e-7
+    assert published_theta(3.14e-7) == 11
+
+
+# --- both ways ------------------------------------------------------------------------------------
+
+
+def test_deltas_round_up_and_thetas_are_the_least() -> None:
+    for theta in range(4, 60):
+        exact = Fraction(theta - 2, (theta - 3) * math.factorial(theta))
+        assert exact <= published_delta(theta) <= exact * (1 + Fraction(1, 2**50))
+        assert published_theta(published_delta(theta)) == theta
+        if theta >= 10:
+            assert Fraction(preprint_delta(theta)) * 279 * math.factorial(theta) >= 1000
+            assert preprint_theta(preprint_delta(theta)) == theta
+    assert 0 < published_delta(10**4) < 1e-300
+
+
+def test_epsilon_is_the_papers_formula() -> None:
+    for users, theta, batch, levels in [
+        (10**4, 10, 100, 1),
+        (10**6, 12, 7000, 10),
+        (400, 4, 30, 3),
+    ]:
+        gamma = batch / math.sqrt(users)
+        papers = levels * math.log(1 + 1 / (math.sqrt(users) / (gamma * theta) - 1))
+        assert papers * (1 - 1e-12) <= theorem_epsilon(users, theta, batch, levels)
+        assert theorem_epsilon(users, theta, batch, levels) == pytest.approx(papers, rel=1e-12)
+
+
+def test_plans_spend_at_most_what_was_asked_and_nearly_all_of_it() -> None:
+    theorems: tuple[Theorem, ...] = ("published", "preprint")
+    epsilons, deltas = (0.5, 1.0, 3.0, 8.0), (1e-6, 1e-9, None)
+    for theorem, epsilon, delta, levels in itertools.product(
+        theorems, epsilons, deltas, (1, 5, 20)
+    ):
+        users = 10**7
+        plan = fixed_size_plan(users, epsilon, levels, delta, theorem)
+        assert plan.epsilon <= epsilon
+        assert delta is None or plan.delta <= delta
+        assert fixed_size_price(users, plan.theta, plan.batch, levels, theorem) == plan
+        capped = plan.batch == users // (plan.theta + 1)
+        assert capped or theorem_epsilon(users, plan.theta, plan.batch + 1, levels) > epsilon
+        # Asked for what it spends, it comes out the same.
+        assert largest_batch(users, plan.theta, levels, plan.epsilon) == plan.batch
+
+
+def test_a_large_epsilon_is_cut_where_the_theorem_ends() -> None:
+    plan = fixed_size_plan(10**6, 100.0, 10, 1e-8)
+    assert plan.batch == 10**6 // 13
+    assert plan.epsilon < 10 * math.log(13) + 1e-9
+
+
+def test_a_plan_says_what_is_not_proved() -> None:
+    plan = fixed_size_plan(10**6, 1.0, 10)
+    assert isinstance(plan, FixedSizePlan)
+    assert plan.direction == DIRECTION
+    assert "replaced by nothing" in plan.caveat
+    assert "other direction is not proved" in plan.caveat
+    assert "AISTATS" in plan.statement
+
+
+# --- conditions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("theorem", "users", "theta", "batch", "says"),
+    [
+        ("published", 10**4, 3, 100, "theta must be 4 or more"),
+        ("preprint", 10**4, 9, 100, "theta must be 10 or more"),
+        ("preprint", 9_999, 10, 100, "needs 10,000 users or more, found 9,999"),
+        ("published", 99, 10, 10, "at most sqrt"),
+        ("published", 10**4, 10, 99, "gamma = batch / sqrt"),
+        ("published", 10**4, 10, 910, r"n / \(theta \+ 1\) = 909, found 910"),
+        ("published", 10**4, 10, 10**5, "larger than the population"),
+        ("published", 10**4, 10, 0, "batch must be a whole number"),
+        ("other", 10**4, 10, 100, "published, preprint"),
+    ],
+)
+def test_conditions_name_what_was_found_and_what_to_do(
+    theorem: Theorem, users: int, theta: int, batch: int, says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        check_conditions(theorem, users, theta, batch)
+
+
+def test_conditions_hold_up_to_their_edges() -> None:
+    check_conditions("published", 10**4, 99, 100)
+    check_conditions("preprint", 10**4, 99, 100)
+    check_conditions("preprint", 10**4, 10, 909)
+    check_conditions("published", 25, 4, 5)
+
+
+def test_too_few_users_are_told_how_many_it_takes() -> None:
+    with pytest.raises(UsageError, match="about 16,") as refused:
+        fixed_size_plan(10**4, 0.9, 10, 1e-7)
+    needed = int(str(refused.value).split("or about ")[1].split(" users")[0].replace(",", ""))
+    assert fixed_size_plan(needed, 0.9, 10, 1e-7).epsilon <= 0.9
+    with pytest.raises(UsageError):
+        fixed_size_plan(int(needed * 0.98), 0.9, 10, 1e-7)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-9, math.nan])
+def test_impossible_deltas_are_refused(delta: float) -> None:
+    for theta in (published_theta, preprint_theta, lambert_theta):
+        with pytest.raises(UsageError, match="delta must be"):
+            theta(delta)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
+def test_impossible_epsilons_are_refused(epsilon: float) -> None:
+    with pytest.raises(UsageError, match="epsilon must be"):
+        fixed_size_plan(10**6, epsilon, 10)
+
+
+# --- are they true? -------------------------------------------------------------------------------
+
+
+def one_path_deltas(
+    passing: np.ndarray, passing_without: np.ndarray, epsilon: float
+) -> tuple[float, float]:
+    """The exact hockey-stick divergences, both ways, where others hold prefixes of w or nothing.
+
+    Row by row: a level's probabilities to pass. Outcomes are the depths to which the path survives.
+    """
+    ones = np.ones((len(passing), 1))
+    depth, depth_without = (
+        np.hstack([ones, np.cumprod(p, axis=1)]) * np.hstack([1 - p, ones])
+        for p in (passing, passing_without)
+    )
+    there = np.maximum(depth - math.exp(epsilon) * depth_without, 0).sum(axis=1)
+    back = np.maximum(depth_without - math.exp(epsilon) * depth, 0).sum(axis=1)
+    return float(there.max()), float(back.max())
+
+
+@pytest.mark.parametrize(
+    ("users", "theta", "batch", "levels"),
+    [(25, 4, 5, 3), (100, 4, 20, 4), (400, 6, 50, 5), (10**4, 10, 100, 10), (10**4, 5, 1600, 3)],
+)
+def test_the_published_theorem_holds_on_single_paths(
+    users: int, theta: int, batch: int, levels: int
+) -> None:
+    plan = fixed_size_price(users, theta, batch, levels)
+    tails = hypergeometric_tail(np.arange(users + 1), users, batch, theta)
+    rng = np.random.default_rng(7)
+    # Adversarial: all alike, just above K and just below, and falling sequences of every scale.
+    edge = round(users / batch)
+    rows = [np.full(levels, k) for k in range(min(users, 3000))]
+    rows += [
+        np.r_[np.full(i, edge + step), np.full(levels - i, k)]
+        for i in range(levels)
+        for step in (-1, 0, 1)
+        for k in range(theta - 1, edge + 1)
+    ]
+    tops = np.exp(rng.uniform(0, math.log(users), (4000, 1)))
+    rows += list(np.minimum(tops * rng.uniform(0, 1, (4000, levels)), users - 1).astype(int))
+    ks = -np.sort(-np.array(rows), axis=1)
+    there, _ = one_path_deltas(tails[ks + 1], tails[ks], plan.epsilon)
+    assert there <= plan.delta
+
+
+def test_the_other_direction_fails_in_the_corner() -> None:
+    users, theta, batch = 10**4, 99, 100
+    for theorem, claimed in (("published", 1.09e-156), ("preprint", 3.85e-156)):
+        plan = fixed_size_price(users, theta, batch, 10, theorem)
+        assert plan.gamma == 1
+        assert plan.delta < claimed
+    # Two users of D' hold nothing, all others the word; the batch misses it only with both.
+    missed = Fraction(batch * (batch - 1), users * (users - 1))
+    assert float(missed) == pytest.approx(9.9e-5, rel=1e-3)
+    exact = sum(
+        Fraction(math.comb(users - 2, votes) * math.comb(2, batch - votes), math.comb(users, batch))
+        for votes in range(batch - 2, theta)
+    )
+    assert exact == missed
+    # With the word for one of the two nobody can miss it: at most one vote of 100 is lacking.
+    assert float(hypergeometric_tail(users - 1, users, batch, theta)) == 1.0
+    for epsilon in (1.0, plan.epsilon, 500.0):
+        found = reverse_delta_at_least(users, theta, batch, epsilon)
+        assert found == pytest.approx(float(missed), rel=1e-9)
+
+
+def test_the_other_direction_is_negligible_at_usual_settings() -> None:
+    assert reverse_delta_at_least(658_769, 15, 14_478, 4.0) == 0.0
+    assert reverse_delta_at_least(10**4, 10, 100, 1.05) < 1e-150
+
+
+def test_the_other_directions_bound_is_right_on_a_small_population() -> None:
+    users, theta, batch = 30, 5, 6
+    cdf = [1 - float(hypergeometric_tail(k, users, batch, theta)) for k in range(users + 1)]
+    for epsilon in (0.1, 1.0, 3.0):
+        brute = max(cdf[k] - math.exp(epsilon) * cdf[k + 1] for k in range(users))
+        assert reverse_delta_at_least(users, theta, batch, epsilon) == pytest.approx(
+            brute, rel=1e-6
+        )

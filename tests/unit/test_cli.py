@@ -1,0 +1,288 @@
+"""The command line: exit codes, what goes to which stream, and the JSON of DESIGN.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import click
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from dphh import Ledger, Release, __version__, plan_from_json
+from dphh.cli import cli, main
+
+COST = ["--epsilon", "1", "--delta", "1e-7"]
+READ = ["--user", "who", "--text", "what"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = tmp_path / "corpus.parquet"
+    pl.DataFrame({"who": range(300), "what": ["the same words"] * 300}).write_parquet(file)
+    return str(file)
+
+
+@pytest.fixture
+def dphh(monkeypatch, capfd):
+    """Run the entry point itself; standard error is no terminal here."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["dphh", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as left:
+            code = left.code
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return run
+
+
+def test_a_run_prints_its_release_and_how_to_get_it_back(dphh, path):
+    code, out, err = dphh("items", path, *READ, *COST)
+    assert code == 0
+    assert "3 found by items, (1, 1e-07)-DP" in out
+    assert err.splitlines()[0].startswith("note: nobody has capped this corpus")
+    assert err.splitlines()[1].startswith("kept in the ledger: dphh ledger release ")
+    assert len(err.splitlines()) == 2  # no progress where nobody watches
+
+
+def test_quiet_is_silent_but_for_the_release(dphh, path, tmp_path):
+    for more in ([], ["--out", tmp_path / "out"]):
+        code, out, err = dphh("items", path, *READ, *COST, "--quiet", *more)
+        assert (code, err) == (0, "")
+        assert "3 found" in out
+
+
+def test_json_is_the_manifest_as_one_object(dphh, path):
+    code, out, _ = dphh("items", path, *READ, *COST, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert {"verb", "parameters", "privacy", "levels", "finds", "run_id"} <= found.keys()
+    assert found["privacy"].keys() >= {"epsilon", "delta", "unit", "adjacency", "theorem"}
+    assert found["levels"][0].keys() >= {"level", "released", "sigma", "threshold"}
+    assert found["finds"].keys() >= {"probability", "users"}
+    assert found["finds"]["probability"] == 0.9
+    assert found["levels"][0]["released"] == 3
+
+
+def test_a_plan_costs_nothing_and_reads_nothing(dphh, own_ledger):
+    code, out, err = dphh("items", "/not/there.parquet", *READ, *COST, "--plan")
+    assert (code, err) == (0, "")
+    assert "(1, 1e-07)-differential privacy" in out
+    code, out, err = dphh("items", "/not/there.parquet", *READ, *COST, "--plan", "--json")
+    assert plan_from_json(out).verb == "items"
+    assert {"verb", "parameters", "privacy", "levels", "finds"} <= json.loads(out).keys()
+    assert not own_ledger.exists()
+
+
+def test_out_writes_what_load_reads(dphh, path, tmp_path):
+    code, _, err = dphh("items", path, *READ, *COST, "--out", tmp_path / "out", "--run-id", "one")
+    assert code == 0
+    assert f"written to {tmp_path / 'out'}" in err
+    assert Release.load(tmp_path / "out").run_id == "one"
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "release.json",
+        "release.parquet",
+    ]
+    code, _, err = dphh("items", path, *READ, *COST, "--out", tmp_path / "out")
+    assert code == 2
+    assert "holds another release" in err
+
+
+def test_a_run_id_again_gives_the_same_release(dphh, path, ledger):
+    asked = ("items", path, *READ, *COST, "--json", "--run-id", "one")
+    assert dphh(*asked)[1] == dphh(*asked)[1]
+    assert len(ledger.runs()) == 1
+
+
+def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
+    assert dphh("ledger", "add", "notes", path, *READ, *COST)[0] == 0
+    code, out, _ = dphh("items", "notes", *COST)
+    assert code == 0
+    assert "3 found" in out
+    code, out, err = dphh("items", "notes", *COST)
+    assert (code, out) == (3, "")
+    assert err.startswith("dphh: Refused")
+    assert "'notes'" in err
+    code, _, err = dphh("items", "notes", *COST, "--lower", "--text", "x")
+    assert code == 2
+    assert "--lower, --text: 'notes' is a corpus that the ledger names" in err
+    assert [run.state for run in ledger.runs()] == ["settled"]
+
+
+def test_a_cap_holds_whatever_the_files_are_called(dphh, path):
+    dphh("ledger", "add", "notes", path, *READ, "--epsilon", "0.5", "--delta", "1e-7")
+    assert dphh("items", path, *READ, *COST)[0] == 3
+
+
+@pytest.mark.parametrize(
+    "arguments, code, said",
+    [
+        ([], 2, "Usage: dphh"),
+        (["nothing"], 2, "No such command 'nothing'"),
+        (["items"], 2, "Missing argument 'CORPUS'"),
+        (["items", "PATH", *READ], 2, "Missing option '--epsilon'"),
+        (["items", "PATH", *COST], 2, "is no name in the ledger, so it is read as a path"),
+        (["items", "PATH", "--user", "who", *COST], 2, "text, item: name the content column"),
+        (["items", "PATH", *READ, "--epsilon", "x", "--delta", "1"], 2, "not a valid float"),
+        (["items", "PATH", *READ, "--epsilon", "0", "--delta", "1e-7"], 2, "epsilon: found 0"),
+        (["items", "PATH", *READ, "--epsilon", "nan", "--delta", "1e-7"], 2, "epsilon: found nan"),
+        (["items", "PATH", *READ, *COST, "--max-items", "0"], 2, "max_items: found 0"),
+        (["items", "PATH", *READ, *COST, "--method", "x"], 2, "'x' is not one of"),
+        (["items", "PATH", *READ, *COST, "--engine", "x"], 2, "'--engine': 'x' is not"),
+        (["items", "PATH", *READ, *COST, "--keep", "("], 2, "not a regular expression"),
+        (["items", "PATH", *READ, *COST, "--memory-limit", "much"], 2, "memory_limit: found"),
+        (["items", "/none.parquet", *READ, *COST], 2, "there is no such file"),
+        (["items", "PATH", "--user", "x", "--text", "what", *COST], 2, "has no column 'x'"),
+        (["items", "PATH", *READ, *COST, "--ledger", "/dev/null/x"], 1, "ledger"),
+        (["ledger", "show", "nobody"], 2, "no account 'nobody'"),
+        (["ledger", "release", "none"], 1, "no run none"),
+        (["ledger", "add", "a", "PATH", *COST], 2, "--user: say which column"),
+        (["ledger", "export", "x.txt"], 2, ".parquet or .csv"),
+        (["completion", "tcsh"], 2, "'tcsh' is not one of"),
+    ],
+)
+def test_what_is_refused_says_why_and_by_its_exit_code(dphh, path, arguments, code, said):
+    found, out, err = dphh(*(path if word == "PATH" else word for word in arguments))
+    assert (found, out) == (code, "")
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_a_defect_shows_where_it_is_and_not_what_it_says(dphh, path, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("SENTINEL")
+
+    monkeypatch.setattr("dphh.run.open_session", fail)
+    code, out, err = dphh("items", path, *READ, *COST)
+    assert (code, out) == (1, "")
+    assert "RuntimeError" in err
+    assert "SENTINEL\n" not in err.replace('raise RuntimeError("SENTINEL")', "")
+
+
+def test_an_interrupt_is_said_in_one_line(dphh, path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dphh.run.open_session", stop)
+    code, _, err = dphh("items", path, *READ, *COST)
+    assert code == 1
+    assert err.strip().startswith("dphh: stopped;")
+
+
+def test_the_ledgers_verbs(dphh, path, tmp_path):
+    assert "empty" in dphh("ledger", "show")[1]
+    dphh("ledger", "add", "notes", path, *READ, "--epsilon", "3", "--delta", "1e-6")
+    dphh("items", "notes", *COST, "--run-id", "one")
+    code, out, _ = dphh("ledger", "show", "notes")
+    assert code == 0
+    assert "settled" in out
+    assert "one" in out
+    found = json.loads(dphh("ledger", "show", "notes", "--json")[1])
+    assert found["name"] == "notes"
+    assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6}
+    assert 0 < found["left"]["epsilon"] < 3
+    assert [run["run_id"] for run in found["runs"]] == ["one"]
+    assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["runs_count"] == 1
+    assert "epsilon 9" in dphh("ledger", "cap", "notes", "--epsilon", "9", "--delta", "1e-6")[1]
+    code, out, _ = dphh("ledger", "release", "one", "--out", tmp_path / "back", "--json")
+    assert json.loads(out)["run_id"] == "one"
+    assert Release.load(tmp_path / "back").run_id == "one"
+    for suffix, read in ((".csv", pl.read_csv), (".parquet", pl.read_parquet)):
+        assert dphh("ledger", "export", tmp_path / f"all{suffix}")[0] == 0
+        assert read(tmp_path / f"all{suffix}")["run_id"].to_list() == ["one"]
+
+
+def test_an_unnamed_corpus_is_recorded_under_its_path(dphh, path):
+    dphh("items", path, *READ, *COST)
+    out = dphh("ledger", "show")[1]
+    assert path in out
+    assert "no name, no cap" in out
+    found = json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]
+    assert (found["name"], found["label"], found["cap"]) == (None, path, None)
+
+
+def test_version_and_completion(dphh):
+    assert dphh("--version") == (0, f"dphh {__version__}\n", "")
+    for shell in ("bash", "zsh", "fish"):
+        code, out, _ = dphh("completion", shell)
+        assert code == 0
+        assert "_DPHH_COMPLETE" in out
+
+
+def test_completion_knows_the_options():
+    found = CliRunner().invoke(
+        cli,
+        [],
+        prog_name="dphh",
+        env={"_DPHH_COMPLETE": "bash_complete", "COMP_WORDS": "dphh items --me", "COMP_CWORD": "2"},
+    )
+    assert "--method" in found.output
+    assert "--memory-limit" in found.output
+
+
+def commands(group=cli, names=()):
+    yield names
+    for name, command in getattr(group, "commands", {}).items():
+        yield from commands(command, (*names, name))
+
+
+@pytest.mark.parametrize("names", list(commands()), ids=" ".join)
+def test_every_command_and_option_explains_itself(names):
+    command = cli
+    for name in names:
+        command = command.commands[name]
+    assert command.help
+    for option in command.params:
+        assert isinstance(option, click.Argument) or option.help, option.name
+    text = CliRunner().invoke(cli, [*names, "--help"], terminal_width=100).output
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_progress_shows_on_a_terminal_and_holds_no_private_number(path):
+    terminal, other_end = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "dphh", "items", path, *READ, *COST],
+        stdout=subprocess.PIPE, stderr=other_end, check=True, text=True,
+    )  # fmt: skip
+    os.close(other_end)
+    shown = b""
+    try:
+        while part := os.read(terminal, 65536):
+            shown += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(terminal)
+    assert b"level 1: 3 released" in shown
+    assert b"300" not in shown
+    assert "3 found" in done.stdout
+
+
+def test_a_terminal_that_knows_only_ascii_still_gets_its_release(tmp_path):
+    file = tmp_path / "c.parquet"
+    pl.DataFrame({"who": range(300), "what": ["日本 é"] * 300}).write_parquet(file)
+    done = subprocess.run(
+        [sys.executable, "-m", "dphh", "items", str(file), *READ, *COST],
+        capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "日本".encode() in done.stdout
+
+
+def test_the_demo_finds_what_is_shared_and_keeps_back_what_is_not(dphh, own_ledger):
+    code, out, _ = dphh("demo")
+    assert code == 0
+    alone = next(line for line in out.splitlines() if "held by one person alone" in line)
+    assert "  0 found" in alone
+    many = next(line for line in out.splitlines() if "1,000 people or more" in line)
+    assert many.rstrip().endswith("100.0%")
+    assert "Refused" in out
+    assert not own_ledger.exists()
+    assert Ledger().accounts() == []

@@ -1,0 +1,118 @@
+"""A corpus says where and what; making one reads nothing and refuses what cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError
+from dphh.corpus import as_sequences, corpus_from_json
+from dphh.privacy.ledger import Source
+
+HERE = {"user": "who", "text": "what"}
+
+
+def test_text_reads_words_and_item_takes_rows_whole():
+    assert Corpus("a.parquet", user="u", text="t").content.reading == "words"
+    assert Corpus("a.parquet", user="u", item="t").content.reading == "whole"
+    assert Corpus("a.parquet", user="u", text="t", as_="list").content.reading == "list"
+
+
+def test_making_a_corpus_reads_nothing(tmp_path):
+    corpus = Corpus(tmp_path / "not" / "there.parquet", **HERE)
+    assert corpus.where == (str(tmp_path / "not" / "there.parquet"),)
+
+
+def test_paths_become_absolute_and_addresses_stay(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    corpus = Corpus(["a.parquet", Path("b/*.parquet"), "s3://bucket/x.parquet"], **HERE)
+    assert corpus.where == (
+        f"{tmp_path}/a.parquet",
+        f"{tmp_path}/b/*.parquet",
+        "s3://bucket/x.parquet",
+    )
+
+
+def test_a_home_folder_is_written_out(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert Corpus("~/x.parquet", **HERE).where == ("/home/somebody/x.parquet",)
+
+
+def test_equal_corpora_are_equal_and_hash_alike():
+    one, two = (Corpus("/a.parquet", **HERE, **TRIEHH_WORDS) for _ in range(2))
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one != one.named("other")
+    item = Corpus("/a.parquet", user="who", item="what")
+    assert item != as_sequences(item, 2)
+
+
+def test_a_corpus_is_frozen():
+    with pytest.raises(AttributeError):
+        Corpus("/a.parquet", **HERE).user = "other"  # type: ignore[misc]
+
+
+def test_a_corpus_of_paths_goes_through_json():
+    corpus = Corpus(["/a.parquet", "/b.parquet"], **HERE, **TRIEHH_WORDS, max_token_length=5)
+    assert corpus_from_json(corpus.to_json()) == corpus
+    assert Corpus.from_source(corpus.ledger_source()) == corpus
+
+
+def test_data_in_memory_cannot_be_opened_from_the_ledger():
+    source = Source("frame", ("polars:DataFrame",), "who", {"column": "what"})
+    with pytest.raises(UsageError, match="lived in memory"):
+        Corpus.from_source(source, name="frames")
+
+
+@pytest.mark.parametrize(
+    "source, kind, where",
+    [
+        (lambda: pl.DataFrame({"who": [1]}), "frame", "polars:DataFrame"),
+        (lambda: pl.LazyFrame({"who": [1]}), "frame", "polars:LazyFrame"),
+        (lambda: pa.table({"who": [1]}), "frame", "pyarrow:Table"),
+        (lambda: duckdb.connect().sql("SELECT 1"), "table", "duckdb:DuckDBPyRelation"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_tables_in_memory_have_a_kind_and_a_label(source, kind, where):
+    corpus = Corpus(source(), **HERE)
+    assert (corpus.kind, corpus.where) == (kind, (where,))
+
+
+@pytest.mark.parametrize(
+    "asked, message",
+    [
+        ({"user": ""}, "^user: found ''"),
+        ({"user": None}, "^user: found None"),
+        ({"text": None}, "^text, item: name the content column"),
+        ({"item": "x"}, "^text, item: .* exactly one"),
+        ({"as_": "sentences"}, "^as: found 'sentences'; say one of words, characters"),
+        ({"too_long": "cry"}, "^too_long: found 'cry'; say one of truncate, drop, error"),
+        ({"max_token_length": 0}, "^max_token_length: found 0"),
+        ({"max_token_length": 1.5}, "^max_token_length: found 1.5"),
+        ({"max_token_length": True}, "^max_token_length: found True"),
+        ({"split": ""}, "^split: found ''"),
+        ({"split": "unicode", "as_": "whole"}, "^split: goes with as='words'"),
+        ({"source": ""}, "^source: found the path ''"),
+        ({"source": "a\0b"}, "^source: found the path"),
+        ({"source": []}, "^source: a list must hold"),
+        ({"source": [pl.DataFrame()]}, "^source: a list must hold"),
+        ({"source": {"a": 1}}, "^source: found a dict; give a Parquet path"),
+        ({"source": None}, "^source: found a NoneType"),
+        ({"source": "~no-such-user-here/x.parquet"}, "^source: .* home folder"),
+        ({"source": Path("x"), "connection": "any"}, "^connection: goes with the name"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(asked, message):
+    with pytest.raises(UsageError, match=message):
+        Corpus(**{"source": "/a.parquet", **HERE, **asked})
+
+
+@pytest.mark.parametrize("name", ["nope", "a; DROP TABLE b", '"', ""])
+def test_a_table_that_is_not_there_is_named(name):
+    with pytest.raises(CorpusError, match=r"^source: the connection has no table or view"):
+        Corpus(name, connection=duckdb.connect(), **HERE)

@@ -1,0 +1,163 @@
+"""No message holds a value from the data: not the error, nor what a traceback would show of it."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import traceback
+import warnings
+from contextlib import redirect_stderr
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dphh import Corpus, DphhError, items
+
+SECRET = "SENTINEL123"
+
+
+def relation(query):
+    con = duckdb.connect()
+    con.execute(
+        f"CREATE TABLE secrets AS SELECT '{SECRET}' || i AS what, i AS who FROM range(9) r(i)"
+    )
+    return con.sql(query)
+
+
+def text_that_is_not_utf8(rows=1):
+    blob = pa.array([SECRET.encode() + b"\xff\xfe"] * rows, pa.binary())
+    return pa.Array.from_buffers(pa.string(), rows, blob.buffers())
+
+
+def fine(**columns):
+    return pl.DataFrame({"who": [1, 2], "what": [SECRET, f"{SECRET} more"]}).with_columns(**columns)
+
+
+def reader_that_fails():
+    def batches():
+        yield fine().to_arrow().to_batches()[0]
+        raise ValueError(f"found {SECRET}")
+
+    return pa.RecordBatchReader.from_batches(fine().to_arrow().schema, batches())
+
+
+IN_MEMORY = {
+    "cast in a lazy frame": (
+        lambda: fine().lazy().with_columns(who=pl.col("what").cast(pl.Int64)), {},
+    ),
+    "function in a lazy frame": (
+        lambda: fine().lazy().with_columns(
+            pl.col("what").map_elements(lambda x: 1 / len(x[99:]), return_dtype=pl.Float64)
+        ),
+        {"as_": "whole"},
+    ),
+    "cast in a relation": (
+        lambda: relation("SELECT CAST(what AS INTEGER) AS who, what FROM secrets"), {},
+    ),
+    "error() in a relation": (
+        lambda: relation("SELECT error(what) AS what, who FROM secrets"), {},
+    ),
+    "reader": (reader_that_fails, {}),
+    "not UTF-8": (lambda: pa.table({"who": [1], "what": text_that_is_not_utf8()}), {}),
+    "user not UTF-8": (lambda: pa.table({"who": text_that_is_not_utf8(), "what": ["a"]}), {}),
+    "NULL user": (lambda: fine(who=pl.lit(None)), {}),
+    "too long": (fine, {"max_token_length": 3, "too_long": "error"}),
+    "no such column": (fine, {"user": "nobody"}),
+    "numbers as words": (lambda: fine(what=pl.lit(5)), {}),
+    "bad pattern": (fine, {"keep": "("}),
+}  # fmt: skip
+
+
+def parquet_not_utf8(path):
+    pq.write_table(pa.table({"who": [1], "what": text_that_is_not_utf8()}), path)
+
+
+def parquet_user_not_utf8(path):
+    pq.write_table(pa.table({"who": text_that_is_not_utf8(), "what": ["a"]}), path)
+
+
+def parquet_damaged(path):
+    fine().write_parquet(path, compression="uncompressed", statistics=False)
+    data = bytearray(path.read_bytes())
+    data[4:40] = b"\xff" * 36
+    path.write_bytes(data)
+
+
+def parquet_cut(path):
+    fine().write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def csv(path):
+    fine().write_csv(path)
+
+
+def types_that_differ(path):
+    path.mkdir()
+    fine().write_parquet(path / "a.parquet")
+    pl.DataFrame({"who": [[1]], "what": [{"a": SECRET}]}).write_parquet(path / "b.parquet")
+
+
+def partitions_that_differ(path):
+    for user in ("1", SECRET, "2024-01-01"):
+        (path / f"who={user}").mkdir(parents=True)
+        pl.DataFrame({"what": [[SECRET]]}).write_parquet(path / f"who={user}" / "a.parquet")
+
+
+ON_DISK = [
+    parquet_not_utf8, parquet_user_not_utf8, parquet_damaged, parquet_cut, csv, types_that_differ,
+    partitions_that_differ,
+]  # fmt: skip
+
+
+def failure(corpus):
+    """All that anybody sees of a run that fails: messages, tracebacks, warnings, progress."""
+    seen = io.StringIO()
+
+    def say(text):
+        seen.write(f"{text}\n")
+
+    with redirect_stderr(seen), warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with pytest.raises(DphhError) as caught:
+            items(corpus, epsilon=1, delta=1e-7).run(progress=say)
+    error = caught.value
+    chain, link = [], error
+    while link is not None:
+        chain += [str(link), repr(link), *map(str, getattr(link, "__notes__", []))]
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    shown = "".join(line for line in traceback.format_exception(error))
+    return "\n".join([*chain, shown, seen.getvalue(), *(str(w.message) for w in warned)])
+
+
+@pytest.mark.parametrize("make, options", IN_MEMORY.values(), ids=IN_MEMORY.keys())
+def test_what_fails_in_memory_quotes_nothing(make, options):
+    corpus = Corpus(make(), **{"user": "who", "text": "what", **options})
+    assert SECRET not in failure(corpus)
+
+
+@pytest.mark.parametrize("write", ON_DISK, ids=lambda write: write.__name__)
+def test_what_fails_on_disk_quotes_nothing(tmp_path, write):
+    write(tmp_path / "corpus.parquet")
+    corpus = Corpus(tmp_path / "corpus.parquet", user="who", text="what")
+    assert SECRET not in failure(corpus)
+
+
+@pytest.mark.parametrize("write", [parquet_not_utf8, parquet_damaged, csv])
+def test_the_command_line_quotes_nothing_and_prints_no_traceback(tmp_path, write):
+    write(tmp_path / "c.parquet")
+    done = subprocess.run(
+        [sys.executable, "-m", "dphh", "items", str(tmp_path / "c.parquet"), "--user", "who",
+         "--text", "what", "--epsilon", "1", "--delta", "1e-7"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    assert SECRET not in done.stderr
+    said = [line for line in done.stderr.splitlines() if not line.startswith("note: ")]
+    assert len(said) == 1
+    assert said[0].startswith("dphh: ")

@@ -1,0 +1,62 @@
+"""The sequential Policy Gaussian: a reference that must itself be right."""
+
+from __future__ import annotations
+
+from math import isclose, sqrt
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from dphh import items
+from dphh.baselines.policy_gaussian import policy_gaussian, policy_weights
+
+USERS = st.lists(st.sets(st.sampled_from("abcdef"), max_size=5).map(sorted), max_size=8)
+
+
+def test_weights_by_hand():
+    # One item: straight up by 1, until the gap is less.
+    assert policy_weights([["a"]] * 2, 2.5, 10) == {"a": 2.0}
+    assert policy_weights([["a"]] * 9, 2.5, 10) == {"a": 2.5}
+    # Gaps of 3 and 3: by 1/sqrt(2) each.
+    first = policy_weights([["a", "b"]], 3.0, 10)
+    assert all(isclose(w, 1 / sqrt(2)) for w in first.values())
+    # Then gaps of 3 and 4, of norm 5: by 3/5 and 4/5.
+    second = policy_weights([["a"], ["a", "b"]], 4.0, 10)
+    assert isclose(second["a"], 1 + 3 / 5)
+    assert isclose(second["b"], 4 / 5)
+    # An item at Gamma takes nothing: all goes to the other.
+    third = policy_weights([["a"], ["a", "b"]], 1.0, 10)
+    assert third == {"a": 1.0, "b": 1.0}
+
+
+def test_a_user_counts_for_no_more_items_than_allowed():
+    assert len(policy_weights([list("abcdef")], 5.0, 3)) == 3
+    assert policy_weights([["a", "a", "a"]], 5.0, 3) == {"a": 1.0}
+
+
+def distance(one, two):
+    return sqrt(sum((one.get(k, 0) - two.get(k, 0)) ** 2 for k in one | two))
+
+
+@given(users=USERS, gamma=st.floats(0.5, 6.0), cap=st.integers(1, 4), data=st.data())
+def test_one_user_more_or_less_moves_the_weights_by_at_most_one(users, gamma, cap, data):
+    assume(users)
+    out = data.draw(st.integers(0, len(users) - 1))
+    without = users[:out] + users[out + 1 :]
+    moved = distance(policy_weights(users, gamma, cap), policy_weights(without, gamma, cap))
+    assert moved <= 1 + 1e-9
+
+
+def test_it_finds_at_least_as_much_as_the_weighted_policy_where_items_are_skewed(written):
+    """All hold the popular ones, where the weighted policy leaves most of its weight."""
+    users = [
+        [f"popular{i}" for i in range(20)] + [f"rare{(user * 7 + i) % 100}" for i in range(5)]
+        for user in range(1500)
+    ]
+    corpus = written([(user, " ".join(held)) for user, held in enumerate(users)])
+    ask = {"epsilon": 1.0, "delta": 1e-5, "max_items": 30}
+    sequential = policy_gaussian(users, **ask)
+    weighted = items(corpus, **ask).run()
+    assert len(sequential) >= len(weighted) + 20
+    assert set(weighted.to_polars()["item"]) <= sequential
+    assert sequential <= {item for held in users for item in held}

@@ -1,0 +1,237 @@
+"""What leaves the building: whole or not at all, the same through every door, and harmless."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dphh import Release, UsageError
+from dphh.release import MANIFEST, SCHEMA, TABLE, write_whole
+
+HOSTILE = [
+    "<script>alert(1)</script>", "</td>&amp;\"'", "\x1b[31mred\x07", "\u202eevil", "a\0b",
+    "line\nbreak\r", "'; DROP TABLE release; --", "日本🙂", "=1+1", "x" * 500,
+]  # fmt: skip
+
+
+def release(items=("b", "a"), run_id="run-1", level=1, randomness="operating system"):
+    table = pa.table(
+        [
+            pa.array([level] * len(items), pa.int32()),
+            pa.array(items, pa.string()),
+            pa.array([[item] for item in items], pa.list_(pa.string())),
+            pa.array([10.0 - i for i in range(len(items))], pa.float64()),
+        ],
+        schema=SCHEMA,
+    )
+    manifest = {
+        "verb": "items",
+        "run_id": run_id,
+        "randomness": randomness,
+        "privacy": {"epsilon": 1.0, "delta": 1e-8, "unit": "a user: all rows"},
+        "levels": [],
+    }
+    return Release(table, manifest)
+
+
+def test_a_release_is_the_same_through_every_door(tmp_path):
+    made = release(HOSTILE)
+    back = Release.load(made.save(tmp_path / "deep" / "out"))
+    assert back.manifest == made.manifest
+    assert back.to_arrow() == made.to_arrow()
+    assert back.to_polars()["item"].to_list() == HOSTILE
+    assert Release.from_parquet(made.parquet(), made.manifest).to_arrow() == made.to_arrow()
+    assert pl.read_parquet(tmp_path / "deep" / "out" / TABLE).equals(made.to_polars())
+    assert json.loads((tmp_path / "deep" / "out" / MANIFEST).read_text()) == made.manifest
+
+
+def test_an_empty_release_keeps_its_columns_and_types(tmp_path):
+    back = Release.load(release([]).save(tmp_path))
+    assert back.to_arrow().schema == SCHEMA
+    assert back.to_polars().schema["tokens"] == pl.List(pl.String)
+    assert "0 found" in repr(back)
+    assert "0 found" in back._repr_html_()
+
+
+def test_a_release_is_a_relation_on_ones_own_connection():
+    con = duckdb.connect()
+    made = release().to_duckdb(con)
+    assert made.filter("score > 9.5").select("item").fetchall() == [("b",)]
+    con.execute("CREATE TABLE kept AS FROM made")
+    assert con.execute("SELECT list_sort(list(item)) FROM kept").fetchall() == [(["a", "b"],)]
+    assert release().to_duckdb().fetchall()[0][1] == "b"
+
+
+def test_saving_again_is_fine_and_saving_over_another_release_is_not(tmp_path):
+    release().save(tmp_path)
+    release().save(tmp_path)
+    with pytest.raises(UsageError, match="holds another release already, which was paid for"):
+        release(run_id="run-2").save(tmp_path)
+    assert Release.load(tmp_path).run_id == "run-1"
+
+
+def test_a_folder_with_unknown_files_of_these_names_is_left_alone(tmp_path):
+    (tmp_path / MANIFEST).write_text("not ours")
+    with pytest.raises(UsageError, match="holds another release already"):
+        release().save(tmp_path)
+    (tmp_path / MANIFEST).unlink()
+    (tmp_path / TABLE).write_bytes(b"not ours")
+    with pytest.raises(UsageError, match="holds another release already"):
+        release().save(tmp_path)
+
+
+def test_a_save_that_was_cut_short_can_be_done_again(tmp_path):
+    release().save(tmp_path)
+    (tmp_path / MANIFEST).unlink()
+    with pytest.raises(UsageError, match="is not there"):
+        Release.load(tmp_path)
+    with pytest.raises(UsageError, match="holds another release"):
+        release(run_id="run-2").save(tmp_path)
+    assert Release.load(release().save(tmp_path)).run_id == "run-1"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="is a file; give a folder"):
+        release().save(tmp_path / "file")
+    with pytest.raises(UsageError, match=r"^out: .*/file is a file; give a folder"):
+        release().save(tmp_path / "file" / "below")
+    with pytest.raises(UsageError, match="can be no folder"):
+        release().save(tmp_path / ("x" * 300))
+
+
+def test_files_of_different_runs_are_not_one_release(tmp_path):
+    release().save(tmp_path / "one")
+    release(run_id="run-2").save(tmp_path / "two")
+    (tmp_path / "two" / TABLE).replace(tmp_path / "one" / TABLE)
+    with pytest.raises(UsageError, match="of different runs"):
+        Release.load(tmp_path / "one")
+
+
+@pytest.mark.parametrize("manifest", ["", "{", "[]", "1", "null", "{}", "\xff"])
+def test_a_damaged_manifest_is_named(tmp_path, manifest):
+    release().save(tmp_path)
+    (tmp_path / MANIFEST).write_text(manifest, encoding="latin-1")
+    with pytest.raises(UsageError, match=r"^release: "):
+        Release.load(tmp_path)
+
+
+def test_a_damaged_table_is_named(tmp_path):
+    release().save(tmp_path)
+    whole = (tmp_path / TABLE).read_bytes()
+    other = pa.BufferOutputStream()
+    pq.write_table(pa.table({"x": [1]}), other)
+    for data in (b"", whole[:-10], other.getvalue().to_pybytes()):
+        (tmp_path / TABLE).write_bytes(data)
+        with pytest.raises(UsageError, match=r"^release: "):
+            Release.load(tmp_path)
+
+
+# Atomic
+
+WRITER = """
+import sys
+from pathlib import Path
+from dphh.release import write_whole
+path, byte = Path(sys.argv[1]), 0
+print("ready", flush=True)
+while True:
+    byte = (byte + 1) % 256
+    write_whole(path, bytes([byte]) * 3_000_000)
+"""
+
+
+def test_a_reader_never_sees_half_a_file(tmp_path):
+    path, stop = tmp_path / "file", threading.Event()
+    write_whole(path, b"\0" * 1_000_000)
+
+    def write():
+        byte = 0
+        while not stop.is_set():
+            byte = (byte + 1) % 256
+            write_whole(path, bytes([byte]) * 1_000_000)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        seen, end = set(), time.monotonic() + 1
+        while time.monotonic() < end:
+            data = path.read_bytes()
+            assert len(data) == 1_000_000
+            assert data.count(data[:1]) == len(data)
+            seen.add(data[0])
+    finally:
+        stop.set()
+        writer.join()
+    assert len(seen) > 3
+
+
+def test_a_writer_killed_at_any_moment_leaves_a_whole_file(tmp_path):
+    path = tmp_path / "file"
+    for attempt in range(4):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE)
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        time.sleep(0.05 + 0.013 * attempt)
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+        data = path.read_bytes()
+        assert len(data) == 3_000_000
+        assert data.count(data[:1]) == len(data)
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
+    (tmp_path / "file").write_bytes(b"old")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(tmp_path / "file", b"new")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"old"
+    with pytest.raises(UsageError, match=r"could not be written .No space left on device."):
+        release().save(tmp_path / "out")
+
+
+# Looks
+
+
+def test_hostile_items_are_shown_harmlessly():
+    made = release(HOSTILE)
+    text, page = repr(made), made._repr_html_()
+    for shown in (text, page):
+        assert not set(shown) & set("\x1b\x07\x00\r\u202e")
+        assert "\\x1b[31mred" in shown
+        assert "x" * 61 not in shown
+    assert len(text.splitlines()) == 1 + len(HOSTILE)
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "</td>&amp;" not in page
+
+
+def test_a_short_print_of_a_long_release():
+    made = release([f"item {i}" for i in range(1234)])
+    assert "1,234 found by items, (1, 1e-08)-DP" in repr(made)
+    assert "and 1,224 more" in repr(made)
+    assert "and 1,224 more" in made._repr_html_()
+    assert len(repr(made).splitlines()) == 12
+
+
+def test_a_tests_release_says_so_wherever_it_is_looked_at():
+    made = release(randomness="a test's seed: this release is NOT private")
+    assert "NOT private" in repr(made)
+    assert "NOT private" in made._repr_html_()

@@ -1,0 +1,266 @@
+"""One flow, one price: what a run spends, gives back, keeps, and refuses."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import polars as pl
+import pytest
+
+from dphh import (
+    BudgetRefused,
+    Corpus,
+    CorpusError,
+    EngineError,
+    Ledger,
+    LedgerError,
+    Release,
+    UsageError,
+    items,
+)
+from dphh.engines.duckdb.session import DuckDBSession
+from dphh.testing import SeededRandomness
+
+ASK = {"epsilon": 1.0, "delta": 1e-7}
+ROWS = [(user, "the same words") for user in range(200)] + [(1, "secret")]
+
+
+@pytest.fixture
+def corpus(written):
+    return written(ROWS)
+
+
+def states(ledger):
+    return [run.state for run in ledger.runs()]
+
+
+def test_a_run_spends_once_and_is_kept(corpus, ledger):
+    plan = items(corpus, **ASK)
+    release = plan.run(ledger=ledger, run_id="first")
+    assert set(release.to_polars()["item"]) == {"the", "same", "words"}
+    (entry,) = ledger.runs()
+    assert (entry.run_id, entry.state, entry.verb) == ("first", "settled", "items")
+    assert (entry.epsilon, entry.delta, entry.events) == (1.0, 1e-7, plan.events)
+    assert ledger.release("first").manifest == release.manifest
+
+
+def test_the_same_run_again_gives_the_same_release_and_spends_nothing(corpus, ledger):
+    first = items(corpus, **ASK).run(ledger=ledger, run_id="once")
+    again = items(corpus, **ASK).run(ledger=ledger.path, run_id="once")
+    assert again.manifest == first.manifest
+    assert again.to_arrow() == first.to_arrow()
+    assert len(ledger.runs()) == 1
+
+
+def test_runs_without_an_id_are_different_runs(corpus, ledger):
+    plan = items(corpus, **ASK)
+    assert plan.run(ledger=ledger).run_id != plan.run(ledger=ledger).run_id
+    assert len(ledger.runs()) == 2
+
+
+def test_another_request_under_the_same_id_is_refused(corpus, ledger):
+    items(corpus, **ASK).run(ledger=ledger, run_id="once")
+    for other in (items(corpus, epsilon=2.0, delta=1e-7), items(corpus, max_items=3, **ASK)):
+        with pytest.raises(UsageError, match="another request"):
+            other.run(ledger=ledger, run_id="once")
+    assert len(ledger.runs()) == 1
+
+
+def test_the_default_ledger_is_used(corpus, own_ledger):
+    items(corpus, **ASK).run()
+    assert states(Ledger(own_ledger)) == ["settled"]
+
+
+def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
+    named = corpus.named("reviews")
+    ledger.add("reviews", named.ledger_source(), 1.0, 1e-7)
+    items(named, **ASK).run(ledger=ledger)
+    for asked in (named, corpus):  # files pay wherever they are named, whatever the caller says
+        with pytest.raises(BudgetRefused, match="'reviews'"):
+            items(asked, **ASK).run(ledger=ledger, out=tmp_path / "out")
+    assert states(ledger) == ["settled"]
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_name_must_be_the_files_own(corpus, ledger, tmp_path):
+    other = Corpus(tmp_path / "other.parquet", user="who", text="what")
+    ledger.add("other", other.ledger_source(), 1.0, 1e-7)
+    with pytest.raises(UsageError, match=r"^name: the account 'other' is of .*other\.parquet"):
+        items(corpus.named("other"), **ASK).run(ledger=ledger)
+    with pytest.raises(UsageError, match="no account 'nobody'"):
+        items(corpus.named("nobody"), **ASK).run(ledger=ledger)
+    assert ledger.runs() == []
+
+
+def test_a_frame_is_charged_to_the_account_it_names(ledger, tmp_path):
+    path = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    ledger.add("reviews", path.ledger_source(), 1.0, 1e-7)
+    frame = pl.DataFrame({"who": [1, 2], "other": [1, 2], "what": ["a", "b"]})
+    items(Corpus(frame, user="who", text="what", name="reviews"), **ASK).run(ledger=ledger)
+    assert ledger.status("reviews").runs == 1
+    with pytest.raises(BudgetRefused, match="the account 'reviews' protects users by"):
+        items(Corpus(frame, user="other", text="what", name="reviews"), **ASK).run(ledger=ledger)
+
+
+@pytest.mark.parametrize(
+    "run, error",
+    [
+        ({"engine": "abacus"}, UsageError),
+        ({"run_id": ""}, UsageError),
+        ({"run_id": "a\nb"}, UsageError),
+        ({"run_id": "x" * 201}, UsageError),
+        ({"memory_limit": "much"}, UsageError),
+        ({"threads": 0}, UsageError),
+        ({"out": __file__}, UsageError),
+        ({"out": __file__ + "/below"}, UsageError),
+        ({"corpus": Corpus("/not/there.parquet", user="who", text="what")}, CorpusError),
+        ({"corpus": Corpus("/no.parquet", user="who", text="what", name="none")}, UsageError),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_what_is_refused_before_a_row_is_read_costs_nothing(corpus, ledger, run, error):
+    with pytest.raises(error):
+        items(corpus, **ASK).run(**{"ledger": ledger, **run})
+    assert ledger.runs() == []
+
+
+def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, ledger, tmp_path):
+    items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", run_id="one")
+    with pytest.raises(UsageError, match="holds another release"):
+        items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out")
+    items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", run_id="one")
+    assert len(ledger.runs()) == 1
+    assert Release.load(tmp_path / "out").run_id == "one"
+
+
+def test_an_error_after_the_beginning_keeps_the_price(written, ledger):
+    bad = written([(1, "a"), (None, "b")])
+    with pytest.raises(CorpusError, match="NULL"):
+        items(bad, **ASK).run(ledger=ledger, run_id="half")
+    assert states(ledger) == ["running"]
+    assert ledger.accounts()[0].spent.epsilon > 0.5
+    with pytest.raises(LedgerError, match="Use a new run id"):
+        items(bad, **ASK).run(ledger=ledger, run_id="half")
+
+
+def test_an_interrupt_keeps_the_price_and_cleans_up(corpus, ledger, monkeypatch):
+    closed = []
+    close = DuckDBSession.close
+    monkeypatch.setattr(DuckDBSession, "close", lambda self: (closed.append(1), close(self)))
+
+    def interrupt(said):
+        if said.startswith("level"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        items(corpus, **ASK).run(ledger=ledger, progress=interrupt)
+    assert states(ledger) == ["running"]
+    assert closed == [1]
+
+
+def test_a_release_that_the_ledger_cannot_keep_is_handed_over_all_the_same(
+    corpus, ledger, monkeypatch
+):
+    def fail(*_):
+        raise LedgerError("the disk is full.")
+
+    monkeypatch.setattr(Ledger, "settle", fail)
+    with pytest.warns(UserWarning, match="Save the release now"):
+        release = items(corpus, **ASK).run(ledger=ledger)
+    assert len(release) == 3
+    assert states(ledger) == ["running"]
+
+
+def test_a_release_that_cannot_be_saved_is_kept_by_the_ledger(
+    corpus, ledger, monkeypatch, tmp_path
+):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("dphh.release.write_whole", fail)
+    with pytest.raises(UsageError, match="paid for, and the ledger keeps it"):
+        items(corpus, **ASK).run(ledger=ledger, run_id="kept", out=tmp_path / "out")
+    monkeypatch.undo()
+    release = items(corpus, **ASK).run(ledger=ledger, run_id="kept", out=tmp_path / "out")
+    assert Release.load(tmp_path / "out").to_arrow() == release.to_arrow()
+    assert states(ledger) == ["settled"]
+
+
+def test_the_manifest_says_what_was_run(corpus, ledger):
+    plan = items(corpus, method="sips", max_items=7, **ASK)
+    found = plan.run(ledger=ledger).manifest
+    assert (found["verb"], found["method"]) == ("items", "sips")
+    assert (
+        found["parameters"] | {"epsilon": 1.0, "delta": 1e-7, "max_items": 7, "user": "who"}
+        == (found["parameters"])
+    )
+    assert found["parameters"]["content"]["column"] == "what"
+    assert found["privacy"] == plan.privacy.to_json()
+    assert [level["round"] for level in found["levels"]] == [1, 2, 3]
+    assert sum(level["released"] for level in found["levels"]) == 3
+    assert found["randomness"] == "operating system"
+    assert found["engine"]["name"] == "duckdb"
+    assert found["finds"]["probability"] == 0.9
+
+
+def test_the_manifest_and_the_ledger_hold_no_item_that_was_not_released(written, ledger):
+    release = items(written([*ROWS, (1, "SENTINEL")]), **ASK).run(ledger=ledger)
+    assert "SENTINEL" not in release.dumps() + repr(release) + release._repr_html_()
+    assert b"SENTINEL" not in release.parquet() + ledger.path.read_bytes()
+
+
+def test_rows_come_by_score_and_not_as_they_arrived(written, ledger):
+    rows = [(user, f"w{index}") for index in range(30) for user in range(100 + index)]
+    release = items(written(rows), max_items=100, epsilon=8, delta=1e-5).run(ledger=ledger)
+    scores = release.to_polars()["score"].to_list()
+    assert len(scores) == 30
+    assert scores == sorted(scores, reverse=True)
+
+
+# Seeds
+
+
+def seeded(corpus, seed):
+    return items(corpus, **ASK).run(randomness=SeededRandomness(seed))
+
+
+def test_a_seeded_run_says_that_it_is_not_private(corpus):
+    release = seeded(corpus, 1)
+    assert release.manifest["randomness"] == "a test's seed: this release is NOT private"
+    assert "NOT private" in repr(release)
+
+
+def test_seeded_runs_are_equal_and_others_are_not(corpus):
+    assert seeded(corpus, 1).to_arrow() == seeded(corpus, 1).to_arrow()
+    assert seeded(corpus, 1).to_arrow() != seeded(corpus, 2).to_arrow()
+    plan = items(corpus, **ASK)
+    assert plan.run().to_arrow() != plan.run().to_arrow()
+
+
+# Progress and loudness
+
+
+def test_progress_tells_what_is_released_and_nothing_else(corpus, ledger):
+    said = []
+    items(corpus, **ASK).run(ledger=ledger, progress=said.append)
+    assert any(line.startswith("note: nobody has capped this corpus") for line in said)
+    numbers = [int(n) for line in said for n in re.findall(r"\d+", line)]
+    assert numbers == [1, 3]  # level 1: 3 released
+
+
+def test_a_run_says_nothing_by_itself(corpus, ledger, capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        items(corpus, **ASK).run(ledger=ledger)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_engine_out_of_memory_says_what_to_do(tmp_path, ledger):
+    path = tmp_path / "big.parquet"
+    pl.select(who=pl.int_range(3_000_000)).with_columns(
+        what=pl.format("a rather long and incompressible thing {}", pl.col("who").hash())
+    ).write_parquet(path)
+    corpus = Corpus(path, user="who", item="what")
+    with pytest.raises((EngineError, UsageError), match="memory"):
+        items(corpus, **ASK).run(ledger=ledger, memory_limit="3MB")
