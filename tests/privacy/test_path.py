@@ -1,0 +1,510 @@
+"""The path accountant: against explicit data sets from below, and all of them from above."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from dphh.errors import UsageError
+from dphh.privacy import path
+from dphh.privacy.gaussian import FloatArray
+from dphh.privacy.path import (
+    choose_path,
+    path_delta,
+    path_epsilon,
+    path_guarantee,
+    rate_numerator,
+    removal_epsilon,
+    users_needed,
+)
+from tests.conftest import full
+
+Release = frozenset[tuple[str, ...]]
+Law = dict[Release, Fraction]
+
+# epsilon, p, theta, levels, the k's that come nearest to the bound, and delta. The prototype's own
+# figures (2.79e-10, 3.52e-10, 1.17e-12, 3.18e-10, 1.1e-22) lie above: its grid rounded up.
+GOLDEN = [
+    (1.0, 0.2, 20, (26,), 2.768e-10, 2.79e-10),
+    (1.0, 0.2, 20, (136,) * 9 + (27,), 3.043e-10, 3.52e-10),
+    (4.0, 0.4, 30, (29,) * 10, 1.1529e-12, 1.17e-12),
+    (2.0, 0.3, 20, (83,) * 4 + (21,), 2.993e-10, 3.18e-10),
+    (1.0, 0.00793, 12, (8000,) * 9 + (17,), 9.582e-23, 1.1e-22),
+]
+# What the plans of the papers' sizes come to: epsilon, delta, theta, users needed over 10 levels.
+CHOICES = [
+    (1.0, 1e-8, 20, 121),
+    (2.0, 1e-8, 22, 80),
+    (4.0, 1.5e-8, 24, 71),
+    (4.0, 2.3e-12, 34, 99),
+]
+# Rates and thresholds small and large, levels few and many, deltas from 0.02 down to 1e-30.
+SETTINGS = [
+    (0.7, 0.5, 2, 3),
+    (0.25, 0.2, 5, 10),
+    (1.0, 0.2, 20, 10),
+    (2.0, 0.3, 20, 5),
+    (0.2, 0.15, 40, 20),
+    (0.05, 0.03, 12, 10),
+    (3.0, 0.9, 30, 4),
+    (1.0, 0.3, 1, 3),
+    (0.01, 0.0078125, 60, 7),
+]
+
+
+def kept(k: int, p: float, theta: int) -> mpmath.mpf:
+    """b(k) = P[Bin(k, p) >= theta], with many digits."""
+    terms = (mpmath.binomial(k, j) * mpmath.mpf(p) ** j * (1 - mpmath.mpf(p)) ** (k - j)
+             for j in range(theta, k + 1))  # fmt: skip
+    total = mpmath.mpf(0)
+    for j, term in enumerate(terms, theta):
+        total += term
+        if j > k * p and term < total * mpmath.mpf(10) ** -45:
+            break
+    return total
+
+
+def direct(epsilon: float, p: float, theta: int, ks: Sequence[int]) -> mpmath.mpf:
+    """delta(epsilon; k_1..k_L), summed as it is defined."""
+    with mpmath.workdps(50):
+        e, total = mpmath.exp(epsilon), mpmath.mpf(0)
+        values = {k: (kept(k + 1, p, theta), kept(k, p, theta)) for k in set(ks)}
+        with_user = without = mpmath.mpf(1)
+        for k in ks:
+            a, b = values[k]
+            total += max(with_user * (1 - a) - e * without * (1 - b), 0)
+            with_user, without = with_user * a, without * b
+        return total + max(with_user - e * without, 0)
+
+
+def tables(p: float, theta: int, largest: int) -> tuple[FloatArray, FloatArray]:
+    """a(k) and b(k) for k = 0..largest, by the negative binomial: another way than the module's."""
+    n = np.arange(theta, largest + 2, dtype=np.float64)
+    ratios = np.concatenate([[0.0], np.log(n[:-1] / (n[:-1] + 1 - theta)) + math.log1p(-p)])
+    waits = np.exp(theta * math.log(p) + np.cumsum(ratios))
+    b = np.concatenate([np.zeros(theta), np.minimum(np.cumsum(waits), 1.0)])
+    return b[1:], b[:-1]
+
+
+def sums(epsilon: float, a: FloatArray, b: FloatArray, ks: np.ndarray) -> FloatArray:
+    """delta(epsilon; k_1..k_L) for every row of ks."""
+    e = math.exp(epsilon)
+    total, with_user, without = np.zeros(len(ks)), np.ones(len(ks)), np.ones(len(ks))
+    for column in ks.T:
+        x, y = a[column], b[column]
+        # As (1 - a) - e (1 - b) can be 1e-16 off where both are next to 0, such terms stay out.
+        failed = with_user * (1 - x) - e * without * (1 - y)
+        total += np.where(failed > 1e-14 * with_user, failed, 0.0)
+        with_user, without = with_user * x, without * y
+    return np.asarray(total + np.maximum(with_user - e * without, 0.0))
+
+
+@pytest.mark.parametrize(("epsilon", "p", "theta", "ks", "expected", "prototype"), GOLDEN)
+def test_golden_values_are_met_from_above_within_two_percent(
+    epsilon: float, p: float, theta: int, ks: tuple[int, ...], expected: float, prototype: float
+) -> None:
+    bound = path_delta(epsilon, p, theta, len(ks))
+    truth = direct(epsilon, p, theta, ks)
+    assert truth <= bound <= truth * 1.01
+    assert bound == pytest.approx(expected, rel=0.01)
+    assert bound <= prototype
+
+
+@pytest.mark.parametrize(("epsilon", "p", "theta", "levels"), SETTINGS)
+def test_no_sequence_of_counts_costs_more_and_some_cost_nearly_as_much(
+    epsilon: float, p: float, theta: int, levels: int
+) -> None:
+    rng = np.random.default_rng(7)
+    rows = 400_000 if full() else 5_000
+    largest = math.ceil((theta + 10 * math.sqrt(theta) + 40) / p)
+    a, b = tables(p, theta, largest)
+    bound = path_delta(epsilon, p, theta, levels)
+
+    def check(ks: np.ndarray) -> tuple[float, np.ndarray]:
+        found = sums(epsilon, a, b, np.clip(ks, 0, largest))
+        assert np.all(found <= bound * (1 + 1e-9))
+        return float(found.max()), np.clip(ks[found.argmax()], 0, largest)
+
+    centre = theta / p
+    spread = math.sqrt(theta) / p
+    best, ks = max(
+        (
+            check(rng.integers(0, largest + 1, (rows, levels))),
+            check(-np.sort(-rng.integers(theta - 1, largest + 1, (rows, levels)), axis=1)),
+            check(np.rint(rng.normal(centre, 2 * spread, (rows, levels))).astype(np.int64)),
+            check(theta - 1 + rng.geometric(min(1.0, 3 / theta), (rows, levels))),
+            # The same everywhere but at the last level: what the worst cases look like.
+            check(
+                np.concatenate(
+                    [
+                        np.repeat(rng.integers(theta - 1, largest + 1, (rows, 1)), levels - 1, 1),
+                        rng.integers(theta - 1, largest + 1, (rows, 1)),
+                    ],
+                    axis=1,
+                )
+            ),
+        ),
+        key=lambda found: found[0],
+    )
+    # An adversary: from the best of these, one level after the other, and all alike.
+    for _ in range(30 if full() else 6):
+        level, step = int(rng.integers(levels)), max(largest // 200, 1)
+        tries = np.unique(
+            np.concatenate([ks[level] + np.arange(-60, 61), np.arange(theta - 1, largest, step)])
+        )
+        options = np.tile(ks, (len(tries), 1))
+        options[:, level] = tries
+        others = np.tile(ks, (len(tries), 1))
+        others[:, np.arange(levels) != level] = tries[:, np.newaxis]
+        best, ks = max([(best, ks), check(options), check(others)], key=lambda found: found[0])
+    assert best >= 0.98 * bound
+
+
+@pytest.mark.parametrize(("epsilon", "p", "theta", "levels"), SETTINGS)
+def test_a_finer_computation_lowers_the_bound_by_little(
+    epsilon: float, p: float, theta: int, levels: int
+) -> None:
+    finer = path._delta(epsilon, p, theta, levels, path._Resolution(0.06, 0.06, 1000, 9000))
+    coarser = path._delta(epsilon, p, theta, levels, path._COARSE)
+    bound = path_delta(epsilon, p, theta, levels)
+    assert finer <= bound * (1 + 1e-6) <= coarser * (1 + 1e-5)
+    assert bound <= finer * 1.01
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize(("p", "theta"), [(0.05, 3), (0.2, 20), (0.35, 8), (0.6, 50)])
+def test_a_single_level_is_the_exact_hockey_stick(epsilon: float, p: float, theta: int) -> None:
+    a, b = tables(p, theta, math.ceil((theta + 60 + 8 * math.sqrt(theta)) / p))
+    k = int(np.argmax(a - math.exp(epsilon) * b))
+    exact = max(direct(epsilon, p, theta, (n,)) for n in range(max(k - 3, 0), k + 4))
+    assert exact <= path_delta(epsilon, p, theta, 1) <= exact * 1.001
+
+
+def run_trie(words: Sequence[str], coins: Sequence[Sequence[bool]], theta: int) -> Release:
+    """The mechanism, as one would tell it: `coins[i][u]` is user u's coin at level i + 1."""
+    released: set[tuple[str, ...]] = set()
+    trie: set[tuple[str, ...]] = {()}
+    for level, tossed in enumerate(coins, 1):
+        votes: dict[tuple[str, ...], int] = defaultdict(int)
+        for word, heads in zip(words, tossed, strict=True):
+            symbols = (*word, "end")
+            if heads and len(symbols) >= level and symbols[: level - 1] in trie:
+                votes[symbols[:level]] += 1
+        trie = {prefix for prefix, count in votes.items() if count >= theta}
+        released |= trie
+        if not trie:
+            break
+    return frozenset(released)
+
+
+def law(words: Sequence[str], p: Fraction, theta: int, levels: int) -> Law:
+    """The exact distribution of the release, over all coins."""
+    found: Law = defaultdict(Fraction)
+    for bits in itertools.product((False, True), repeat=len(words) * levels):
+        heads = sum(bits)
+        chance = p**heads * (1 - p) ** (len(bits) - heads)
+        coins = [bits[i * len(words) : (i + 1) * len(words)] for i in range(levels)]
+        found[run_trie(words, coins, theta)] += chance
+    assert sum(found.values()) == 1
+    return found
+
+
+def mixture(parts: Sequence[tuple[Fraction, Law]]) -> Law:
+    found: Law = defaultdict(Fraction)
+    for weight, part in parts:
+        for release, chance in part.items():
+            found[release] += weight * chance
+    return found
+
+
+def hockey_stick(first: Law, second: Law, e: Fraction) -> Fraction:
+    return sum(
+        (max(first[x] - e * second.get(x, Fraction(0)), Fraction(0)) for x in first), Fraction(0)
+    )
+
+
+POPULATIONS = [  # the user who comes or goes first; "" is the empty word, which is only its end
+    (("ab", "ab", "ac", "b"), 2),
+    (("ab", "ab", "ab", "ab"), 2),
+    (("a", "ab", "a", "a"), 1),
+    (("aa", "aa", "ab"), 3),
+    (("b", "a", "a", "ab"), 2),
+    (("", "", "a", "a"), 3),
+    (("abc", "abc", "abd", "ab"), 3),
+    (("aaa", "aaa", "aaa"), 3),
+]
+
+
+@pytest.mark.parametrize("theta", [1, 2, 3])
+@pytest.mark.parametrize("p", [0.25, 0.625])
+def test_every_output_of_tiny_populations_in_both_directions(p: float, theta: int) -> None:
+    rate = Fraction(p)
+    for words, levels in POPULATIONS:
+        joined, left = law(words, rate, theta, levels), law(words[1:], rate, theta, levels)
+        for epsilon in (0.0, 0.2, removal_epsilon(p), 1.5, 5.0):
+            # A float's own exponential may be low by its last digit: then this e is, too.
+            e = Fraction(math.exp(epsilon))
+            bound = Fraction(path_delta(epsilon, p, theta, levels))
+            assert hockey_stick(joined, left, e) <= bound
+        assert all(left[x] * (1 - rate) <= joined.get(x, 0) for x in left)
+        assert all(x in joined for x in left)
+
+
+def test_tiny_populations_cost_what_the_formula_says() -> None:
+    p, theta, words = 0.25, 2, ("ab", "ab", "ab", "ac")
+    joined, left = (law(users, Fraction(p), theta, 2) for users in (words, words[1:]))
+    for epsilon in (0.1, 0.4, 0.9):
+        exact = hockey_stick(joined, left, Fraction(math.exp(epsilon)))
+        assert float(exact) == pytest.approx(float(direct(epsilon, p, theta, (3, 2))), rel=1e-12)
+
+
+def test_words_drawn_once_by_chance_cost_no_more() -> None:
+    rate, theta, levels, third = Fraction(1, 2), 2, 2, Fraction(1, 3)
+    draws = [(third, "ab"), (1 - third, "ac")]  # every user's own draw, once a run
+
+    def drawn(users: int) -> Law:
+        return mixture(
+            [
+                (
+                    math.prod((weight for weight, _ in choice), start=Fraction(1)),
+                    law([word for _, word in choice], rate, theta, levels),
+                )
+                for choice in itertools.product(draws, repeat=users)
+            ]
+        )
+
+    joined, left = drawn(4), drawn(3)
+    for epsilon in (0.1, 0.5, 1.0):
+        cost = hockey_stick(joined, left, Fraction(math.exp(epsilon)))
+        assert 0 < cost <= Fraction(path_delta(epsilon, float(rate), theta, levels))
+    assert all(left[x] * (1 - rate) <= joined[x] for x in left)
+
+
+def test_one_sample_for_all_levels_would_not_be_covered() -> None:
+    p, theta, levels, words = 0.25, 2, 2, ("ab", "ac", "ac", "ac")
+
+    def reused(users: Sequence[str]) -> Law:
+        found: Law = defaultdict(Fraction)
+        for coins in itertools.product((False, True), repeat=len(users)):
+            chance = Fraction(p) ** sum(coins) * Fraction(1 - p) ** (len(coins) - sum(coins))
+            found[run_trie(users, [coins] * levels, theta)] += chance
+        return found
+
+    for epsilon in (1.0, 3.0, 10.0):
+        cost = hockey_stick(reused(words), reused(words[1:]), Fraction(math.exp(epsilon)))
+        assert cost >= p * 3 * p * (1 - p) ** 2  # u, and one of three others: "a" without "ac"
+        assert epsilon < 3 or cost > path_delta(epsilon, p, theta, levels)
+    # The docs' figure, at a usual setting.
+    alone = 0.2 * math.comb(95, 19) * 0.2**19 * 0.8**76
+    assert alone == pytest.approx(0.0204, rel=0.01)
+    assert alone > 1e7 * path_delta(1.0, 0.2, 20, 10)
+
+
+def test_simulated_neighbours_stay_below_the_bound_and_near_their_own_sum() -> None:
+    epsilon, p, theta, levels = 0.5, 0.25, 3, 3
+    rng = np.random.default_rng(11)
+    runs = 2_000_000 if full() else 200_000
+    words = ["aaa"] * 7 + ["aab"] * 2 + ["b"] * 6  # u holds "aaa": k = 9, 9, 7
+    ks = (9, 9, 7)
+
+    def depths(users: Sequence[str]) -> FloatArray:
+        alive = {"": np.ones(runs, dtype=bool)}
+        depth = np.zeros(runs, dtype=np.int64)
+        for level in range(1, levels + 1):
+            votes: dict[str, np.ndarray] = defaultdict(lambda: np.zeros(runs, dtype=np.int64))
+            for user in users:
+                if len(user) >= level:
+                    votes[user[:level]] += (rng.random(runs) < p) & alive[user[: level - 1]]
+            alive = {prefix: count >= theta for prefix, count in votes.items()}
+            depth += alive["a" * level]
+        return np.bincount(depth, minlength=levels + 1) / runs
+
+    joined, left = depths(["aaa", *words]), depths(words)
+    excess = joined - math.exp(epsilon) * left
+    exact = float(direct(epsilon, p, theta, ks))
+    error = 5 * math.sqrt((1 + math.exp(2 * epsilon)) / runs)
+    assert float(np.maximum(excess, 0).sum()) == pytest.approx(exact, abs=error)
+    assert exact <= path_delta(epsilon, p, theta, levels)
+    assert np.all(left * (1 - p) <= joined + error)
+
+
+def test_delta_falls_with_epsilon_and_theta_and_rises_with_p_and_levels() -> None:
+    def ordered(values: list[float]) -> bool:
+        # Bounds of one truth may differ by what they are loose by.
+        return all(later <= before * 1.005 for before, later in itertools.pairwise(values))
+
+    assert ordered([path_delta(e, 0.2, 20, 10) for e in np.linspace(0, 6, 25).tolist()])
+    assert ordered([path_delta(1.0, 0.2, theta, 10) for theta in range(1, 60, 3)])
+    rates = [math.ldexp(round(math.ldexp(x, 40)), -40) for x in np.linspace(0.6, 0.01, 20).tolist()]
+    assert ordered([path_delta(1.0, p, 20, 10) for p in rates])
+    assert ordered([path_delta(1.0, 0.2, 20, levels) for levels in (30, 20, 10, 5, 2, 1)])
+
+
+def test_delta_stays_above_what_only_the_user_makes_possible() -> None:
+    for epsilon in (0.0, 1.0, 10.0, 100.0, 300.0):
+        assert path_delta(epsilon, 0.25, 7, 4) >= 0.25**7
+    assert path_delta(300.0, 0.25, 7, 4) == pytest.approx(0.25**7, rel=1e-6)
+    assert path_epsilon(0.9 * 0.25**7, 0.25, 7, 4) == math.inf
+
+
+def test_extreme_parameters_give_a_probability() -> None:
+    for epsilon, p, theta, levels in [
+        (0.0, 0.5, 1, 1),
+        (1.0, 1 - 2.0**-40, 3, 4),
+        (1.0, 2**64 - 1, 3, 4),
+        (1e-9, 1, 4, 3),
+        (1.0, 1, 1, 3),
+        (0.05, 0.05, 3000, 2),
+        (300.0, 2.0**-30, 30, 3),
+    ]:
+        assert 0 < path_delta(epsilon, p, theta, levels) <= 1
+
+
+@pytest.mark.parametrize(
+    ("p", "theta"), [(0.2, 20), (0.4, 30), (2.0**-20, 5), (0.05, 1000), (0.99, 40), (0.5, 2)]
+)
+def test_the_tails_are_far_closer_than_they_are_trusted(p: float, theta: int) -> None:
+    ks = sorted({int(theta - 1 + x * theta / p) for x in (0, 0.01, 0.1, 0.4, 0.8, 1.0, 1.3)})
+    b, gap = path._tails(np.array(ks, dtype=np.float64), p, theta)
+    allowed = path._TAIL_ERROR * (theta + 100) / 100
+    with mpmath.workdps(50):
+        for k, passed, more in zip(ks, b, gap, strict=True):
+            below, above = kept(k, p, theta), kept(k + 1, p, theta)
+            assert abs(passed - below) <= allowed * below
+            if above - below > 1e-30 * above:
+                assert abs(more - (above - below)) <= allowed * (above - below)
+
+
+def test_going_costs_the_logarithm_rounded_up() -> None:
+    for p in (2.0**-64, 1e-5, 0.0625, 0.2, 0.5, 0.75, 1 - 2.0**-53):
+        rate = math.ldexp(round(math.ldexp(p, 64)), -64)
+        with mpmath.workdps(50):
+            exact = -mpmath.log(1 - mpmath.mpf(rate))
+            assert exact <= removal_epsilon(rate) <= exact * (1 + mpmath.mpf(1e-14))
+    with mpmath.workdps(50):
+        assert removal_epsilon(2**64 - 1) >= 64 * mpmath.log(2)
+
+
+def test_epsilon_holds_in_both_directions_and_is_nearly_the_smallest() -> None:
+    for p, theta, levels, delta in [(0.2, 20, 10, 1e-8), (0.5, 50, 10, 1e-7), (0.2, 20, 1, 1e-9)]:
+        epsilon = path_epsilon(delta, p, theta, levels)
+        assert epsilon >= removal_epsilon(p)
+        assert path_delta(epsilon, p, theta, levels) <= delta
+        assert path_delta(epsilon * 0.999, p, theta, levels) > delta
+        guarantee = path_guarantee(epsilon, p, theta, levels)
+        assert guarantee.epsilon == epsilon
+        assert guarantee.delta <= delta
+    assert path_epsilon(0.9, 0.2, 20, 10) == removal_epsilon(0.2)
+    assert path_guarantee(0.01, 0.2, 20, 10).epsilon == removal_epsilon(0.2)
+
+
+def test_users_needed_is_the_smallest_number_that_is_found_so_often() -> None:
+    for p, theta, levels, probability in [
+        (0.2, 20, 10, 0.9),
+        (0.45, 34, 10, 0.5),
+        (0.9, 1, 2, 0.9),
+    ]:
+        n = users_needed(p, theta, levels, probability)
+        assert kept(n, p, theta) ** levels >= probability
+        assert n == theta or kept(n - 1, p, theta) ** levels < probability
+    assert users_needed(0.227, 20, 10) == 134  # the prototype said 136
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "theta", "users"), CHOICES)
+def test_the_choice_keeps_what_it_promises_and_its_neighbours_find_less(
+    epsilon: float, delta: float, theta: int, users: int
+) -> None:
+    chosen = choose_path(epsilon, delta, 10)
+    assert (chosen.theta, chosen.users_needed) == (theta, users)
+    assert path_delta(epsilon, chosen.p, theta, 10) == chosen.delta <= delta
+    assert removal_epsilon(chosen.p) <= epsilon
+    assert chosen.numerator == Fraction(chosen.p) * 2**64
+    assert users_needed(chosen.p, theta, 10) == users
+
+    def fits(p: float, threshold: int) -> bool:
+        return path_delta(epsilon, p, threshold, 10) <= delta and removal_epsilon(p) <= epsilon
+
+    assert not fits(chosen.p * 1.01, theta)
+    # Whatever another theta needs to do better: a rate that the budget does not allow.
+    for other in range(max(theta - 4, 1), theta + 5):
+        rates = chosen.p * np.linspace(0.7, 1.3, 601)
+        better = [p for p in rates.tolist() if p < 1 and users_needed(p, other, 10) < users]
+        assert not fits(min(better), other)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "levels"), [(0.1, 1e-9, 5), (1.0, 1e-6, 1), (20.0, 1e-9, 3), (1.0, 0.3, 3)]
+)
+def test_choices_elsewhere_hold_and_beat_every_theta_around(
+    epsilon: float, delta: float, levels: int
+) -> None:
+    chosen = choose_path(epsilon, delta, levels, 0.5)
+    assert path_delta(epsilon, chosen.p, chosen.theta, levels) == chosen.delta <= delta
+    assert removal_epsilon(chosen.p) <= epsilon
+    for other in (chosen.theta - 2, chosen.theta - 1, chosen.theta + 1, chosen.theta + 2):
+        # The largest rate is where both conditions still hold: bisect for it.
+        low, high = 0.0, -math.expm1(-epsilon)
+        for _ in range(12 if other >= 1 else 0):
+            p = math.ldexp(math.floor(math.ldexp((low + high) / 2, 60)), -60)
+            low, high = (p, high) if path_delta(epsilon, p, other, levels) <= delta else (low, p)
+        assert low == 0 or users_needed(low, other, levels, 0.5) >= chosen.users_needed
+
+
+def test_rates_are_multiples_of_two_to_the_minus_64() -> None:
+    assert rate_numerator(0.5) == 2**63
+    assert rate_numerator(12345) == 12345
+    assert removal_epsilon(2**63) == removal_epsilon(0.5)
+    assert path_delta(1.0, 2**62, 10, 3) == path_delta(1.0, 0.25, 10, 3)
+    # A numerator between two floats is priced as the larger and found with as the smaller.
+    between = 2**63 + 1
+    assert path_delta(1.0, between, 10, 3) >= path_delta(1.0, 0.5, 10, 3)
+    assert users_needed(between, 10, 3) >= users_needed(0.5001, 10, 3)
+
+
+@pytest.mark.parametrize(
+    "p", [0.0, 1.0, -0.1, 1.5, 2.0**-70, 1e-5 / 3, 0, 2**64, -1, True, math.nan]
+)
+def test_rates_that_cannot_be_drawn_are_refused(p: float | int) -> None:
+    for ask in (removal_epsilon, lambda rate: path_delta(1.0, rate, 10, 3)):
+        with pytest.raises(UsageError, match="^p "):
+            ask(p)
+
+
+def test_other_parameters_that_cannot_be_are_refused() -> None:
+    for epsilon in (-1.0, math.nan, math.inf):
+        with pytest.raises(UsageError, match="^epsilon "):
+            path_delta(epsilon, 0.2, 20, 10)
+    for theta in (0, -3, True):
+        with pytest.raises(UsageError, match="^theta "):
+            path_delta(1.0, 0.2, theta, 10)
+    with pytest.raises(UsageError, match="^levels "):
+        users_needed(0.2, 20, 0)
+    with pytest.raises(UsageError, match="^delta "):
+        path_epsilon(1.5, 0.2, 20, 10)
+    for epsilon, delta, probability, name in [
+        (0.0, 1e-8, 0.9, "epsilon"),
+        (1.0, 0.0, 0.9, "delta"),
+        (1.0, 1.0, 0.9, "delta"),
+        (1.0, 1e-8, 1.0, "probability"),
+    ]:
+        with pytest.raises(UsageError, match=f"^{name} "):
+            choose_path(epsilon, delta, 10, probability)
+
+
+@pytest.mark.benchmark
+def test_times() -> None:
+    for epsilon, delta, _, _ in CHOICES:
+        start = time.perf_counter()
+        chosen = choose_path(epsilon, delta, 10)
+        middle = time.perf_counter()
+        path_delta(epsilon, chosen.p, chosen.theta, 10)
+        end = time.perf_counter()
+        print(f"choose_path {middle - start:.2f} s, path_delta {1000 * (end - middle):.0f} ms")

@@ -1,0 +1,48 @@
+"""The examples run from end to end, at the smallest size."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = ["--users", "60", "--phrases", "500", "--words", "100"]
+
+
+def run(script: str, *arguments: str) -> str:
+    return subprocess.run(
+        [sys.executable, str(EXAMPLES / script), *arguments],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=300,
+    ).stdout
+
+
+def test_the_reddit_like_corpus_is_the_same_every_time(tmp_path: Path) -> None:
+    texts = []
+    for name in ("one.parquet", "two.parquet"):
+        run("reddit_like.py", str(tmp_path / name), *SMALL)
+        texts.append(duckdb.read_parquet(str(tmp_path / name)).fetchall())
+    assert texts[0] == texts[1]
+    assert 0 < len({author for author, _ in texts[0]}) <= 60
+    assert all(body and body == " ".join(body.split()) for _, body in texts[0])
+
+
+def test_the_figures_of_dpne_are_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    said = run("dpne_figures.py", "--quick", "--users", "150", "--out", str(tmp_path))
+    for number in (1, 2, 3, 4):
+        assert (tmp_path / f"figure-{number}.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "table-3.csv").open(newline="") as file:
+        assert next(csv.reader(file)) == ["tolerated (eta)", "released", "spurious", "actual ratio"]
+    with (tmp_path / "table-4.csv").open(newline="") as file:
+        methods = [row[0] for row in csv.reader(file)]
+    assert methods == ["method", "DPNE", "dpsu-all", "dpsu-even", "dpsu-single"]
+    assert (tmp_path / "ledger.sqlite").exists()
+    assert all(f"({letter}) " in said for letter in ("a", "b", "c", "d1", "d2", "e", "f", "g"))
