@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from dphh import Corpus, CorpusError, items
+from dphh import Corpus, CorpusError, items, ngrams
 
 USERS, PER_USER = 900_000, 6
 
@@ -72,3 +72,23 @@ def test_a_failed_run_leaves_no_spill_behind(engine, tmp_path, monkeypatch):
         with pytest.raises(CorpusError):
             items(corpus, epsilon=1, delta=1e-8).run(engine=engine)
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.slow
+def test_positions_four_times_larger_than_the_memory_limit_finish(engine, tmp_path):
+    """16 million words: their positions alone, 16 bytes each, are four times 64 MB."""
+    path = tmp_path / "many.parquet"
+    word = "'w' || (hash(range, {}) % 1000)"
+    text = " || ' ' || ".join(word.format(place) for place in range(4))
+    with duckdb.connect() as con:
+        con.execute(
+            f"COPY (SELECT range // 3 AS who, {text} AS what FROM range(4_000_000)) "
+            f"TO '{path}' (FORMAT parquet)"
+        )
+    plan = ngrams(
+        Corpus(path, user="who", text="what"), max_n=2, epsilon=4, delta=1e-7, max_items=12
+    )
+    release = plan.run(engine=engine, memory_limit="64MB", threads=1)
+    released = {level["level"]: level["released"] for level in release.manifest["levels"]}
+    assert released[1] == 1000
+    assert released[2] > 1000

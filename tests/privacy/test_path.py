@@ -155,7 +155,7 @@ def test_no_sequence_of_counts_costs_more_and_some_cost_nearly_as_much(
         key=lambda found: found[0],
     )
     # An adversary: from the best of these, one level after the other, and all alike.
-    for _ in range(30 if full() else 6):
+    for _ in range(400 if full() else 80):
         level, step = int(rng.integers(levels)), max(largest // 200, 1)
         tries = np.unique(
             np.concatenate([ks[level] + np.arange(-60, 61), np.arange(theta - 1, largest, step)])
@@ -378,6 +378,8 @@ def test_the_tails_are_far_closer_than_they_are_trusted(p: float, theta: int) ->
     with mpmath.workdps(50):
         for k, passed, more in zip(ks, b, gap, strict=True):
             below, above = kept(k, p, theta), kept(k + 1, p, theta)
+            if above < 1e-290:
+                continue  # the accountant does not go there
             assert abs(passed - below) <= allowed * below
             if above - below > 1e-30 * above:
                 assert abs(more - (above - below)) <= allowed * (above - below)
@@ -474,20 +476,20 @@ def test_rates_are_multiples_of_two_to_the_minus_64() -> None:
 )
 def test_rates_that_cannot_be_drawn_are_refused(p: float | int) -> None:
     for ask in (removal_epsilon, lambda rate: path_delta(1.0, rate, 10, 3)):
-        with pytest.raises(UsageError, match="^p "):
+        with pytest.raises(UsageError, match=r"^p "):
             ask(p)
 
 
 def test_other_parameters_that_cannot_be_are_refused() -> None:
     for epsilon in (-1.0, math.nan, math.inf):
-        with pytest.raises(UsageError, match="^epsilon "):
+        with pytest.raises(UsageError, match=r"^epsilon "):
             path_delta(epsilon, 0.2, 20, 10)
     for theta in (0, -3, True):
-        with pytest.raises(UsageError, match="^theta "):
+        with pytest.raises(UsageError, match=r"^theta "):
             path_delta(1.0, 0.2, theta, 10)
-    with pytest.raises(UsageError, match="^levels "):
+    with pytest.raises(UsageError, match=r"^levels "):
         users_needed(0.2, 20, 0)
-    with pytest.raises(UsageError, match="^delta "):
+    with pytest.raises(UsageError, match=r"^delta "):
         path_epsilon(1.5, 0.2, 20, 10)
     for epsilon, delta, probability, name in [
         (0.0, 1e-8, 0.9, "epsilon"),
@@ -495,7 +497,7 @@ def test_other_parameters_that_cannot_be_are_refused() -> None:
         (1.0, 1.0, 0.9, "delta"),
         (1.0, 1e-8, 1.0, "probability"),
     ]:
-        with pytest.raises(UsageError, match=f"^{name} "):
+        with pytest.raises(UsageError, match=rf"^{name} "):
             choose_path(epsilon, delta, 10, probability)
 
 
