@@ -199,6 +199,11 @@ def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
 def as_sequences(corpus: Corpus, unit: int) -> Corpus:
     """For `trie`: whole items become sequences of characters; all else is a sequence already."""
     if corpus.content.reading == "whole":
+        if corpus.content.unit not in (None, unit):
+            raise UsageError(
+                f"unit: the corpus says {corpus.content.unit} and the verb {unit}; say it to the "
+                "verb alone"
+            )
         return replace_corpus(corpus, content=replace(corpus.content, unit=unit))
     if unit != 1:
         raise UsageError(

@@ -33,3 +33,7 @@ class BudgetRefused(DphhError):  # noqa: N818 - the ledger refuses; nothing is i
 
 class EngineError(DphhError):
     """An engine failed while it ran a level. Its own message is withheld: it may quote data."""
+
+
+class EngineOutOfMemory(EngineError):  # noqa: N818 - says what ran out
+    """A step needs more memory, or more room to spill, than the engine may use."""

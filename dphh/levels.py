@@ -115,11 +115,12 @@ class VoteLevel:
 
 @dataclass(frozen=True)
 class BatchLevel:
-    """One level of TrieHH as the papers have it: `batch` users vote, drawn without replacement."""
+    """One level of TrieHH as the papers have it: `batch` of `users`, drawn without replacement."""
 
     kind: ClassVar[str] = "batch"
 
     level: int
+    users: int
     batch: int
     theta: int
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.corpus import Corpus
+from dphh.corpus import Corpus, as_sequences
 from dphh.engines import open_session
 from dphh.engines.session import Limits, Session
 from dphh.errors import LedgerError, UsageError
@@ -54,6 +54,8 @@ def run(
     corpus = corpus or plan.corpus
     if corpus is None:
         raise UsageError("run: the plan has no corpus; pass run(corpus=...)")
+    if plan.verb == "trie":
+        corpus = as_sequences(corpus, plan["unit"])
     plan = replace(plan, corpus=corpus)
     if run_id is not None and (not run_id.isprintable() or not 0 < len(run_id) <= 200):
         raise UsageError("run_id: give a printable text of 1 to 200 characters")

@@ -146,7 +146,7 @@ def figure_1(runs: Runs, _: Sweeps) -> list[Shape]:
         "dpsu-even": "set union, budget shared evenly (dpsu-even)",
         "dpsu-single": "set union, whole budget on one length (dpsu-single)",
     }
-    figure, axes = plt.subplots(figsize=(8, 5.4))
+    figure, axes = plt.subplots(figsize=(9, 5.6))
     for (name, counts), marker in zip(found.items(), "osD^", strict=True):
         style = "--" if name == "dpsu-single" else "-"
         axes.plot(LENGTHS, counts, style, marker=marker, lw=2, label=labels[name])
@@ -225,7 +225,7 @@ def figure_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
             "d1",
             "c < 1 finds more long n-grams than c = 1, and fewer short ones",
             any(long[c] > long[1.0] and short[c] < short[1.0] for c in decays if c < 1),
-            f"{shared}. Where the users are few, it is the short lengths that hold the long back",
+            shared,
         ),
         Shape(
             "d2",
@@ -252,7 +252,9 @@ def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
         percent = [100 * share for share in drawn.values()]
         right.plot(list(drawn), percent, "-o", color=colour, lw=2, label=f"{users:,} users")
     if shares:
-        right.legend(title="Held by at least", fontsize=9)
+        right.legend(
+            title="Held by\nat least", fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5)
+        )
     right.set_ylim(0, 103)
     by_length(right, "How much of what many hold is found", "share released, in percent")
     note = f"epsilon 4, delta 1e-7, Δ₀ 100, η 0.01; shares of {FEWEST} n-grams or more; {one()}"
@@ -401,7 +403,8 @@ def by_length(axes: Axes, title: str, number: str) -> None:
 
 def save(figure: Figure, runs: Runs, number: int, *notes: str) -> None:
     figure.tight_layout(rect=(0, 0.035 + 0.035 * len(notes), 1, 1))
-    figure.text(0.012, 0.015, "\n".join([runs.line, *notes]), fontsize=8, color="0.35")
+    after = f"After Figure {number} of the paper."
+    figure.text(0.012, 0.015, "\n".join([f"{runs.line} {after}", *notes]), fontsize=8, color="0.35")
     figure.savefig(runs.out / f"figure-{number}.png", dpi=150)
     plt.close(figure)
 

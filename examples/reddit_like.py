@@ -1,11 +1,13 @@
 """Write a Reddit-like corpus (author, body) as Parquet: DuckDB SQL alone, the same every time.
 
-    python examples/reddit_like.py corpus.parquet [--users 60000] [--posts 4] [--phrases 300000]
+    python examples/reddit_like.py corpus.parquet [--users 30000] [--posts 6] [--words 3000]
 
-Everything follows from hashes of row numbers, so equal sizes give equal corpora. Authors write a
-skewed number of posts. A post is a few phrases from a long-tailed book of phrases, and a phrase is
-1 to 9 words from a long-tailed vocabulary. So a long tail of authors shares n-grams of every length
-up to 9, while most n-grams, those across two phrases and those of rare phrases, are one author's.
+Everything follows from hashes of row numbers, so equal sizes give equal corpora (of one DuckDB: its
+hash may change between versions). Authors write a skewed number of posts. A post is 2 to 10 pieces
+of phrases from a long-tailed book; a phrase is 9 words from a long-tailed vocabulary, and short
+pieces of it are said more often than all of it. So a long tail of authors shares n-grams of every
+length up to 9, while most n-grams, those across two pieces and those of rare phrases, are one
+author's.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ import duckdb
 
 LONGEST_PHRASE = 9
 
-#: Numbers from 0 up to 1, by hash; a draw by a long-tailed law (P[n] about 1 / n) from 0 to most-1;
-#: a word as it is said, from its rank. hash() of several values tells them apart by position.
+#: Hashed twice, since one hash of several values leaves its bits in step. A number from 0 up to 1; a
+#: draw from 0 to most - 1, P[n] about 1 / (flat + n); a word as it is said, from its rank.
 MACROS = """
 CREATE MACRO dice(a, b) AS hash(hash(a, b));
 CREATE MACRO uniform(a, b) AS dice(a, b) / 18446744073709551616.0;
@@ -106,7 +108,7 @@ COPY (
 class Sizes:
     """How much to write: `posts` is the mean of an author, before the longest are cut."""
 
-    users: int = 40_000
+    users: int = 30_000
     posts: int = 6
     phrases: int = 100_000
     words: int = 3_000

@@ -1,6 +1,6 @@
--- Level 1: the distinct words of all of a user's texts.
--- In: texts. Out: held (user_id, key).
-CREATE TEMP TABLE held AS
+-- Level 1: the distinct words of all of a user's texts, for one part in $parts of the users.
+-- In: texts. Out: added to held (user_id, key).
+INSERT INTO held
 WITH
 
 words AS (
@@ -8,6 +8,7 @@ words AS (
         user_id,
         unnest(tokens) AS key
     FROM texts
+    WHERE hash(user_id) % $parts = $part
 )
 
 SELECT DISTINCT

@@ -1,5 +1,6 @@
 -- One sequence a user, for the whole run: one of the user's rows, each as likely as any other, so
--- that a sequence is drawn in proportion to its local frequency. The draw is the system's.
+-- that a sequence is drawn in proportion to its local frequency. The draw is the system's. (A
+-- test's gives equal rows of a user equal lots, so it draws from the user's distinct sequences.)
 -- In: tokens_of_rows (user_id, tokens). Out: one_each (user_id, tokens).
 CREATE TEMP TABLE one_each AS
 WITH

@@ -1,15 +1,28 @@
 -- TrieHH, one level as the papers have it (Algorithms 1 and 2): $batch users, drawn without
 -- replacement, vote for the next prefix of their sequence if the prefix before is in the trie.
+-- $idle of them hold no sequence: they are drawn like all others, and do not vote.
 -- In: one_each (user_id, tokens); trie (node, tokens), the prefixes of the level below.
 -- Out: votes (node, token, ended, votes).
 CREATE TEMP TABLE votes AS
 WITH
 
+everyone AS (
+    SELECT
+        CAST(user_id AS VARCHAR) AS name,
+        tokens
+    FROM one_each
+    UNION ALL
+    SELECT
+        chr(31) || range AS name,
+        NULL AS tokens
+    FROM range($idle)
+),
+
 lots AS MATERIALIZED (
     SELECT
         tokens,
-        dphh_word(CAST(user_id AS VARCHAR), $purpose) AS lot
-    FROM one_each
+        dphh_word(name, $purpose) AS lot
+    FROM everyone
 ),
 
 batch AS (

@@ -11,13 +11,14 @@ Unit: a user. Adjacency: add or remove one user. Theorem: the path accountant
 (docs/path-accountant.md), both directions; theta and p are chosen to find the rarest sequences that
 (epsilon, delta) allows.
 
-accounting="paper". A batch of m of the n users, drawn without replacement, at every level. The
+accounting="paper". A batch of m of the n users, drawn without replacement, at every level (users of the n whom the corpus does not show hold nothing). The
 theorem of the published supplement (or the preprint's): one direction only, for one user's data
 replaced by nothing at a fixed, public n.
 """
 
 from __future__ import annotations
 
+from math import floor, ldexp
 from typing import Literal, get_args
 
 from dphh.corpus import Corpus
@@ -26,11 +27,13 @@ from dphh.levels import BatchLevel, Choice, Level, VoteLevel
 from dphh.mechanisms.items import ADJACENCY, FOUND_WITH, UNIT, check_budget
 from dphh.plan import Finds, Plan, Privacy
 from dphh.privacy.events import ApproximateEvent
-from dphh.privacy.path import choose_path, path_guarantee, rate_numerator, users_needed
+from dphh.privacy.path import RATE_BITS, choose_path, path_guarantee, users_needed
 from dphh.privacy.triehh import fixed_size_plan
 
 Accounting = Literal["path", "paper"]
 LONGEST = 1000
+#: Far above what the short cut of `dphh.udfs.votes` may add to any delta.
+LEAST_DELTA = 1e-100
 PATH_THEOREM = (
     "path accountant for TrieHH with Bernoulli sampling at every level "
     "(docs/path-accountant.md); both directions"
@@ -108,19 +111,21 @@ def _path(
         raise UsageError("users: goes with accounting='paper'; the path accountant needs no count")
     if (theta is None) != (p is None):
         raise UsageError("theta, p: give both, or neither and the plan chooses them")
+    if delta < LEAST_DELTA:
+        raise UsageError(f"delta: found {delta:g}; give a number from {LEAST_DELTA:g}")
     if theta is None or p is None:
         chosen = choose_path(epsilon, delta, max_length, float(FOUND_WITH))
-        theta, p = chosen.theta, chosen.p
+        theta, numerator = chosen.theta, chosen.numerator
     else:
-        exact = path_guarantee(epsilon, p, theta, max_length)
+        numerator = _numerator(p)
+        exact = path_guarantee(epsilon, numerator, theta, max_length)
         if exact.epsilon > epsilon or exact.delta > delta:
             raise UsageError(
                 f"theta, p: ({theta}, {p:g}) over {max_length} levels costs "
                 f"({exact.epsilon:.4g}, {exact.delta:.3g}), more than the ({epsilon:g}, {delta:g}) "
                 "asked for; give a larger theta, a smaller p, or leave both out"
             )
-    numerator = rate_numerator(p)
-    needed = users_needed(p, theta, max_length, float(FOUND_WITH))
+    needed = users_needed(numerator, theta, max_length, float(FOUND_WITH))
     return (
         tuple(VoteLevel(level, numerator, theta) for level in range(1, max_length + 1)),
         Privacy(epsilon, delta, UNIT, ADJACENCY, PATH_THEOREM, caveats=_ITEMS_FIND_MORE),
@@ -130,6 +135,13 @@ def _path(
             note=f"a sequence of {max_length} levels, its end counted, that shares no beginning",
         ),
     )
+
+
+def _numerator(p: float) -> int:
+    """A rate in units of 2^-64, rounded down: what is priced, and what is drawn."""
+    if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
+        raise UsageError(f"p: found {p!r}; give a number between 0 and 1, such as 0.2")
+    return floor(ldexp(p, RATE_BITS))
 
 
 def _paper(
@@ -145,12 +157,12 @@ def _paper(
     if users is None:
         raise UsageError(
             "users: accounting='paper' draws a fixed batch of n users; give n, a public number "
-            "that must not be taken from the private data"
+            "that must not be taken from the private data, nor be below how many users it holds"
         )
     plan = fixed_size_plan(users, epsilon, max_length, delta)
     needed = _needed_of_batch(plan.users, plan.batch, plan.theta, max_length)
     return (
-        tuple(BatchLevel(i, plan.batch, plan.theta) for i in range(1, max_length + 1)),
+        tuple(BatchLevel(i, plan.users, plan.batch, plan.theta) for i in range(1, max_length + 1)),
         Privacy(
             epsilon,
             delta,

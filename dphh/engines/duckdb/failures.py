@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import duckdb
 
 from dphh.engines.duckdb.content import NOT_UTF8
-from dphh.errors import CorpusError, DphhError, EngineError
+from dphh.errors import CorpusError, DphhError, EngineError, EngineOutOfMemory
 
 #: Set to 1, where the data may be seen, to see DuckDB's own messages.
 SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
@@ -23,7 +23,7 @@ def engine_errors(step: str) -> Iterator[None]:
     except DphhError:
         raise
     except duckdb.OutOfMemoryException:
-        raise EngineError(
+        raise EngineOutOfMemory(
             f"DuckDB ran out of memory or of temporary disk in the step {step!r}: raise the "
             "memory limit, free disk space in the temporary folder, or lower max_items"
         ) from None

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.duckdb.failures import engine_errors
-from dphh.errors import EngineError
+from dphh.errors import EngineError, EngineOutOfMemory
 from dphh.ladder import Integers, ValidGrams
 from dphh.levels import PrunedLevel, Pruning
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -18,6 +18,9 @@ from dphh.sql import query
 
 if TYPE_CHECKING:
     from dphh.engines.duckdb.session import DuckDBSession
+
+#: In how many parts the users are taken, until each fits the memory.
+PARTS = (1, 8, 64)
 
 
 def hold_texts(session: DuckDBSession) -> None:
@@ -28,7 +31,7 @@ def hold_texts(session: DuckDBSession) -> None:
 
 def hold_words(session: DuckDBSession) -> None:
     hold_texts(session)
-    session.execute("held_words")
+    _hold(session, "held_words", "unnest(tokens)", "texts")
 
 
 def place_words(session: DuckDBSession, released: Any) -> None:
@@ -48,7 +51,23 @@ def hold_grams(session: DuckDBSession, level: int, pruning: Pruning) -> None:
             session.con.execute("CREATE TEMP TABLE word_positions AS FROM positions")
         session.execute("candidates_single", level=level)
     session.drop("positions")
-    session.execute("held_grams")
+    _hold(session, "held_grams", "key", "candidates")
+
+
+def _hold(session: DuckDBSession, step: str, key: str, table: str) -> None:
+    """Fill `held`: all users at once or, where that is too much for the memory, part by part."""
+    for parts in PARTS:
+        session.drop("held")
+        session.con.execute(
+            f"CREATE TEMP TABLE held AS SELECT user_id, {key} AS key FROM {table} WITH NO DATA"
+        )
+        try:
+            for part in range(parts):
+                session.execute(step, parts=parts, part=part)
+            return
+        except EngineOutOfMemory:
+            if parts == PARTS[-1]:
+                raise
 
 
 def _check_order(session: DuckDBSession) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dphh.engines.duckdb.failures import engine_errors
+from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.sql import query
 
@@ -34,7 +35,13 @@ def vote_level(session: DuckDBSession, level: VoteLevel, purpose: str) -> Any:
 
 def batch_level(session: DuckDBSession, level: BatchLevel, trie: Any, purpose: str) -> Any:
     session.con.register("trie", trie)
-    session.execute("trie_batch_level", level=level.level, batch=level.batch, purpose=purpose)
+    session.execute(
+        "trie_batch_level",
+        level=level.level,
+        batch=level.batch,
+        idle=_idle(session, level.users),
+        purpose=purpose,
+    )
     session.con.unregister("trie")
     return _grown(session, level.theta)
 
@@ -44,6 +51,18 @@ def walk_on(session: DuckDBSession, level: int, grown: Any) -> None:
     session.execute("walk_on", level=level)
     session.con.unregister("grown")
     session.rename("next_walkers", "walkers")
+
+
+def _idle(session: DuckDBSession, users: int) -> int:
+    """How many of so many users hold no sequence. The theorem knows no more users than these."""
+    with engine_errors("one_each"):
+        ((holders,),) = session.con.execute("SELECT count(*) FROM one_each").fetchall()
+    if holders > users:
+        raise CorpusError(
+            f"users: the corpus holds more users than the {users:,} that were said; give a public "
+            "number that is not below theirs"
+        )
+    return int(users - holders)
 
 
 def _grown(session: DuckDBSession, theta: int) -> Any:
