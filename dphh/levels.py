@@ -23,9 +23,25 @@ class Level(Protocol):
     def to_json(self) -> dict[str, Any]: ...
 
 
+class _OnGrid:
+    """Noise and threshold on the integer grid where 2^grid_bits is one user."""
+
+    kind: ClassVar[str]
+    grid_bits: int
+    sigma_grid: int
+
+    @property
+    def sigma(self) -> float:
+        """Noise in users: the standard deviation, in weights of a user who holds one item."""
+        return self.sigma_grid / 2.0**self.grid_bits
+
+    def _in_users(self, grid: int) -> float:
+        return grid / 2.0**self.grid_bits
+
+
 @dataclass(frozen=True)
-class SetUnionLevel:
-    """One level of the weighted Gaussian policy, on the integer grid 2^grid_bits = one user."""
+class SetUnionLevel(_OnGrid):
+    """One level of the weighted Gaussian policy."""
 
     kind: ClassVar[str] = "set_union"
 
@@ -38,14 +54,9 @@ class SetUnionLevel:
     round: int = 1
 
     @property
-    def sigma(self) -> float:
-        """Noise in users: the standard deviation, in weights of a user who holds one item."""
-        return self.sigma_grid / 2.0**self.grid_bits
-
-    @property
     def threshold(self) -> float:
         """In users: so many, holding nothing else, would carry an item over without noise."""
-        return self.threshold_grid / 2.0**self.grid_bits
+        return self._in_users(self.threshold_grid)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -57,7 +68,7 @@ class SetUnionLevel:
 
 
 @dataclass(frozen=True)
-class PrunedLevel:
+class PrunedLevel(_OnGrid):
     """A level of DPNE above the first: valid grams only, so its threshold hides nobody.
 
     The threshold keeps spurious grams few. It follows from the released sets below, so a plan
@@ -78,12 +89,8 @@ class PrunedLevel:
     valid: int | None = None
 
     @property
-    def sigma(self) -> float:
-        return self.sigma_grid / 2.0**self.grid_bits
-
-    @property
     def threshold(self) -> float | None:
-        return None if self.threshold_grid is None else self.threshold_grid / 2.0**self.grid_bits
+        return None if self.threshold_grid is None else self._in_users(self.threshold_grid)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -20,8 +20,8 @@ import duckdb
 
 LONGEST_PHRASE = 9
 
-#: Hashed twice, since one hash of several values leaves its bits in step. A number from 0 up to 1; a
-#: draw from 0 to most - 1, P[n] about 1 / (flat + n); a word as it is said, from its rank.
+#: Hashed twice, since one hash of several values leaves its bits in step. A number from 0 up to 1;
+#: a draw from 0 to most - 1, P[n] about 1 / (flat + n); a word as it is said, from its rank.
 MACROS = """
 CREATE MACRO dice(a, b) AS hash(hash(a, b));
 CREATE MACRO uniform(a, b) AS dice(a, b) / 18446744073709551616.0;

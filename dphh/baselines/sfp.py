@@ -1,7 +1,7 @@
 """Apple's sequence fragment puzzle, as section D of TrieHH's supplement gives it: for comparison.
 
 Client. A word s is cut or padded to 10 characters. A user draws one of five positions l and sends
-l with the count mean sketch's message for r = h(s) || s[l : l + 1], where h has 8 bits. The message:
+l with the count mean sketch's message for r = h(s) || s[l : l + 1], where h has 8 bits. For that,
 draw j from k = 2048 hash functions onto m = 1024 cells; let v be -1 everywhere but +1 at h_j(r);
 flip each entry with probability q = 1 / (1 + e^(epsilon / 2)); send v and j.
 
@@ -21,30 +21,30 @@ What is private. The local model: words of two users give v's that differ in two
 any message is at most (e^(epsilon/2))^2 = e^epsilon times likelier under one than under the other,
 whatever l and j, which do not look at the word. Each user's word is epsilon-LDP against a server
 that sees everything, and all of `SfpResult` is post-processing. q is a multiple of 2^-64, rounded
-up, so that this holds of the coins that are drawn. Publishing to compare is all this is for: it
-makes no Release and asks no ledger.
+up, so that this holds of the coins that are drawn. As a baseline it makes no Release and asks no
+ledger.
 
-How it is drawn. A server looks only at sums over users, so sums are drawn. Given who sent which j
-and held which cell, the entries are independent: a cell that N of a row's n users hold has
-N - Bin(N, q) + Bin(n - N, q) entries of +1. Positions, functions j and tables of the hash functions
-are exactly uniform; a binomial draw of t coins is within (t + 1) 2^-144 + 2^-212 of its law in total
-variation. No float decides one, and none stands before the estimates' ranking, which is B's.
+How it is drawn. The server looks only at sums over users, so the sums are drawn. Given who sent
+which j and holds which cell, the entries are independent: a cell that N of a row's n users hold has
+N - Bin(N, q) + Bin(n - N, q) entries of +1. Positions, functions j and the hash functions' tables
+are exactly uniform; a sum of t coins is drawn within (t + 1) 2^-144 + 2^-212 of its law in total
+variation. Fragments are ranked by the integer B.
 
 The hash functions. Simple tabulation, the exclusive or of one random table entry a character of the
-key, is three-wise independent (Carter and Wegman 1979), exactly uniform, and lets a row of the sketch
-be asked for all its fragments at once.
+key, is three-wise independent (Carter and Wegman 1979), exactly uniform, and lets a row of the
+sketch be asked for all fragments at once.
 
 Where section D is silent or slips (its authors' code read for intent):
 
-- It writes v as +1 but -1 at the cell, which turns the oracle's sign; Apple and the code do as here.
-- It takes Omega to be 26 letters, though words are padded: no word shorter than nine could be
+- It writes v as +1 but -1 at the cell, which turns the oracle's sign; the code does as here.
+- It takes Omega to be 26 letters, though words are padded: none of fewer than ten letters could be
   found. Padding is a symbol of Omega here, out of band. `alphabet` names the others; a word with
   characters outside is sent like any other but cannot be found.
 - A product with a letter after padding is no word. It is dropped (the code cuts at the padding).
-- All of epsilon goes to the fragment and nothing checks what was assembled. Apple's client also
-  sends a sketch of the whole word, for which epsilon is split: `word_share` gives it that share, and
-  words are kept whose estimate is `deviations` of an absent word's standard deviations or more.
-  `check_hash` drops words whose own 8-bit hash is not w, which costs nothing and is in neither paper.
+- All of epsilon goes to the fragment, and nothing checks what was assembled. Apple's client also
+  sends a sketch of the whole word, for which epsilon is split: `word_share` gives it that share,
+  and words are kept whose estimate is at least `deviations` standard deviations of an absent word.
+- `check_hash` drops words whose own 8-bit hash is not w. It costs nothing, but section D lacks it.
 - The comparison with TrieHH is at a central (epsilon, delta). With `delta`, epsilon is that, and
   `local_epsilon` says what each user may use, by the bound that the authors' code uses.
 """
@@ -335,7 +335,7 @@ def _binomial(coins: int, flip: int) -> _Binomial:
         entries.append((running << (16 + _TAIL)) // total)
     tops = np.array([entry >> _TAIL for entry in entries[:-1]], dtype=np.int64)
     guide = weights[0][0] + np.searchsorted(tops, np.arange(1 << 16), side="right")
-    guide[tops[tops < 1 << 16]] = -1
+    guide[tops] = -1
     return _Binomial(weights[0][0], tuple(entries), guide.astype(np.int32))
 
 
@@ -442,7 +442,7 @@ def assemble(fragments: Sequence[Iterable[tuple[int, str]]]) -> dict[int, list[s
         by_hash: defaultdict[int, list[str]] = defaultdict(list)
         for w, text in tuples:
             by_hash[w].append(text)
-        before = dict.fromkeys(by_hash, [""]) if at == 0 else grown
+        before = {w: [""] for w in by_hash} if at == 0 else grown
         whole = at * _FRAGMENT
         grown, size = {}, 0
         for w, starts in before.items():

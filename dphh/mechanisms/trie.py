@@ -11,9 +11,9 @@ Unit: a user. Adjacency: add or remove one user. Theorem: the path accountant
 (docs/path-accountant.md), both directions; theta and p are chosen to find the rarest sequences that
 (epsilon, delta) allows.
 
-accounting="paper". A batch of m of the n users, drawn without replacement, at every level (users of the n whom the corpus does not show hold nothing). The
-theorem of the published supplement (or the preprint's): one direction only, for one user's data
-replaced by nothing at a fixed, public n.
+accounting="paper". A batch of m of the n users, drawn without replacement, at every level; users
+of the n that the corpus does not show hold nothing. The theorem of the published supplement (or the
+preprint's): one direction only, for one user's data replaced by nothing at a fixed, public n.
 """
 
 from __future__ import annotations
