@@ -61,7 +61,8 @@ def level_words(level: Level) -> tuple[str, ...]:
     if isinstance(level, VoteLevel):
         return (f"each user votes with probability {level.p:.4g}; {level.theta} votes are enough",)
     if isinstance(level, BatchLevel):
-        return (f"{level.batch:,} of {level.users:,} users are drawn and vote; "
+        return (
+            f"{level.batch:,} of {level.users:,} users are drawn and vote; "
             f"{level.theta} votes are enough",
         )
     if isinstance(level, PrunedLevel):

@@ -155,7 +155,7 @@ def figure_1(runs: Runs, _: Sweeps) -> list[Shape]:
     by_length(axes, "DPNE beside plain set union", "n-grams released (log scale)")
     axes.set_ylim(bottom=0)
     axes.legend(loc="lower left", fontsize=9)
-    save(figure, runs, 1, f"epsilon 4, delta 1e-7, at most 100 n-grams of a length a user, {one()}")
+    save(figure, runs, 1, f"Epsilon 4, delta 1e-7, at most 100 n-grams of a length a user, {one()}")
 
     rows = [[name, *counts, sum(counts)] for name, counts in found.items()]
     rows[-1][-1] = "-"
@@ -247,6 +247,7 @@ def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
         left.bar([k + offset for k in LENGTHS], counts, 0.4, label=label)
     left.legend(title="A longer n-gram is looked at if", fontsize=9)
     by_length(left, "Pruning rule", "n-grams released")
+    left.set_ylim(0, 1.3 * max(*both, *single, 1))
 
     for (users, drawn), colour in zip(shares.items(), shades(len(shares)), strict=True):
         percent = [100 * share for share in drawn.values()]
@@ -257,7 +258,7 @@ def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
         )
     right.set_ylim(0, 103)
     by_length(right, "How much of what many hold is found", "share released, in percent")
-    note = f"epsilon 4, delta 1e-7, Δ₀ 100, η 0.01; shares of {FEWEST} n-grams or more; {one()}"
+    note = f"Epsilon 4, delta 1e-7, Δ₀ 100, η 0.01; shares of {FEWEST} n-grams or more; {one()}"
     save(figure, runs, 4, note, EXACT_MAY_BE_SHOWN)
 
     fewer, more = means(both), means(single)
@@ -403,8 +404,8 @@ def by_length(axes: Axes, title: str, number: str) -> None:
 
 def save(figure: Figure, runs: Runs, number: int, *notes: str) -> None:
     figure.tight_layout(rect=(0, 0.035 + 0.035 * len(notes), 1, 1))
-    after = f"After Figure {number} of the paper."
-    figure.text(0.012, 0.015, "\n".join([f"{runs.line} {after}", *notes]), fontsize=8, color="0.35")
+    lines_below = [runs.line, f"After Figure {number} of the paper. {notes[0]}", *notes[1:]]
+    figure.text(0.012, 0.015, "\n".join(lines_below), fontsize=8, color="0.35")
     figure.savefig(runs.out / f"figure-{number}.png", dpi=150)
     plt.close(figure)
 

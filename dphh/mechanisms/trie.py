@@ -28,7 +28,6 @@ from dphh.mechanisms.items import ADJACENCY, FOUND_WITH, UNIT, check_budget
 from dphh.plan import Finds, Plan, Privacy
 from dphh.privacy.events import ApproximateEvent
 from dphh.privacy.path import RATE_BITS, choose_path, path_guarantee, users_needed
-from dphh.privacy.triehh import fixed_size_plan
 
 Accounting = Literal["path", "paper"]
 LONGEST = 1000
@@ -159,8 +158,13 @@ def _paper(
             "users: accounting='paper' draws a fixed batch of n users; give n, a public number "
             "that must not be taken from the private data, nor be below how many users it holds"
         )
+    # Here, not above: scipy.stats takes half a second to import, and only this accounting needs it.
+    from dphh.privacy.triehh import fixed_size_plan
+    from dphh.privacy.triehh_discovery import FixedSize, holders_needed
+
     plan = fixed_size_plan(users, epsilon, max_length, delta)
-    needed = _needed_of_batch(plan.users, plan.batch, plan.theta, max_length)
+    sampling = FixedSize(plan.users, plan.batch)
+    needed = holders_needed(sampling, plan.theta, max_length, float(FOUND_WITH))
     return (
         tuple(BatchLevel(i, plan.users, plan.batch, plan.theta) for i in range(1, max_length + 1)),
         Privacy(
@@ -185,17 +189,3 @@ _ITEMS_FIND_MORE = (
     "for single items in one place, `items` finds rarer ones at the same price; `trie` is for "
     "fidelity to federated collection",
 )
-
-
-def _needed_of_batch(users: int, batch: int, theta: int, levels: int) -> int:
-    """The least W with P[Hypergeometric(n, W, m) >= theta]^L >= 0.9 (Proposition 1)."""
-    from scipy.stats import hypergeom
-
-    def found(holders: int) -> bool:
-        return bool(hypergeom.sf(theta - 1, users, holders, batch) ** levels >= FOUND_WITH)
-
-    least, most = 0, users
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (least, middle) if found(middle) else (middle, most)
-    return most

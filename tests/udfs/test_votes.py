@@ -79,7 +79,6 @@ def test_groups_do_not_share_their_coins() -> None:
     """Votes of neighbours in one call: their sums have the variance of independent ones."""
     pairs = np.array(drawn([10] * 80_000, 2**63, 1)).reshape(-1, 2)
     assert abs(np.corrcoef(pairs.T)[0, 1]) < 6 / np.sqrt(len(pairs))
-    assert chisquare(np.bincount(pairs.sum(axis=1), minlength=21)[3:18]).pvalue < 1  # not constant
     low, high = binom.ppf([CHANCE, 1 - CHANCE], 40_000, binom.pmf(10, 20, 0.5))
     assert low <= (pairs.sum(axis=1) == 10).sum() <= high
 
