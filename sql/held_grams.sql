@@ -5,4 +5,4 @@ SELECT DISTINCT
     user_id,
     key
 FROM candidates
-WHERE hash(user_id) % $parts = $part;
+WHERE hash(user_id) % CAST($parts AS UBIGINT) = CAST($part AS UBIGINT);

@@ -8,7 +8,7 @@ words AS (
         user_id,
         unnest(tokens) AS key
     FROM texts
-    WHERE hash(user_id) % $parts = $part
+    WHERE hash(user_id) % CAST($parts AS UBIGINT) = CAST($part AS UBIGINT)
 )
 
 SELECT DISTINCT
