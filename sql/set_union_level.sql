@@ -13,23 +13,34 @@ holders AS (
     GROUP BY user_id
 ),
 
+shares AS (
+    SELECT
+        holders.user_id,
+        holders.t,
+        weights.weight
+    FROM holders
+    INNER JOIN weights ON least(holders.t, $max_items) = weights.t
+),
+
 within_cap AS (
     SELECT
         held.key,
-        holders.t
+        shares.weight
     FROM held
-    INNER JOIN holders ON held.user_id = holders.user_id
-    WHERE holders.t <= $max_items
+    INNER JOIN shares ON held.user_id = shares.user_id
+    WHERE shares.t <= $max_items
 ),
 
 -- An over-full user keeps $max_items of their keys. Which ones does not matter for privacy, as
 -- long as it depends on that user alone: so neither user_id nor key may be a number that another
 -- user's coming or going would change.
 over_cap AS (
-    SELECT held.key
+    SELECT
+        held.key,
+        shares.weight
     FROM held
-    INNER JOIN holders ON held.user_id = holders.user_id
-    WHERE holders.t > $max_items
+    INNER JOIN shares ON held.user_id = shares.user_id
+    WHERE shares.t > $max_items
     QUALIFY row_number() OVER (
         PARTITION BY held.user_id
         ORDER BY hash(held.user_id, held.key, $salt), held.key
@@ -39,22 +50,21 @@ over_cap AS (
 bounded AS (
     SELECT
         key,
-        t
+        weight
     FROM within_cap
     UNION ALL
     SELECT
         key,
-        $max_items AS t
+        weight
     FROM over_cap
 ),
 
 histogram AS (
     SELECT
-        bounded.key,
-        CAST(sum(weights.weight) AS BIGINT) AS weight
+        key,
+        CAST(sum(weight) AS BIGINT) AS weight
     FROM bounded
-    INNER JOIN weights ON bounded.t = weights.t
-    GROUP BY bounded.key
+    GROUP BY key
 )
 
 SELECT

@@ -187,10 +187,9 @@ def _binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
 
 
 def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Teach a DuckDB connection `dphh_noise(key, sigma, purpose)` and `dphh_pair_noise`.
+    """Teach a DuckDB connection `dphh_noise(key, sigma, purpose)`.
 
-    One draw a row. `key` names the row (a VARCHAR, or a BIGINT for pairs) and is for tests alone;
-    a NULL key is a key like any other, lest the row lose its noise. `sigma`, in grid units, and
+    One draw a row. `key` names the row and is for tests alone; a NULL key is a key like any other, lest the row lose its noise. `sigma`, in grid units, and
     `purpose` must be constant. Write the result to a table before anything reads it: a view or a
     relation that runs again draws again.
     """
@@ -203,16 +202,15 @@ def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
         )
         return pa.array(drawn)
 
-    for name, key_type in (("dphh_noise", "VARCHAR"), ("dphh_pair_noise", "BIGINT")):
-        con.create_function(
-            name,
-            noise,
-            [key_type, "BIGINT", "VARCHAR"],
-            "BIGINT",
-            type=PythonUDFType.ARROW,
-            null_handling=FunctionNullHandling.SPECIAL,
-            side_effects=True,  # or DuckDB would draw once for equal arguments
-        )
+    con.create_function(
+        "dphh_noise",
+        noise,
+        ["VARCHAR", "BIGINT", "VARCHAR"],
+        "BIGINT",
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,  # or DuckDB would draw once for equal arguments
+    )
 
 
 def _constant(column: pa.ChunkedArray, name: str) -> Any:

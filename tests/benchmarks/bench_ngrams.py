@@ -1,0 +1,192 @@
+"""`ngrams` beside the exact, non-private count of the same n-grams in DuckDB, in one run.
+
+    python tests/benchmarks/bench_ngrams.py [--data DIR] [--tokens 100_000_000] [--profile]
+
+Every row is a process of its own: its whole time, imports and planning included, and its peak
+memory. Three exact counts are measured, because how one writes it matters more than anything:
+self-joins of positions, window functions within each text, and strings by a running window.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parents[2]
+
+POSITIONS = """
+CREATE TEMP TABLE p AS
+WITH t AS (
+    SELECT {user} AS u, row_number() OVER () AS r, string_split({text}, ' ') AS w FROM '{path}'
+)
+SELECT u, r, unnest(range(len(w))) AS i, unnest(w) AS token FROM t
+"""
+
+
+def exact_by_self_joins(con, path: str, user: str, text: str, max_n: int) -> None:
+    con.execute(POSITIONS.format(path=path, user=user, text=text))
+    con.execute("CREATE TEMP TABLE g AS SELECT u, r, i, token AS gram FROM p")
+    for n in range(1, max_n + 1):
+        if n > 1:
+            con.execute(
+                "CREATE OR REPLACE TEMP TABLE g AS SELECT g.u, g.r, g.i, "
+                "g.gram || ' ' || p.token AS gram "
+                f"FROM g JOIN p ON g.r = p.r AND p.i = g.i + {n - 1}"
+            )
+        con.execute(
+            f"CREATE TEMP TABLE c{n} AS "
+            "SELECT gram, count(DISTINCT u) AS users FROM g GROUP BY gram"
+        )
+
+
+def exact_by_windows(con, path: str, user: str, text: str, max_n: int) -> None:
+    con.execute(POSITIONS.format(path=path, user=user, text=text))
+    for n in range(1, max_n + 1):
+        words = ", ' ', ".join(["token", *(f"lead(token, {j}) OVER w" for j in range(1, n))])
+        last = f"lead(token, {n - 1}) OVER w" if n > 1 else "token"
+        con.execute(
+            f"CREATE TEMP TABLE c{n} AS WITH g AS (SELECT u, concat({words}) AS gram, {last} AS l "
+            "FROM p WINDOW w AS (PARTITION BY r ORDER BY i)) "
+            "SELECT gram, count(DISTINCT u) AS users FROM g WHERE l IS NOT NULL GROUP BY gram"
+        )
+
+
+def exact_by_strings(con, path: str, user: str, text: str, max_n: int) -> None:
+    con.execute(
+        f"CREATE TEMP TABLE p AS WITH t AS (SELECT {user} AS u, "
+        f"list_append(string_split({text}, ' '), NULL) AS w FROM '{path}') "
+        "SELECT u, unnest(w) AS token FROM t"
+    )
+    for n in range(1, max_n + 1):
+        gram = "token" + "".join(f" || ' ' || lead(token, {j}) OVER ()" for j in range(1, n))
+        con.execute(
+            f"CREATE TEMP TABLE c{n} AS WITH g AS (SELECT u, {gram} AS gram FROM p), "
+            "d AS (SELECT DISTINCT u, gram FROM g WHERE gram IS NOT NULL) "
+            "SELECT gram, count(*) AS users FROM d GROUP BY gram"
+        )
+
+
+EXACT = {
+    "exact: self-joins": exact_by_self_joins,
+    "exact: windows in texts": exact_by_windows,
+    "exact: strings": exact_by_strings,
+}
+
+
+def run_exact(how: str, path: str, user: str, text: str, max_n: int, memory: str) -> None:
+    import duckdb
+
+    con = duckdb.connect(config={"threads": 2, "memory_limit": memory})
+    EXACT[how](con, path, user, text, max_n)
+
+
+def run_private(
+    path: str, user: str, text: str, max_n: int, memory: str, max_items: int, profile: bool
+) -> None:
+    import dphh
+
+    if profile:
+        _show_steps()
+    corpus = dphh.Corpus(path, user=user, text=text)
+    plan = dphh.ngrams(corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=max_items)
+    with tempfile.TemporaryDirectory() as folder:
+        plan.run(ledger=Path(folder) / "ledger.sqlite", threads=2, memory_limit=memory)
+
+
+def _show_steps() -> None:
+    from dphh.engines.duckdb.session import DuckDBSession
+
+    execute = DuckDBSession.execute
+
+    def timed(self, name, **parameters):
+        wall, cpu = time.perf_counter(), time.process_time()
+        execute(self, name, **parameters)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        print(f"    {wall:8.2f} s  {cpu:8.2f} s of processors  {name}", flush=True)
+
+    DuckDBSession.execute = timed  # type: ignore[method-assign]
+
+
+def measured(*arguments: str) -> tuple[float, float]:
+    """Wall seconds and peak megabytes of one child process."""
+    start = time.perf_counter()
+    child = subprocess.Popen([sys.executable, __file__, "--child", *arguments], cwd=HERE)
+    _, status, used = os.wait4(child.pid, 0)
+    if status:
+        sys.exit(f"{' '.join(arguments)}: failed")
+    return time.perf_counter() - start, used.ru_maxrss / 1024
+
+
+def generated(folder: Path, tokens: int) -> Path:
+    """A corpus like Reddit's (examples/reddit_like.py): about 128 words a user."""
+    sys.path.insert(0, str(HERE / "examples"))
+    import reddit_like
+
+    path = folder / "generated.parquet"
+    reddit_like.write_corpus(path, reddit_like.Sizes(users=tokens // 128))
+    return path
+
+
+def compare(title: str, exact: list[str], corpus: list[str], max_items: int, profile: bool) -> None:
+    print(f"\n{title}\n{'':28}{'seconds':>9}{'ratio':>8}{'MB':>8}")
+    flag = ["--profile"] if profile else []
+    private = measured("private", *corpus, "--max-items", str(max_items), *flag)
+    rows = {"ngrams, private": private}
+    for how in exact:
+        rows[how] = measured(how, *corpus)
+    for name, (seconds, megabytes) in rows.items():
+        ratio = f"{private[0] / seconds:8.2f}" if name in EXACT else f"{'':8}"
+        print(f"{name:<28}{seconds:9.2f}{ratio}{megabytes:8.0f}", flush=True)
+    print("(ratio: the private run's time over this one's)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default=str(HERE.parent / "shared" / "data"))
+    parser.add_argument("--tokens", type=int, default=0, help="also a generated corpus this large")
+    parser.add_argument("--profile", action="store_true", help="the time of every step")
+    asked = parser.parse_args()
+    msnbc = Path(asked.data) / "msnbc.parquet"
+    if msnbc.exists():
+        corpus = [str(msnbc), "user_id", "text", "6", "8GB"]
+        compare("MSNBC, n up to 6", list(EXACT), corpus, 10, asked.profile)
+    else:
+        print(f"skipped: {msnbc} is not there")
+    if asked.tokens:
+        with tempfile.TemporaryDirectory() as folder:
+            path = generated(Path(folder), asked.tokens)
+            corpus = [str(path), "author", "body", "5", "4GB"]
+            compare(
+                f"generated, {asked.tokens:,} tokens, n up to 5", [], corpus, 300, asked.profile
+            )
+
+
+def child(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("how")
+    parser.add_argument("path")
+    parser.add_argument("user")
+    parser.add_argument("text")
+    parser.add_argument("max_n", type=int)
+    parser.add_argument("memory")
+    parser.add_argument("--max-items", type=int, default=100)
+    parser.add_argument("--profile", action="store_true")
+    x = parser.parse_args(arguments)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if x.how == "private":
+        run_private(x.path, x.user, x.text, x.max_n, x.memory, x.max_items, x.profile)
+    else:
+        run_exact(x.how, x.path, x.user, x.text, x.max_n, x.memory)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        child(sys.argv[2:])
+    else:
+        main()
