@@ -189,9 +189,9 @@ def _binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
 def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
     """Teach a DuckDB connection `dphh_noise(key, sigma, purpose)`.
 
-    One draw a row. `key` names the row and is for tests alone; a NULL key is a key like any other, lest the row lose its noise. `sigma`, in grid units, and
-    `purpose` must be constant. Write the result to a table before anything reads it: a view or a
-    relation that runs again draws again.
+    One draw a row. `key` names the row and is for tests alone; a NULL key is a key like any other,
+    lest the row lose its noise. `sigma`, in grid units, and `purpose` must be constant. Write the
+    result to a table before anything reads it: a view or a relation that runs again draws again.
     """
 
     def noise(key: pa.ChunkedArray, sigma: pa.ChunkedArray, purpose: pa.ChunkedArray) -> pa.Array:
