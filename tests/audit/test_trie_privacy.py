@@ -1,0 +1,268 @@
+"""What `trie` promises, by experiment, with the operating system's randomness.
+
+Many copies of one small situation stand side by side in one corpus: each is a word of its own, so
+its votes are its own, and one run is thousands of independent trials. All bounds are exact
+(Clopper-Pearson) and fail a right mechanism with probability below 1e-6. Each claim is also put to
+a mechanism that breaks it, and must catch it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import exp, prod
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from scipy.stats import beta, binom
+
+from dphh import Corpus, Plan, trie
+from dphh.levels import VoteLevel
+from dphh.privacy.path import path_delta, path_guarantee, removal_epsilon
+
+#: Of one bound; a test makes a few of them.
+FAILS = 1e-7
+
+
+def between(count: int, trials: int) -> tuple[float, float]:
+    """Where a probability lies, given how often its event happened."""
+    low = beta.ppf(FAILS, count, trials - count + 1) if count else 0.0
+    high = beta.ppf(1 - FAILS, count + 1, trials - count) if count < trials else 1.0
+    return float(low), float(high)
+
+
+def plan_of(p: float, theta: int, levels: int, epsilon: float) -> Plan:
+    """Priced at this epsilon, whatever delta that takes."""
+    delta = path_guarantee(epsilon, p, theta, levels).delta * 1.001
+    return trie(epsilon=epsilon, delta=delta, max_length=levels, theta=theta, p=p)
+
+
+def mutated(plan: Plan, **changes) -> Plan:
+    return replace(plan, levels=tuple(replace(level, **changes) for level in plan.levels))
+
+
+def reached(plan: Plan, engine: str, folder: Path, rows: str, groups: int) -> np.ndarray:
+    """How many levels each group's path reached. A group's first token is its number.
+
+    rows: a query of (g, who, rest), a user's group, name, and tokens after the first.
+    """
+    path = folder / "groups.parquet"
+    with duckdb.connect() as con:
+        con.execute(
+            f"COPY (SELECT who, [CAST(g AS VARCHAR)] || rest AS what FROM ({rows})) TO '{path}'"
+        )
+    corpus = Corpus(path, user="who", item="what", as_="list")
+    table = plan.run(corpus=corpus, engine=engine).to_arrow()
+    depth = np.zeros(groups, dtype=np.int64)
+    for level, tokens in zip(table["level"].to_pylist(), table["tokens"].to_pylist(), strict=True):
+        group = int(tokens[0])
+        assert depth[group] in (level, level - 1)  # sorted by level; siblings share their depth
+        depth[group] = level
+    return depth
+
+
+def holders(k: int, groups: int, rest: str = "[]", name: str = "h", every: int = 1) -> str:
+    return (
+        f"SELECT g, '{name}' || g || '/' || h AS who, CAST({rest} AS VARCHAR[]) AS rest "
+        f"FROM range(0, {groups}, {every}) AS a(g), range({k}) AS b(h)"
+    )
+
+
+# A prefix grows as often as the binomial tail says, and by coins of its own at each level.
+
+
+def audit_survival(
+    plan: Plan, engine: str, folder: Path, k: int, lengths: int, groups: int = 4000
+) -> None:
+    """k users of a group hold one sequence of `lengths` tokens, whose end is one level more."""
+    rest = [str(i) for i in range(lengths - 1)]
+    depth = reached(plan, engine, folder, holders(k, groups, repr(rest)), groups)
+    priced = trie(**dict(plan.parameters)).levels
+    for level in range(1, min(lengths + 1, len(priced)) + 1):
+        exact = prod(binom.sf(one.theta - 1, k, one.p) for one in priced[:level])
+        low, high = between(int((depth >= level).sum()), groups)
+        assert low <= exact <= high, f"level {level} is reached more or less often than it should"
+
+
+@pytest.mark.parametrize("p, theta", [(0.3, 4), (0.7, 2), (0.05, 1)])
+@pytest.mark.parametrize("times", [0.5, 1.0, 1.6])
+def test_a_prefix_grows_as_often_as_the_binomial_tail_says(engine, tmp_path, p, theta, times):
+    k = max(theta, round(times * theta / p))
+    audit_survival(plan_of(p, theta, 1, 8.0), engine, tmp_path, k, 1)
+
+
+@pytest.mark.parametrize("k", [10, 14])
+def test_each_level_tosses_coins_of_its_own(engine, tmp_path, k):
+    audit_survival(plan_of(0.4, 4, 4, 8.0), engine, tmp_path, k, 3)
+
+
+def test_a_group_of_less_than_theta_never_grows(engine, tmp_path):
+    plan = plan_of(0.9, 6, 2, 20.0)
+    assert not reached(plan, engine, tmp_path, holders(5, 2000), 2000).any()
+
+
+@pytest.mark.parametrize("changes", [{"theta": 3}, {"numerator": int(0.47 * 2.0**64)}])
+def test_another_theta_or_rate_than_the_priced_one_is_caught(engine, tmp_path, changes):
+    plan = mutated(plan_of(0.4, 4, 2, 8.0), **changes)
+    with pytest.raises(AssertionError, match="more or less often"):
+        audit_survival(plan, engine, tmp_path, 10, 2)
+
+
+def one_sample_for_all(monkeypatch, engine):
+    """Users toss once: who was sampled at level 1 votes at every level."""
+    from dphh.sql import query
+
+    def sampled_walkers(session):
+        session.con.execute("""
+            CREATE OR REPLACE TEMP TABLE walkers AS
+            SELECT node, tokens, count(*) AS users FROM (
+                SELECT 0::BIGINT AS node, tokens, dphh_word('', 'coin') AS word FROM one_each
+            ) WHERE word < (SELECT numerator FROM rate) GROUP BY node, tokens
+        """)
+
+    def vote_level(session, level, purpose):
+        if level.level == 1:
+            session.con.execute(
+                "CREATE TEMP TABLE rate AS SELECT CAST($n AS UBIGINT) AS numerator",
+                {"n": level.numerator},
+            )
+            sampled_walkers(session)
+        votes = query("trie_level")
+        start = votes.index("dphh_votes(")
+        end = votes.index(") AS votes")
+        session.con.execute(votes[:start] + "users" + votes[end + 1 :], {"level": level.level})
+        grown = session.con.sql(query("grown"), params={"theta": level.theta}).to_arrow_table()
+        session.drop("votes")
+        return grown
+
+    monkeypatch.setattr(f"dphh.engines.{engine}.trie.vote_level", vote_level)
+
+
+def test_one_sample_for_all_levels_is_caught(engine, tmp_path, monkeypatch):
+    one_sample_for_all(monkeypatch, engine)
+    with pytest.raises(AssertionError, match="level 2 is reached more or less often"):
+        audit_survival(plan_of(0.4, 4, 4, 8.0), engine, tmp_path, 10, 3)
+
+
+# With and without one user: how far the path of their word reaches is all that depends on them.
+
+
+def audit_neighbours(
+    plan: Plan, engine: str, folder: Path, shared: list[int], groups: int = 20_000
+) -> float:
+    """In every other group one user more, who holds the tokens x, y, ... to the last level.
+
+    shared: how many others share the first, second, ... prefix of that word. Gives the lower bound
+    that was seen on delta at the plan's epsilon, for the user who comes.
+    """
+    levels = len(plan.levels)
+    word = ["x", "y", "z", "w"][: levels - 1]
+    parts = []
+    for length, (here, further) in enumerate(zip(shared, [*shared[1:], 0], strict=True)):
+        # So many share `length` tokens after the group's and no more: they go on elsewhere.
+        rest = word[:length] + ([] if length == levels - 1 else ["else"])
+        parts.append(holders(here - further, groups, f"{rest!r}::VARCHAR[]", f"s{length}/"))
+    parts.append(holders(1, groups, f"{word!r}::VARCHAR[]", "extra", every=2))
+    depth = along_the_word(plan, engine, folder, " UNION ALL ".join(parts), groups, word)
+    present, absent = depth[0::2], depth[1::2]
+
+    epsilon, trials = plan.privacy.epsilon, groups // 2
+    priced = trie(**dict(plan.parameters)).levels[0]
+    coming = going = 0.0
+    for level in range(levels + 1):
+        for seen, against, way in ((present, absent, "coming"), (absent, present, "going")):
+            p_low, _ = between(int((seen == level).sum()), trials)
+            _, q_high = between(int((against == level).sum()), trials)
+            bound = epsilon if way == "coming" else removal_epsilon(priced.numerator)
+            more = max(0.0, p_low - exp(bound) * q_high)
+            coming, going = (coming + more, going) if way == "coming" else (coming, going + more)
+    assert coming <= plan.privacy.delta, "a user who comes shows more than promised"
+    assert going == 0, "a user who goes shows more than promised"
+
+    # And exactly as likely as the accountant has it.
+    for seen, one_more in ((absent, 0), (present, 1)):
+        passes = [binom.sf(priced.theta - 1, k + one_more, priced.p) for k in shared]
+        for level in range(1, levels + 1):
+            low, high = between(int((seen >= level).sum()), trials)
+            assert low <= prod(passes[:level]) <= high, "paths survive with another probability"
+    return coming
+
+
+def along_the_word(
+    plan: Plan, engine: str, folder: Path, rows: str, groups: int, word: list[str]
+) -> np.ndarray:
+    """How many levels the path of each group's word reached."""
+    path = folder / "neighbours.parquet"
+    with duckdb.connect() as con:
+        con.execute(
+            f"COPY (SELECT who, [CAST(g AS VARCHAR)] || rest AS what FROM ({rows})) TO '{path}'"
+        )
+    corpus = Corpus(path, user="who", item="what", as_="list")
+    table = plan.run(corpus=corpus, engine=engine).to_arrow()
+    depth = np.zeros(groups, dtype=np.int64)
+    for tokens, ended in zip(table["tokens"].to_pylist(), table["ended"].to_pylist(), strict=True):
+        if not ended and tokens[1:] == word[: len(tokens) - 1]:
+            depth[int(tokens[0])] = max(depth[int(tokens[0])], len(tokens))
+    return depth
+
+
+@pytest.mark.parametrize("shared", [[2, 2, 2], [8, 4, 2], [3, 3, 3], [12, 2, 0], [6, 6, 6]])
+def test_one_user_shows_no_more_than_the_accountant_says(engine, tmp_path, shared):
+    audit_neighbours(plan_of(0.5, 3, 3, 1.0), engine, tmp_path, shared)
+
+
+def test_the_worst_others_come_close_to_what_is_promised(engine, tmp_path):
+    """Else the audit could not fail. With theta - 1 others, delta is p^theta at the least."""
+    plan = plan_of(0.6, 2, 2, 1.0)
+    seen = audit_neighbours(plan, engine, tmp_path, [1, 1])
+    assert seen > 0.7 * plan.privacy.delta
+
+
+@pytest.mark.parametrize(
+    "changes, shared",
+    [({"theta": 2}, [1, 1, 1]), ({"numerator": int(0.7 * 2.0**64)}, [2, 2, 2])],
+)
+def test_a_price_that_is_not_that_of_what_is_done_is_caught(engine, tmp_path, changes, shared):
+    plan = mutated(plan_of(0.5, 3, 3, 1.0), **changes)
+    with pytest.raises(AssertionError, match="a user who comes shows more than promised"):
+        audit_neighbours(plan, engine, tmp_path, shared)
+
+
+# The trap: one sample for all levels. "a" has one child "ac" among the sampled, and u holds "ab".
+
+
+def audit_missing_child(plan: Plan, engine: str, folder: Path, k: int, groups: int) -> None:
+    """The output {a} without {ac}, where k users hold "ac", and in every other group u "ab"."""
+    rows = (
+        holders(k, groups, "['c']") + " UNION ALL " + holders(1, groups, "['b']", "extra", every=2)
+    )
+    depth = along_the_word(plan, engine, folder, rows, groups, ["c"])
+    trials = groups // 2
+    low, _ = between(int((depth[0::2] == 1).sum()), trials)
+    _, high = between(int((depth[1::2] == 1).sum()), trials)
+    promised = exp(plan.privacy.epsilon) * high + plan.privacy.delta
+    assert low <= promised, "a missing child shows that the user is there"
+
+
+def trap_plan() -> Plan:
+    """At theta - 1 = 19 sampled others of 25, {a} without {ac} has probability 0.12 with u."""
+    plan = plan_of(0.75, 20, 2, 2.0)
+    assert plan.privacy.delta < 0.02
+    return plan
+
+
+def test_fresh_coins_do_not_show_who_is_missing(engine, tmp_path):
+    audit_missing_child(trap_plan(), engine, tmp_path, 25, 6000)
+
+
+def test_the_trap_of_one_sample_for_all_levels_is_caught(engine, tmp_path, monkeypatch):
+    one_sample_for_all(monkeypatch, engine)
+    with pytest.raises(AssertionError, match="a missing child shows that the user is there"):
+        audit_missing_child(trap_plan(), engine, tmp_path, 25, 6000)
+
+
+def test_the_audit_prices_what_is_run():
+    plan = plan_of(0.5, 3, 3, 1.0)
+    assert all(isinstance(level, VoteLevel) for level in plan.levels)
+    assert plan.privacy.delta <= path_delta(1.0, 0.5, 3, 3) * 1.0011

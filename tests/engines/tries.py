@@ -1,0 +1,123 @@
+"""Runs of `trie` whose thresholds and coins a test sets, and the same in plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dphh import Corpus, Plan, trie
+from dphh.corpus import as_sequences
+from dphh.flows import LevelDone
+from dphh.flows.trie import trie_levels
+from dphh.levels import BatchLevel, Choice, VoteLevel
+from dphh.udfs.randomness import SystemRandomness
+from tests.engines.levels import session_on
+
+#: A prefix of a trie: its tokens, and whether a sequence ends there.
+Prefix = tuple[tuple[str, ...], bool]
+ROOT: Prefix = ((), False)
+
+
+class Heads:
+    """Every coin shows heads; lots (of rows, of batches) are the system's, or `lots`'."""
+
+    is_test = True
+
+    def __init__(self, lots: Any = None) -> None:
+        self.lots = lots or SystemRandomness()
+        self.purposes: Counter[str] = Counter()
+
+    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+        self.purposes[purpose] += count
+        if purpose.startswith("trie/level"):
+            return np.zeros(count, dtype=np.uint64)
+        return self.lots.words(count, purpose, keys)
+
+
+@lru_cache
+def plan_of(levels: int, choice: Choice = "drawn", unit: int = 1) -> Plan:
+    return trie(epsilon=8, delta=1e-3, max_length=levels, choice=choice, unit=unit)
+
+
+def grown(
+    engine: str,
+    corpus: Corpus,
+    levels: int,
+    theta: int,
+    *,
+    p: float = 0.5,
+    randomness: Any = None,
+    choice: Choice = "drawn",
+    unit: int = 1,
+) -> list[LevelDone]:
+    """With these thetas and this rate, whatever they cost; by default everybody votes."""
+    votes = [VoteLevel(level, int(p * 2.0**64), theta) for level in range(1, levels + 1)]
+    return _levels(engine, corpus, plan_of(levels, choice, unit), votes, randomness or Heads())
+
+
+def grown_of_batches(
+    engine: str,
+    corpus: Corpus,
+    levels: int,
+    theta: int,
+    *,
+    users: int,
+    batch: int,
+    randomness: Any = None,
+) -> list[LevelDone]:
+    votes = [BatchLevel(level, users, batch, theta) for level in range(1, levels + 1)]
+    return _levels(engine, corpus, plan_of(levels), votes, randomness or SystemRandomness())
+
+
+def first_levels(
+    engine: str, corpus: Corpus, runs: int, theta: int, *, users: int, batch: int
+) -> list[list[str]]:
+    """The tokens that grow at level 1, of many batches from one reading of the corpus."""
+    root = pa.table({"node": [0], "tokens": pa.array([[]], pa.list_(pa.string()))})
+    with session_on(engine, corpus, SystemRandomness()) as session:
+        session.hold_sequences("drawn")
+        return [
+            session.batch_level(BatchLevel(1, users, batch, theta), root, "test")
+            .column("token")
+            .to_pylist()
+            for _ in range(runs)
+        ]
+
+
+def _levels(
+    engine: str, corpus: Corpus, plan: Plan, levels: Sequence[Any], randomness: Any
+) -> list[LevelDone]:
+    read = as_sequences(corpus, plan["unit"])
+    plan = replace(plan, corpus=read, levels=tuple(levels))
+    with session_on(engine, read, randomness) as session:
+        return list(trie_levels(plan, session))
+
+
+def prefixes(done: LevelDone) -> set[Prefix]:
+    """What a level released; each once."""
+    rows = done.rows.to_pylist()
+    found = {(tuple(row["tokens"]), row["ended"]) for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def brute_force(sequences: Iterable[Sequence[str]], levels: int, theta: int) -> list[set[Prefix]]:
+    """TrieHH where everybody votes, by the paper's loop."""
+    held = list(sequences)
+    trie_below, found = {ROOT}, []
+    for level in range(1, levels + 1):
+        votes: Counter[Prefix] = Counter()
+        for tokens in held:
+            below = tuple(tokens[: level - 1])
+            if len(below) == level - 1 and (below, False) in trie_below:
+                ends = len(tokens) == level - 1
+                votes[(below if ends else tuple(tokens[:level]), ends)] += 1
+        trie_below = {prefix for prefix, count in votes.items() if count >= theta}
+        found.append(trie_below)
+    return found
