@@ -154,7 +154,7 @@ def figure_1(runs: Runs, _: Sweeps) -> list[Shape]:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
     by_length(axes, "DPNE beside plain set union", "n-grams released (log scale)")
     axes.set_ylim(bottom=0)
-    axes.legend(loc="lower left", fontsize=9)
+    axes.legend(loc="upper right", fontsize=9)
     save(figure, runs, 1, f"Epsilon 4, delta 1e-7, at most 100 n-grams of a length a user, {one()}")
 
     rows = [[name, *counts, sum(counts)] for name, counts in found.items()]

@@ -270,7 +270,7 @@ SOME = settings(
 
 
 def white_space_words(text):
-    return re.split(f"[{WHITE_SPACE}]", text)
+    return re.split("[\t-\r\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000 ]", text)
 
 
 def simple_lower(text):
