@@ -33,6 +33,8 @@ wheel-demo: $(VENV)/ready
 bench: $(VENV)/ready
 	$(BIN)/python tests/benchmarks/bench_noise.py
 	$(BIN)/python tests/benchmarks/bench_items.py
+	$(BIN)/python tests/benchmarks/bench_ngrams.py
+	$(BIN)/python tests/benchmarks/bench_trie.py
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -76,7 +76,7 @@ def test_words_that_share_nothing_are_found_as_the_worst_case_says(kind: str) ->
         if kind == "path"
         else module.ByPaper(2000, 400, 12, randomness)
     )
-    hits, runs = np.zeros(4), 3000
+    hits, runs = np.zeros(4), 800
     for _ in range(runs):
         passed = way.passed(trie, word, trie.voters(holders))
         hits[trie.found(passed, np.arange(4))] += 1
