@@ -162,14 +162,14 @@ def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> 
     if p in (0, 1):
         return n * int(p)
     values, cumulative, total = [], [], 0
-    for k, weight in _binomial_weights(n, p):
+    for k, weight in binomial_weights(n, p):
         total += weight
         values.append(k)
         cumulative.append(total)
     return values[bisect_right(cumulative, uniform_big(randomness, total, purpose))]
 
 
-def _binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
+def binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
     success, failure = p.numerator, p.denominator - p.numerator
     mode = (n + 1) * success // p.denominator  # at most n, as p < 1
     k, weight = mode, 1 << BITS

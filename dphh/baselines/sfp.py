@@ -63,7 +63,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.udfs.noise import _binomial_weights
+from dphh.udfs.noise import binomial_weights
 from dphh.udfs.randomness import Randomness, SystemRandomness, join, uniform_below
 
 Cells = NDArray[np.uint16]
@@ -328,7 +328,7 @@ class _Binomial:
 
 @lru_cache(maxsize=4096)
 def _binomial(coins: int, flip: int) -> _Binomial:
-    weights = sorted(_binomial_weights(coins, Fraction(flip, 1 << 64)))
+    weights = sorted(binomial_weights(coins, Fraction(flip, 1 << 64)))
     total, running, entries = sum(weight for _, weight in weights), 0, []
     for _, weight in weights:
         running += weight

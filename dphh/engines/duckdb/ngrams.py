@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.engines.duckdb.failures import engine_errors
 from dphh.errors import EngineError, EngineOutOfMemory
 from dphh.ladder import Integers, ValidGrams
 from dphh.levels import PrunedLevel, Pruning
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.spurious import draw_spurious
-from dphh.sql import query
 
 if TYPE_CHECKING:
     from dphh.engines.duckdb.session import DuckDBSession
@@ -57,10 +55,7 @@ def hold_grams(session: DuckDBSession, level: int, pruning: Pruning) -> None:
 def _hold(session: DuckDBSession, step: str, key: str, table: str) -> None:
     """Fill `held`: all users at once or, where that is too much for the memory, part by part."""
     for parts in PARTS:
-        session.drop("held")
-        session.con.execute(
-            f"CREATE TEMP TABLE held AS SELECT user_id, {key} AS key FROM {table} WITH NO DATA"
-        )
+        _empty_held(session, key, table)
         try:
             for part in range(parts):
                 session.execute(step, parts=parts, part=part)
@@ -70,10 +65,15 @@ def _hold(session: DuckDBSession, step: str, key: str, table: str) -> None:
                 raise
 
 
+def _empty_held(session: DuckDBSession, key: str, table: str) -> None:
+    session.drop("held")
+    session.con.execute(
+        f"CREATE TEMP TABLE held AS SELECT user_id, {key} AS key FROM {table} WITH NO DATA"
+    )
+
+
 def _check_order(session: DuckDBSession) -> None:
-    with engine_errors("out_of_order"):
-        found = session.con.execute(query("out_of_order")).fetchall()[0][0]
-    if found:
+    if session.fetch("out_of_order").column(0)[0].as_py():
         raise EngineError(
             "DuckDB did not keep positions in the order they were written in, and neighbours would "
             "be missed: nothing was released at this level; report this with DuckDB's version "
@@ -87,7 +87,7 @@ def pruned_level(
     assert level.threshold_grid is not None
     session.noise_level(level, purpose)
     session.drop("held")
-    passed = session.passed(level.threshold_grid)
+    passed = session.fetch("released", threshold=level.threshold_grid)
     keys, scores = draw_spurious(
         valid,
         session.con.execute("SELECT count(*) FROM noised").fetchall()[0][0],
@@ -108,10 +108,7 @@ def hold_whole_grams(session: DuckDBSession, lengths: Sequence[int]) -> None:
         session.execute("words_in_order")
         session.drop("texts")
         session.whole_length = 1
-    session.drop("held")
-    session.con.execute(
-        "CREATE TEMP TABLE held AS SELECT user_id, gram AS key FROM grams WITH NO DATA"
-    )
+    _empty_held(session, "gram", "grams")
     for length in lengths:
         while session.whole_length < length:
             session.whole_length += 1
@@ -121,10 +118,7 @@ def hold_whole_grams(session: DuckDBSession, lengths: Sequence[int]) -> None:
 
 
 def exact_counts(session: DuckDBSession, at_least: int) -> Any:
-    with engine_errors("exact_counts"):
-        return session.con.sql(
-            query("exact_counts"), params={"at_least": at_least}
-        ).to_arrow_table()
+    return session.fetch("exact_counts", at_least=at_least)
 
 
 def place_grams(session: DuckDBSession, released: Any) -> None:
@@ -144,7 +138,7 @@ def _held(session: DuckDBSession, keys: Integers) -> Any:
     session.con.register(
         "proposed", pa.table({"key": keys, "number": np.arange(len(keys), dtype=np.int64)})
     )
-    rows = session.con.sql(query("supported")).fetchnumpy()["number"]
+    rows = session.fetch("supported").column("number").to_numpy()
     session.con.unregister("proposed")
-    found[np.asarray(rows, dtype=np.int64)] = True
+    found[rows] = True
     return found

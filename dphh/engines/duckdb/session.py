@@ -59,7 +59,7 @@ class DuckDBSession:
 
     def set_union_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_level(level, purpose)
-        released = self.passed(level.threshold_grid)
+        released = self.fetch("released", threshold=level.threshold_grid)
         self.drop("noised")
         self._released = released
         return released
@@ -112,6 +112,11 @@ class DuckDBSession:
         with engine_errors(name):
             self.con.execute(query(name), parameters or None)
 
+    def fetch(self, name: str, **parameters: Any) -> Any:
+        """Run one file of `sql/` that asks, and give its answer as an Arrow table."""
+        with engine_errors(name):
+            return self.con.sql(query(name), params=parameters or None).to_arrow_table()
+
     def noise_level(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> None:
         """From `held` to `noised`: bound, weigh, sum, and draw the noise once."""
         users = list(range(1, level.max_items + 1))
@@ -129,10 +134,6 @@ class DuckDBSession:
             sigma=level.sigma_grid,
             purpose=purpose,
         )
-
-    def passed(self, threshold: int) -> Any:
-        with engine_errors("released"):
-            return self.con.sql(query("released"), params={"threshold": threshold}).to_arrow_table()
 
     def refuse_rows_of_nobody(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
-from dphh.sql import query
 
 if TYPE_CHECKING:
     from dphh.engines.duckdb.session import DuckDBSession
@@ -66,7 +65,6 @@ def _idle(session: DuckDBSession, users: int) -> int:
 
 
 def _grown(session: DuckDBSession, theta: int) -> Any:
-    with engine_errors("grown"):
-        grown = session.con.sql(query("grown"), params={"theta": theta}).to_arrow_table()
+    grown = session.fetch("grown", theta=theta)
     session.drop("votes")
     return grown
