@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
+from dphh.connect import connect
 from dphh.corpus import TRIEHH_WORDS, Content, Corpus
 from dphh.errors import (
     BudgetRefused,
@@ -14,12 +15,14 @@ from dphh.errors import (
     UsageError,
 )
 from dphh.evaluate import Evaluation, ExactCounts, evaluate, exact_ngrams
+from dphh.frames import register as _register_frames
 from dphh.plan import Plan, Privacy, plan_from_json
 from dphh.privacy.ledger import Ledger
 from dphh.release import Release
-from dphh.verbs import items, ngrams, trie
+from dphh.verbs import items, ldp_trie, ngrams, trie
 
 __version__ = version("dphh")
+_register_frames()
 
 __all__ = [
     "TRIEHH_WORDS",
@@ -38,9 +41,11 @@ __all__ = [
     "Release",
     "UsageError",
     "__version__",
+    "connect",
     "evaluate",
     "exact_ngrams",
     "items",
+    "ldp_trie",
     "ngrams",
     "plan_from_json",
     "trie",

@@ -11,6 +11,8 @@ from dphh.privacy.ledger import Source
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
+#: What one character is, where content is read by character or cut into units.
+Characters = Literal["code points", "graphemes", "bytes"]
 
 #: A token longer than this many characters is truncated unless the owner says otherwise.
 MAX_TOKEN_LENGTH = 1000
@@ -45,6 +47,7 @@ class Content:
     too_long: TooLong = "truncate"
     #: A whole item, once cleaned, is cut into tokens of so many characters (for `trie`).
     unit: int | None = None
+    characters: Characters = "code points"
 
     def __post_init__(self) -> None:
         if self.reading not in get_args(Reading):
@@ -67,12 +70,43 @@ class Content:
                 f"split: goes with as='words', found as={self.reading!r}; leave split out"
             )
 
+        self._check_characters()
         if self.unit is None:
             return
         if isinstance(self.unit, bool) or not isinstance(self.unit, int) or self.unit < 1:
             raise UsageError(f"unit: found {self.unit!r}; give a number of characters from 1")
         if self.reading != "whole":
             raise UsageError(f"unit: cuts whole items, found as={self.reading!r}; leave unit out")
+
+    def _check_characters(self) -> None:
+        if self.characters not in get_args(Characters):
+            raise UsageError(
+                f"characters: found {self.characters!r}; say one of "
+                f"{', '.join(get_args(Characters))}"
+            )
+        if self.characters == "code points":
+            return
+        if self.reading not in ("characters", "whole"):
+            raise UsageError(
+                f"characters: goes with as='characters' or with whole items, found "
+                f"as={self.reading!r}; leave characters out"
+            )
+        if self.characters == "bytes" and self.reading == "characters" and self.cleans_tokens:
+            raise UsageError(
+                "characters: 'bytes' are cleaned by nothing that looks at characters; leave strip, "
+                "keep and drop out, or read whole items (item=), which are cleaned before they "
+                "are cut"
+            )
+
+    @property
+    def cleans_tokens(self) -> bool:
+        return bool(self.strip) or self.keep is not None or self.drop is not None
+
+    @property
+    def tokens_are_bytes(self) -> bool:
+        """Whether tokens are spelled in hexadecimal digits, two a byte."""
+        cut = self.reading == "characters" or self.unit is not None
+        return cut and self.characters == "bytes"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -83,11 +117,12 @@ class Corpus:
     """Parquet files, or a table that is already in memory, and the two columns that matter.
 
     `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
-    columns); or a DuckDB relation, or the name of a table or view beside `connection=`; or
-    anything that offers Arrow data: an Arrow table, a Polars frame.
+    columns); or a DuckDB relation or a Spark frame, or the name of a table or view beside
+    `connection=`; or anything that offers Arrow data: an Arrow table, a Polars frame.
 
     `text=` reads words by default, `item=` takes each row whole; `as_=` chooses
-    "words", "characters", "whole" or "list" (a list column, taken as is).
+    "words", "characters", "whole" or "list" (a list column, taken as is). `characters=` says what
+    a character is: "code points", "graphemes" (clusters) or "bytes".
     """
 
     source: Any = field(compare=False)
@@ -113,6 +148,7 @@ class Corpus:
         max_token_length: int = MAX_TOKEN_LENGTH,
         too_long: TooLong = "truncate",
         unit: int | None = None,
+        characters: Characters = "code points",
         name: str | None = None,
         connection: Any = None,
     ) -> None:
@@ -136,6 +172,7 @@ class Corpus:
             max_token_length=max_token_length,
             too_long=too_long,
             unit=unit,
+            characters=characters,
         )
         for key, value in {
             "source": opened,
@@ -223,7 +260,13 @@ def _locate(
                 "connection: goes with the name of a table or view; "
                 f"found a source of type {type(source).__name__}"
             )
-        return "table", (f"duckdb:{source}",), _table(connection, source)
+        home = type(connection).__module__.split(".")[0].lstrip("_").removeprefix("py")
+        if home not in ("duckdb", "spark"):
+            raise UsageError(
+                f"connection: found a {type(connection).__name__}; give the DuckDB connection or "
+                "the Spark session that knows the table"
+            )
+        return "table", (f"{home}:{source}",), _table(connection, source)
     if isinstance(source, (str, Path)):
         return "path", (absolute(source),), None
     if isinstance(source, (list, tuple)):
@@ -232,20 +275,21 @@ def _locate(
         return "path", tuple(absolute(path) for path in source), None
     module = type(source).__module__.split(".")[0].lstrip("_")
     label = f"{module}:{type(source).__name__}"
-    if module in ("duckdb", "polars") or hasattr(source, "__arrow_c_stream__"):
+    if module in ("duckdb", "polars", "pyspark") or hasattr(source, "__arrow_c_stream__"):
         return ("table" if module == "duckdb" else "frame"), (label,), source
     raise UsageError(
         f"source: found a {type(source).__name__}; give a Parquet path, glob, list or folder, "
-        "a DuckDB relation (or a table's name and connection=), an Arrow table or a Polars frame"
+        "a DuckDB relation (or a table's name and connection=), an Arrow table, a Polars or a "
+        "Spark frame"
     )
 
 
 def _table(connection: Any, name: str) -> Any:
-    import duckdb
-
     try:
         return connection.table(name)
-    except duckdb.Error as problem:
+    except Exception as problem:
+        if type(problem).__module__.split(".")[0].lstrip("_") not in ("duckdb", "pyspark"):
+            raise
         raise CorpusError(
             f"source: the connection has no table or view {name!r} ({type(problem).__name__}); "
             "give its name as in SQL, such as reviews or archive.reviews"

@@ -25,6 +25,12 @@ class LedgerError(DphhError):
     """The ledger cannot be opened, read or written; nothing was spent that it does not show."""
 
 
+class UnknownRunError(LedgerError):
+    """A run id that the ledger does not know: whoever asked is mistaken, and not the ledger."""
+
+    exit_code = 2
+
+
 class BudgetRefused(DphhError):  # noqa: N818 - the ledger refuses; nothing is in error
     """The ledger refuses: the corpus's cap would be passed."""
 

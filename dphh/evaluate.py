@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from dphh.corpus import Corpus
-from dphh.engines import open_session
+from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
 from dphh.errors import UsageError
 from dphh.flows import whole
@@ -62,7 +62,7 @@ def exact_ngrams(
     *,
     max_n: int,
     at_least: int = 1,
-    engine: str = "duckdb",
+    engine: str | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> ExactCounts:
@@ -72,7 +72,9 @@ def exact_ngrams(
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
     joiner = joiner_of(corpus)
-    session = open_session(engine, corpus, SystemRandomness(), Limits(memory_limit, threads))
+    session = open_session(
+        engine or engine_of(corpus), corpus, SystemRandomness(), Limits(memory_limit, threads)
+    )
     levels = []
     try:
         for length in range(1, max_n + 1):

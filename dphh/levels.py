@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
 
+from dphh.broadcast import Sampling
 from dphh.errors import UsageError
+from dphh.udfs.subsets import SubsetSelection
 
 Pruning = Literal["both", "single"]
 #: How a user of several sequences comes to the one that is theirs for a run of `trie`.
 Choice = Literal["drawn", "most-frequent"]
+#: Whether `ldp_trie` draws every report, or how many reports hold each value.
+Mode = Literal["messages", "aggregate"]
 
 
 class Level(Protocol):
@@ -135,11 +139,63 @@ class BatchLevel:
         return {"kind": self.kind, **asdict(self)}
 
 
-KINDS: dict[str, type[SetUnionLevel] | type[PrunedLevel] | type[VoteLevel] | type[BatchLevel]] = {
+@dataclass(frozen=True)
+class LocalLevel:
+    """One level of LDP TrieHH: each of `users` sends `contributions` randomised reports.
+
+    A value is a prefix of the level below and what comes next: one of the characters, or the end.
+    One value more says "nothing". How many values there are is fixed here, before any row is read,
+    so that a report's form tells nothing.
+    """
+
+    kind: ClassVar[str] = "local"
+
+    level: int
+    #: Several tries are grown one after the other, from different users: which one this is of.
+    pass_number: int
+    #: Users sit in a secret random order; the next `users` after this seat are asked.
+    first_seat: int
+    users: int
+    contributions: int
+    sampling: Sampling
+    mode: Mode
+    #: How many prefixes of the level below there may be, and how many characters may come next.
+    prefixes: int
+    characters: int
+    #: A report is a set of `size` values; the user's own is in it with probability
+    #: numerator / 2^64.
+    size: int
+    numerator: int
+    #: The values that most reports hold go on, so many at most.
+    keep: int
+
+    @property
+    def domain(self) -> int:
+        return self.prefixes * (self.characters + 1) + 1
+
+    @property
+    def mechanism(self) -> SubsetSelection:
+        return SubsetSelection(self.domain, self.size, self.numerator)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            **asdict(self),
+            "domain": self.domain,
+            "p": self.mechanism.p,
+            "q": self.mechanism.q,
+        }
+
+
+KINDS: dict[
+    str,
+    type[SetUnionLevel] | type[PrunedLevel] | type[VoteLevel] | type[BatchLevel] | type[LocalLevel],
+] = {
     SetUnionLevel.kind: SetUnionLevel,
     PrunedLevel.kind: PrunedLevel,
     VoteLevel.kind: VoteLevel,
     BatchLevel.kind: BatchLevel,
+    LocalLevel.kind: LocalLevel,
 }
 
 

@@ -34,8 +34,18 @@ class Privacy:
     #: How delta is shared out: (what for, how much).
     delta_shares: tuple[tuple[str, float], ...] = ()
     caveats: tuple[str, ...] = ()
+    #: Of local randomisers: epsilon is of each report, this of what all reports together publish.
+    central_epsilon: float | None = None
+    #: Where the unit is less than a user: the same for all that one user adds.
+    user_epsilon: float | None = None
+
+    @property
+    def price(self) -> float:
+        """The epsilon that the ledger books: always of a whole user, and of what is published."""
+        return self.epsilon if self.user_epsilon is None else self.user_epsilon
 
     def to_json(self) -> dict[str, Any]:
+        of_locals = {"central_epsilon": self.central_epsilon, "user_epsilon": self.user_epsilon}
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -44,6 +54,7 @@ class Privacy:
             "theorem": self.theorem,
             "delta_shares": dict(self.delta_shares),
             "caveats": list(self.caveats),
+            **{name: value for name, value in of_locals.items() if value is not None},
         }
 
     @classmethod
@@ -118,7 +129,10 @@ class Plan:
         progress: Callable[[str], None] | None = None,
         randomness: Randomness | None = None,
     ) -> Release:
-        """Spend the price and hand back the release; the same `run_id` again costs nothing more."""
+        """Spend the price and hand back the release.
+
+        The same `run_id` again costs nothing more, and goes on with a run that was cut short.
+        """
         from dphh.run import run
 
         return run(

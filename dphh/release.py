@@ -6,6 +6,8 @@ import io
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -182,8 +184,20 @@ def _run_id_of(schema: Any) -> str | None:
     return None if named is None else named.decode()
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     """A reader sees the old file or the new one, never half of it."""
+    with _written_beside(path, data, mode) as written:
+        written.replace(path)
+
+
+def write_once(path: Path, data: bytes, mode: int = 0o666) -> None:
+    """A whole file or none, and never over another one: that is a FileExistsError."""
+    with _written_beside(path, data, mode) as written:
+        os.link(written, path)
+
+
+@contextmanager
+def _written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -192,8 +206,7 @@ def write_whole(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(path)
-    except BaseException:
+        Path(name).chmod(mode & ~umask)
+        yield Path(name)
+    finally:
         Path(name).unlink(missing_ok=True)
-        raise

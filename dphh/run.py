@@ -1,4 +1,8 @@
-"""The one flow: plan -> ledger -> engine runs the levels -> release -> ledger."""
+"""The one flow: plan -> ledger -> engine runs the levels -> release -> ledger.
+
+The same request under the same run id comes to one release, however often it is asked for, by how
+many processes, and whenever one of them is killed: each level is drawn once (`dphh.journal`).
+"""
 
 from __future__ import annotations
 
@@ -14,17 +18,19 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.corpus import Corpus, as_sequences
-from dphh.engines import open_session
+from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits, Session
-from dphh.errors import LedgerError, UsageError
-from dphh.flows import LevelDone
+from dphh.errors import CorpusError, LedgerError, UsageError
+from dphh.flows import LevelDone, as_text
 from dphh.flows.items import items_levels
+from dphh.flows.ldp_trie import ldp_trie_levels
 from dphh.flows.ngrams import ngrams_levels
 from dphh.flows.trie import trie_levels
+from dphh.journal import journaled, setting_of
 from dphh.plan import Plan
 from dphh.privacy.ledger import Ledger
-from dphh.release import Release, checked_out
-from dphh.udfs.randomness import Randomness, SystemRandomness
+from dphh.release import SCHEMA, TRIE_SCHEMA, Release, checked_out
+from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
 
 Progress = Callable[[str], None]
 
@@ -34,6 +40,12 @@ LEVELS: dict[str, Callable[[Plan, Session], Iterator[LevelDone]]] = {
     "items": items_levels,
     "ngrams": ngrams_levels,
     "trie": trie_levels,
+    "ldp_trie": ldp_trie_levels,
+}
+
+#: The columns of each verb's release.
+RELEASE_SCHEMAS: dict[str, pa.Schema] = {
+    verb: TRIE_SCHEMA if "trie" in verb else SCHEMA for verb in LEVELS
 }
 
 
@@ -50,17 +62,20 @@ def run(
     progress: Progress | None = None,
     randomness: Randomness | None = None,
 ) -> Release:
-    """Spend the plan's price on its corpus, once, and hand back the release."""
+    """Spend the plan's price on its corpus, once, and hand back the release.
+
+    If a run with this run id and request was cut short, it goes on after its last whole level.
+    """
     corpus = corpus or plan.corpus
     if corpus is None:
         raise UsageError("run: the plan has no corpus; pass run(corpus=...)")
-    if plan.verb == "trie":
-        corpus = as_sequences(corpus, plan["unit"])
+    if plan.verb in ("trie", "ldp_trie"):
+        corpus = as_sequences(corpus, plan["unit"] if plan.verb == "trie" else 1)
     plan = replace(plan, corpus=corpus)
     if run_id is not None and (not run_id.isprintable() or not 0 < len(run_id) <= 200):
         raise UsageError("run_id: give a printable text of 1 to 200 characters")
     say = progress or _quiet
-    source = randomness or SystemRandomness()
+    source = RunRandomness(randomness or SystemRandomness())
     if out is not None:
         checked_out(out, run_id)
     run_id = run_id or uuid.uuid4().hex
@@ -68,7 +83,9 @@ def run(
     check_account(corpus, book)
 
     # Opening looks at names and types alone, so what it refuses has cost nothing.
-    session = open_session(engine or "duckdb", corpus, source, Limits(memory_limit, threads))
+    session = open_session(
+        engine or engine_of(corpus), corpus, source, Limits(memory_limit, threads)
+    )
     try:
         reservation = book.reserve(
             run_id,
@@ -76,7 +93,7 @@ def run(
             plan.verb,
             request(plan),
             plan.events,
-            plan.privacy.epsilon,
+            plan.privacy.price,
             plan.privacy.delta,
             account=corpus.name,
         )
@@ -86,9 +103,12 @@ def run(
         else:
             if not reservation.capped:
                 say("note: nobody has capped this corpus; `dphh ledger add` does")
-            book.begin(run_id)
-            release = _released(plan, session, run_id, source, say)
-            _settle(book, release)
+            try:
+                release = _made(plan, session, book, run_id, source, say)
+            except LedgerError:
+                if (theirs := _settled_by_another(book, run_id)) is None:
+                    raise
+                release = theirs
     finally:
         session.close()
     if out is not None:
@@ -124,7 +144,38 @@ def request(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _released(
+def _made(
+    plan: Plan,
+    session: Session,
+    book: Ledger,
+    run_id: str,
+    randomness: RunRandomness,
+    say: Progress,
+) -> Release:
+    """Begin, or go on after the last whole level, and settle."""
+    setting = setting_of(plan, session, book, _whose(randomness))
+    new_key = SystemRandomness().words(4, "the key of a run").tobytes()
+    beginning = book.begin(run_id, setting, new_key)
+    assert beginning is not None
+    randomness.draw_once_by(beginning.key)
+    if beginning.attempt > 1:
+        say(f"going on with a run that did not finish, attempt {beginning.attempt}")
+        if plan.corpus is not None and plan.corpus.kind != "path":
+            say("note: a table in memory cannot be compared; its rows must be those it began with")
+    try:
+        release = released(plan, journaled(session, book, run_id), run_id, randomness, say)
+    except CorpusError:  # whoever mends the data changes it, and begins another run
+        raise
+    except BaseException as problem:
+        problem.add_note(
+            f"the price is spent once: the same request with run id {run_id} goes on where this "
+            "run was cut short"
+        )
+        raise
+    return settled(book, release)
+
+
+def released(
     plan: Plan, session: Session, run_id: str, randomness: Randomness, say: Progress
 ) -> Release:
     say("reading the corpus")
@@ -132,7 +183,8 @@ def _released(
     for step in LEVELS[plan.verb](plan, session):
         say(f"level {step.level.level}: {step.rows.num_rows:,} released")
         done.append(step)
-    table = pa.concat_tables([step.rows for step in done])
+    assert plan.corpus is not None
+    table = as_text(pa.concat_tables([step.rows for step in done]), plan.corpus.content)
     table = table.sort_by([("level", "ascending"), ("score", "descending"), ("item", "ascending")])
     return Release(table, _manifest(plan, session, run_id, randomness, done))
 
@@ -149,11 +201,7 @@ def _manifest(
         "levels": [step.manifest() for step in done],
         "finds": plan.finds.to_json(),
         "events": [event.to_json() for event in plan.events],
-        "randomness": (
-            "a test's seed: this release is NOT private"
-            if randomness.is_test
-            else "operating system"
-        ),
+        "randomness": _whose(randomness),
         "engine": {"name": session.name, "version": session.version},
         "versions": {
             "dphh": version("dphh"),
@@ -163,16 +211,34 @@ def _manifest(
     }
 
 
-def _settle(book: Ledger, release: Release) -> None:
+def _whose(randomness: Randomness) -> str:
+    if randomness.is_test:
+        return "a test's seed: this release is NOT private"
+    return "operating system"
+
+
+def settled(book: Ledger, release: Release) -> Release:
     try:
         book.settle(release.run_id, release.manifest, release.parquet())
     except LedgerError as problem:
+        if (theirs := _settled_by_another(book, release.run_id)) is not None:
+            return theirs
         # The price is spent and recorded; losing what it bought would help nobody.
         warnings.warn(
             f"the release was made, but the ledger could not keep a copy: {problem} "
-            "Save the release now: asking for this run id again will not bring it back.",
+            "Save the release now; or ask again with this run id once the ledger can be written.",
             stacklevel=2,
         )
+    return release
+
+
+def _settled_by_another(book: Ledger, run_id: str) -> Release | None:
+    """The release, if another process with the same run id has come to it first."""
+    try:
+        manifest, parquet = book.release(run_id)
+    except LedgerError:
+        return None
+    return Release.from_parquet(parquet, manifest)
 
 
 def _quiet(_: str) -> None:

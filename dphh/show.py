@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dphh.errors import DphhError
-from dphh.levels import BatchLevel, Level, PrunedLevel, SetUnionLevel, VoteLevel
+from dphh.levels import BatchLevel, Level, LocalLevel, PrunedLevel, SetUnionLevel, VoteLevel
 
 if TYPE_CHECKING:
-    from dphh.plan import Finds, Plan
+    from dphh.plan import Finds, Plan, Privacy
     from dphh.privacy.ledger import Account, Ledger
     from dphh.release import Release
 
@@ -27,7 +27,7 @@ WIDTH = 96
 def plan_sections(plan: Plan, ledger: Ledger | None = None) -> list[Section]:
     privacy = plan.privacy
     promise = [
-        ("promise", f"({privacy.epsilon:g}, {privacy.delta:g})-differential privacy"),
+        *promises(privacy),
         ("unit", privacy.unit),
         ("adjacency", privacy.adjacency),
         ("theorem", privacy.theorem),
@@ -42,10 +42,28 @@ def plan_sections(plan: Plan, ledger: Ledger | None = None) -> list[Section]:
     ]
 
 
+def promises(privacy: Privacy) -> list[tuple[str, str]]:
+    if privacy.central_epsilon is None:
+        return [("promise", f"({privacy.epsilon:g}, {privacy.delta:g})-differential privacy")]
+    return [
+        ("each report", f"{privacy.epsilon:g}-local differential privacy, for one item"),
+        (
+            "the release",
+            f"({privacy.central_epsilon:.4g}, {privacy.delta:g})-differential privacy, "
+            "for one item",
+        ),
+        (
+            "",
+            f"({privacy.price:.4g}, {privacy.delta:g})-differential privacy, for all of a user's "
+            "items: what the ledger books",
+        ),
+    ]
+
+
 def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
     """What each level does; neighbours that do the same are said once."""
     lines = []
-    for said, alike in groupby(levels, key=level_words):
+    for (_, said), alike in groupby(levels, key=lambda level: (_pass(level), level_words(level))):
         same = list(alike)
         first, last = same[0], same[-1]
         head = f"level {first.level}"
@@ -53,11 +71,26 @@ def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
             head += f", round {first.round}"
         if first is not last:
             head = f"levels {first.level} to {last.level}"
+        if isinstance(first, LocalLevel) and levels[-1].level < len(levels):
+            head = f"pass {first.pass_number}, {head}"
         lines += list(zip([head] + [""] * (len(said) - 1), said, strict=True))
     return lines
 
 
+def _pass(level: Level) -> int:
+    return level.pass_number if isinstance(level, LocalLevel) else 1
+
+
 def level_words(level: Level) -> tuple[str, ...]:
+    if isinstance(level, LocalLevel):
+        return (
+            f"{plural(level.users, 'user')} not asked before send "
+            f"{plural(level.contributions, 'report')} each ({level.sampling} sampling, mode "
+            f"{level.mode!r})",
+            f"a report holds {level.size:,} of {level.domain:,} values, the user's own with "
+            f"probability {level.mechanism.p:.4g}, another with {level.mechanism.q:.4g}; the "
+            f"{level.keep:,} that most reports hold go on",
+        )
     if isinstance(level, VoteLevel):
         return (f"each user votes with probability {level.p:.4g}; {level.theta} votes are enough",)
     if isinstance(level, BatchLevel):
@@ -149,12 +182,12 @@ def plural(count: int, what: str) -> str:
 
 
 def plan_text(plan: Plan, ledger: Ledger | None = None) -> str:
-    asked = ", ".join(f"{key}={value}" for key, value in plan.parameters)
+    asked = ", ".join(f"{key}={shorten(str(value), 120)}" for key, value in plan.parameters)
     return _text(f"plan: {plan.verb}  {asked}", plan_sections(plan, ledger))
 
 
 def plan_html(plan: Plan, ledger: Ledger | None = None) -> str:
-    asked = ", ".join(f"{key}={value}" for key, value in plan.parameters)
+    asked = ", ".join(f"{key}={shorten(str(value), 120)}" for key, value in plan.parameters)
     return _html(f"plan: {plan.verb}", asked, plan_sections(plan, ledger))
 
 
@@ -162,7 +195,7 @@ def release_text(release: Release) -> str:
     privacy = release.privacy
     lines = [
         f"release {release.run_id}: {len(release):,} found by {release.manifest['verb']}, "
-        f"({privacy['epsilon']:g}, {privacy['delta']:g})-DP for {privacy['unit']}"
+        f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {privacy['unit']}"
     ]
     if "NOT" in release.manifest["randomness"]:
         lines.append(release.manifest["randomness"])
@@ -171,9 +204,19 @@ def release_text(release: Release) -> str:
     for row in rows:
         score = "" if row["score"] is None else f"{row['score']:12,.1f}"
         lines.append(f"  {row['level']}  {shorten(row['item']):<{width}} {score}")
+    if not rows and (finds := release.manifest.get("finds")):
+        lines.append(
+            f"  at this price an item is found with probability {finds['probability']:g} "
+            f"when held by at least {finds['users']:,} users"
+        )
     if len(release) > SHOWN_ROWS:
         lines.append(f"  ... and {len(release) - SHOWN_ROWS:,} more")
     return "\n".join(lines)
+
+
+def promised(privacy: dict[str, Any]) -> float:
+    """What is published keeps to this epsilon, for the unit that the statement names."""
+    return float(privacy.get("central_epsilon", privacy["epsilon"]))
 
 
 def release_html(release: Release) -> str:
@@ -191,7 +234,7 @@ def release_html(release: Release) -> str:
     )
     return (
         f"<div><p><b>release</b> <code>{escape(release.run_id)}</code>: {len(release):,} found by "
-        f"{escape(release.manifest['verb'])}, ({privacy['epsilon']:g}, {privacy['delta']:g})-DP "
+        f"{escape(release.manifest['verb'])}, ({promised(privacy):.4g}, {privacy['delta']:g})-DP "
         f"for {escape(privacy['unit'])}</p>{warning}"
         "<table><thead><tr><th>level</th><th style='text-align:left'>item</th><th>score</th></tr>"
         f"</thead><tbody>{rows}</tbody></table>"

@@ -10,16 +10,37 @@ the paper would have released (its Appendix A does the same).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from dphh.ladder import Integers, ValidGrams
-from dphh.privacy.rounded_gaussian import RoundedGaussian
+from dphh.levels import PrunedLevel
+from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.udfs.noise import draw_above, draw_binomial
 from dphh.udfs.randomness import Randomness, uniform_below
 
 #: Given keys, says which of them somebody holds. The answer is private and stays in the engine.
 Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
+
+
+def with_spurious(
+    passed: Any,
+    level: PrunedLevel,
+    valid: ValidGrams,
+    supported: int,
+    held: Held,
+    randomness: Randomness,
+    purpose: str,
+) -> Any:
+    """What passed of those that somebody holds, and the level's spurious grams: (key, noisy)."""
+    assert level.threshold_grid is not None
+    noise = rounded_gaussian(level.sigma_grid)
+    keys, scores = draw_spurious(
+        valid, supported, held, noise, level.threshold_grid, randomness, purpose
+    )
+    return pa.concat_tables([passed, pa.table({"key": keys, "noisy": scores})])
 
 
 def draw_spurious(

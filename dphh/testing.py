@@ -35,6 +35,10 @@ class SeededRandomness:
         self._positions: defaultdict[str, int] = defaultdict(int)
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[SeededRandomness], tuple[int]]:
+        """A copy, such as Spark's executors get, has the keyed words; its streams begin anew."""
+        return SeededRandomness, (self.seed,)
+
     def __repr__(self) -> str:
         return f"SeededRandomness({self.seed})"
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 
+from dphh.broadcast import Sampling
 from dphh.corpus import Corpus, as_sequences
-from dphh.levels import Choice, Pruning
+from dphh.errors import UsageError
+from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.items import plan_items
+from dphh.mechanisms.ldp_trie import plan_ldp_trie
 from dphh.mechanisms.ngrams import plan_ngrams
 from dphh.mechanisms.trie import Accounting, plan_trie
 from dphh.plan import Plan
@@ -26,7 +30,9 @@ def items(
     method: "gaussian", the weighted Gaussian policy; "sips", three rounds of it, each freeing the
     users of what is found already, better where users hold many popular items.
     """
-    return plan_items(corpus, epsilon=epsilon, delta=delta, max_items=max_items, method=method)
+    return plan_items(
+        _read_as(corpus), epsilon=epsilon, delta=delta, max_items=max_items, method=method
+    )
 
 
 def ngrams(
@@ -52,7 +58,7 @@ def ngrams(
     paper's baselines "dpsu-all", "dpsu-even", "dpsu-single".
     """
     return plan_ngrams(
-        corpus,
+        _read_as(corpus),
         max_n=max_n,
         epsilon=epsilon,
         delta=delta,
@@ -88,7 +94,7 @@ def trie(
     public count).
     """
     return plan_trie(
-        corpus and as_sequences(corpus, unit),
+        _read_as(corpus, unit),
         epsilon=epsilon,
         delta=delta,
         max_length=max_length,
@@ -99,3 +105,60 @@ def trie(
         p=p,
         users=users,
     )
+
+
+def ldp_trie(
+    corpus: Corpus | None = None,
+    *,
+    local_epsilon: float,
+    delta: float,
+    users_per_level: int,
+    contributions: int,
+    max_length: int,
+    keep: int,
+    sampling: Sampling = "random",
+    passes: int = 1,
+    character_set: str | Sequence[str] = string.printable,
+    known: Sequence[str | Sequence[str]] = (),
+    mode: Mode = "messages",
+    pad: bool = False,
+) -> Plan:
+    """Sequences, grown level by level from locally randomised votes (LDP TrieHH).
+
+    local_epsilon: what one report tells of one contribution; delta: for the central promise, after
+    all reports are counted. passes x max_length x users_per_level users are needed, for nobody is
+    asked twice; with `pad`, users who hold nothing sit in for those who are wanting. contributions:
+    how many reports each of them sends. max_length: levels; sequences of so many characters are
+    found whole. keep: how many prefixes go on from a level at most. sampling: which of an over-full
+    user's prefixes are reported, "random" ones or, "greedy", those of most of the user's rows.
+    passes: tries grown one after the other, each without the words found before. character_set: a
+    text of all characters there are, or a list of tokens; a word with any other is left out whole.
+    known: words not asked for. mode: "messages" draws every report, "aggregate" only their counts.
+    """
+    return plan_ldp_trie(
+        _read_as(corpus, 1),
+        local_epsilon=local_epsilon,
+        delta=delta,
+        users_per_level=users_per_level,
+        contributions=contributions,
+        max_length=max_length,
+        keep=keep,
+        sampling=sampling,
+        passes=passes,
+        character_set=character_set,
+        known=known,
+        mode=mode,
+        pad=pad,
+    )
+
+
+def _read_as(corpus: object, unit: int | None = None) -> Corpus | None:
+    """The corpus, for tries as sequences of units; a path or frame alone does not say its user."""
+    if corpus is None:
+        return None
+    if not isinstance(corpus, Corpus):
+        raise UsageError(
+            f"corpus: found a {type(corpus).__name__}; say what it means with "
+            "dphh.Corpus(source, user=..., text=...) or item=..., and give that"
+        )
+    return corpus if unit is None else as_sequences(corpus, unit)

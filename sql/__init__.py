@@ -10,3 +10,10 @@ from importlib.resources import files
 def query(name: str) -> str:
     """The text of `<name>.sql`."""
     return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def query_for(engine: str, name: str) -> str:
+    """The same, of an engine's own where its step differs: `<engine>/<name>.sql`."""
+    own = files(__package__).joinpath(engine, f"{name}.sql")
+    return own.read_text(encoding="utf-8") if own.is_file() else query(name)

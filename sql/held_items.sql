@@ -6,7 +6,7 @@ WITH
 tokens AS (
     SELECT
         user_id,
-        unnest(tokens) AS key
+        explode(tokens) AS key
     FROM tokens_of_rows
 )
 

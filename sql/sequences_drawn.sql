@@ -1,30 +1,27 @@
--- One sequence a user, for the whole run: one of the user's rows, each as likely as any other, so
--- that a sequence is drawn in proportion to its local frequency. The draw is the system's. (A
--- test's gives equal rows of a user equal lots, so it draws from the user's distinct sequences.)
--- In: tokens_of_rows (user_id, tokens). Out: one_each (user_id, tokens).
+-- One sequence a user, for the whole run: one of the user's rows, so that a sequence is drawn in
+-- proportion to its local frequency. The draw hangs on the user and one word alone, so whoever
+-- draws again by the same word draws the same. (The remainder favours some rows by less than 2^-32.
+-- No privacy hangs on that: a user's draw may have any law, docs/path-accountant.md.)
+-- In: choices (user_id, tokens), users' rows. Out: one_each (user_id, tokens).
 CREATE TEMP TABLE one_each AS
 WITH
 
-rows_of_users AS (
+sequences_of_users AS (
     SELECT
         user_id,
-        list_filter(tokens, lambda token: token <> '') AS tokens
-    FROM tokens_of_rows
-),
-
-several AS (
-    SELECT
-        user_id,
-        tokens,
-        dphh_word(
-            CAST(user_id AS VARCHAR) || chr(31) || CAST(tokens AS VARCHAR), 'one sequence a user'
-        ) AS lot
-    FROM rows_of_users
-    WHERE len(tokens) > 0
+        array_agg(tokens) AS sequences
+    FROM choices
+    GROUP BY user_id
 )
 
 SELECT
     user_id,
-    arg_min(tokens, lot) AS tokens
-FROM several
-GROUP BY user_id;
+    CASE
+        WHEN array_size(sequences) = 1 THEN try_element_at(sequences, 1)
+        ELSE
+            try_element_at(in_order(sequences), 1 + CAST(
+                dphh_word(CAST(user_id AS STRING), 'one sequence a user') % array_size(sequences)
+                AS INT
+            ))
+    END AS tokens
+FROM sequences_of_users;

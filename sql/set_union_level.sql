@@ -1,50 +1,29 @@
 -- One level of differentially private set union, by the weighted Gaussian policy
 -- (Gopi et al. 2020): every user spreads a vector of L2 norm at most 2^b over what they hold.
--- In: held (user_id, key), distinct pairs; weights (t, weight), weight = floor(2^b / sqrt(t)).
+-- In: held (user_id, key), distinct pairs; holders (user_id, t), how many; cuts (user_id, cut), of
+-- the over-full; weights (t, weight), weight = floor(2^b / sqrt(t)) for t up to $max_items.
 -- Out: noised (key, noisy), drawn once: nothing reads the noise before it stands in a table.
 CREATE TEMP TABLE noised AS
 WITH
 
-holders AS (
-    SELECT
-        user_id,
-        count(*) AS t
-    FROM held
-    GROUP BY user_id
-),
-
-shares AS (
-    SELECT
-        holders.user_id,
-        holders.t,
-        weights.weight
-    FROM holders
-    INNER JOIN weights ON least(holders.t, $max_items) = weights.t
-),
-
 within_cap AS (
     SELECT
         held.key,
-        shares.weight
+        weights.weight
     FROM held
-    INNER JOIN shares ON held.user_id = shares.user_id
-    WHERE shares.t <= $max_items
+    INNER JOIN holders ON held.user_id = holders.user_id
+    INNER JOIN weights ON holders.t = weights.t
 ),
 
--- An over-full user keeps $max_items of their keys. Which ones does not matter for privacy, as
--- long as it depends on that user alone: so neither user_id nor key may be a number that another
--- user's coming or going would change.
+-- An over-full user keeps $max_items of their keys, or fewer where hashes are equal.
 over_cap AS (
     SELECT
         held.key,
-        shares.weight
+        weights.weight
     FROM held
-    INNER JOIN shares ON held.user_id = shares.user_id
-    WHERE shares.t > $max_items
-    QUALIFY row_number() OVER (
-        PARTITION BY held.user_id
-        ORDER BY hash(held.user_id, held.key, $salt), held.key
-    ) <= $max_items
+    INNER JOIN cuts ON held.user_id = cuts.user_id
+    INNER JOIN weights ON weights.t = $max_items
+    WHERE xxhash64(held.user_id, held.key, $salt) < cuts.cut
 ),
 
 bounded AS (
@@ -69,5 +48,5 @@ histogram AS (
 
 SELECT
     key,
-    weight + dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy
+    weight + dphh_noise(CAST(key AS STRING), $sigma, $purpose) AS noisy
 FROM histogram;

@@ -24,14 +24,6 @@ regexp_extract_all(content, '[\p{L}\p{M}\p{N}_]+(?:[''’][\p{L}\p{M}\p{N}_]+)*'
 CREATE OR REPLACE TEMP MACRO pattern_words(content, pattern) AS
 regexp_extract_all(content, pattern);
 
--- Code points, not bytes and not grapheme clusters.
-CREATE OR REPLACE TEMP MACRO code_points(content) AS
-string_split(content, '');
-
--- A whole item, cut into runs of so many code points; the last may be shorter.
-CREATE OR REPLACE TEMP MACRO cut(item, size) AS
-list_transform(range(1, length(item[1]) + 1, size), lambda start: substr(item[1], start, size));
-
 -- Binary tokens; those that are not UTF-8 become NULL, which no level counts.
 CREATE OR REPLACE TEMP MACRO decoded(tokens) AS
 list_transform(tokens, lambda token: try(decode(token)));
@@ -56,4 +48,24 @@ CREATE OR REPLACE TEMP MACRO refusing_long(tokens, longest) AS
 list_transform(
     tokens,
     lambda token: CASE WHEN length(token) > longest THEN error('dphh: too long') ELSE token END
+);
+
+-- The tokens that are there: an empty one is none, and NULL is none.
+CREATE OR REPLACE TEMP MACRO not_empty(tokens) AS
+list_filter(tokens, lambda token: token <> '');
+
+-- What sequences are sorted by: their spelling first, which every engine orders alike. Where
+-- a separator inside a token spells two of them the same, the rest tells them apart.
+CREATE OR REPLACE TEMP MACRO spelled(tokens) AS
+(array_to_string(tokens, chr(31)), len(tokens), tokens);
+
+CREATE OR REPLACE TEMP MACRO in_order(sequences) AS
+list_transform(
+    list_sort(
+        list_transform(
+            sequences,
+            lambda tokens: row(spelled(tokens), tokens)
+        )
+    ),
+    lambda spelling_and_tokens: spelling_and_tokens[2]
 );

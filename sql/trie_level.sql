@@ -8,8 +8,8 @@ WITH
 next_prefixes AS (
     SELECT
         node,
-        tokens[$level] AS token,
-        len(tokens) < $level AS ended,
+        try_element_at(tokens, $level) AS token,
+        array_size(tokens) < $level AS ended,
         users
     FROM walkers
 ),
@@ -33,7 +33,7 @@ SELECT
     dphh_votes(
         node || chr(31) || ended || chr(31) || coalesce(token, ''),
         users,
-        CAST($numerator AS UBIGINT),
+        CAST($numerator AS DECIMAL(20, 0)),
         $theta,
         $purpose
     ) AS votes

@@ -9,4 +9,4 @@ FROM walkers
 INNER JOIN grown
     ON
         walkers.node = grown.node
-        AND walkers.tokens[$level] = grown.token;
+        AND try_element_at(walkers.tokens, $level) = grown.token;

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
@@ -21,12 +24,93 @@ settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
+HERE = Path(__file__).parents[1]
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def spark_where_it_is_asked_for(request: pytest.FixtureRequest) -> None:
+    if _on_spark(request.node):
+        request.getfixturevalue("spark")
 
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+#: How many examples Hypothesis tries on Spark, where each is a handful of jobs.
+SPARK_EXAMPLES = 2
+
+
+#: What CI runs on Spark: a release a verb beside the other engines', what Spark alone has, and its
+#: errors. Every other test of the engines takes Spark too with DPHH_FULL=1.
+SPARK_IN_CI = ("test_a_seeds_release_is_the_same", "test_spark.py", "test_errors.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """On Spark a test takes seconds: CI runs few of them there, with one set of values each."""
+    if full():
+        return
+    seen = set()
+    for item in items:
+        if not _on_spark(item):
+            continue
+        test = item.nodeid.split("[")[0]
+        all_verbs = SPARK_IN_CI[0] in test and "names" not in item.name
+        among = any(name in test for name in SPARK_IN_CI)
+        if not among or (test in seen and not all_verbs):
+            item.add_marker(pytest.mark.skip(reason="on Spark with DPHH_FULL=1"))
+        seen.add(test)
+
+
+def _on_spark(item: pytest.Item) -> bool:
+    asked = getattr(item, "callspec", None)
+    return asked is not None and "spark" in (asked.params.get("engine"), asked.params.get("other"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    test = getattr(item, "obj", None)
+    name = "_hypothesis_internal_use_settings"
+    if full() or not _on_spark(item) or not hasattr(test, name):
+        yield
+        return
+    usual = getattr(test, name)
+    few = min(SPARK_EXAMPLES, usual.max_examples)
+    setattr(test, name, settings(usual, max_examples=few))
+    try:
+        yield
+    finally:
+        setattr(test, name, usual)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One Spark for all tests: starting one takes seconds. A task may fail twice and go on."""
+    sql = pytest.importorskip("pyspark.sql", reason="needs dphh[spark]")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("needs Java 17 for Spark")
+    # Workers find this folder's tests as this process does.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        sql.SparkSession.builder.appName("dphh's tests")
+        .master("local[2,3]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "2g")
+        .config("spark.sql.shuffle.partitions", "2")
+        # Small queries, many of them: compiling them costs more than running them.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.sql.warehouse.dir", mkdtemp(prefix="dphh-tests-"))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
 
 
 @pytest.fixture(autouse=True)

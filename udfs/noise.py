@@ -13,9 +13,8 @@ drawn only then, which gives the same result as drawing them always.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import lru_cache
 from math import ldexp
 from typing import Any
 
@@ -32,6 +31,7 @@ from dphh.udfs.randomness import Randomness, Words, join, uniform_big
 
 Integers = NDArray[np.int64]
 
+_KEPT = 8  # tables at a time
 _BLOCK = 1 << 16  # draws at a time: the intermediate arrays stay in the processor's cache
 _REST = BITS - 64  # bits of an entry below its top word
 _ALLOWED_DISTANCE = ldexp(1.0, -80)
@@ -93,9 +93,17 @@ class _Sampler:
         return settled
 
 
-@lru_cache(maxsize=8)
-def _sampler(sigma: int) -> _Sampler:
-    return _Sampler(rounded_gaussian(sigma))
+_samplers: dict[int, _Sampler] = {}
+
+
+def know(sigma: int, table: Callable[[int], RoundedGaussian]) -> _Sampler:
+    """Have the table of this sigma ready, as `table` gives it: making one can take seconds."""
+    sampler = _samplers.get(sigma)
+    if sampler is None:
+        if len(_samplers) >= _KEPT:
+            _samplers.pop(next(iter(_samplers)), None)
+        sampler = _samplers[sigma] = _Sampler(table(sigma))
+    return sampler
 
 
 def draw_rounded_gaussian(
@@ -106,7 +114,7 @@ def draw_rounded_gaussian(
     Each is exactly the table's, so within `rounded_gaussian(sigma).distance` (less than 2^-231)
     of the rounded Gaussian in total variation.
     """
-    sampler = _sampler(sigma)
+    sampler = know(sigma, rounded_gaussian)
     if keys is not None and len(keys) != count:
         raise UsageError(f"{len(keys)} keys were given for {count} draws; give one for each")
     noise = np.empty(count, dtype=np.int64)
@@ -186,8 +194,8 @@ def binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
         yield k, weight
 
 
-def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Teach a DuckDB connection `dphh_noise(key, sigma, purpose)`.
+def noise_function(randomness: Randomness) -> Callable[..., Any]:
+    """`dphh_noise(key, sigma, purpose)` over columns of Arrow.
 
     One draw a row. `key` names the row and is for tests alone; a NULL key is a key like any other,
     lest the row lose its noise. `sigma`, in grid units, and `purpose` must be constant. Write the
@@ -202,9 +210,14 @@ def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
         )
         return pa.array(drawn)
 
+    return noise
+
+
+def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
+    """Teach a DuckDB connection the function of `noise_function`."""
     con.create_function(
         "dphh_noise",
-        noise,
+        noise_function(randomness),
         ["VARCHAR", "BIGINT", "VARCHAR"],
         "BIGINT",
         type=PythonUDFType.ARROW,

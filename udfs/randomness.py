@@ -9,14 +9,19 @@ there is none: every word is the kernel's.
 from __future__ import annotations
 
 import os
-from typing import Protocol
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 
+if TYPE_CHECKING:  # what runs on a device needs NumPy alone
+    import pyarrow as pa
+
+Integers = NDArray[np.int64]
 Words = NDArray[np.uint64]
 _WORD_VALUES = 1 << 64
 
@@ -32,8 +37,9 @@ class Randomness(Protocol):
         """`count` independent uniform words (the array may be read-only).
 
         `keys`, one for each word, name what the words are for. The system's generator ignores
-        them. A test's generator makes each word from its seed, `purpose` and the key alone, so
-        that engines which order their rows differently agree.
+        them. What a run draws once hangs on them (`RunRandomness`). A test's generator makes each
+        word from its seed, `purpose` and the key alone, so that engines which order their rows
+        differently agree.
         """
 
 
@@ -45,6 +51,58 @@ class SystemRandomness:
     def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
         check_keys(count, keys)
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+
+#: What a run draws once and, when it goes on after its process was killed, must draw as it was:
+#: each user's one sequence in `trie`, and who is asked at which level in `ldp_trie`.
+ONCE_A_RUN = ("one sequence a user", "ldp_trie/seats")
+
+
+class RunRandomness:
+    """The randomness of one run: `source`'s, but for what the run draws once.
+
+    Those words are a keyed hash (BLAKE2b) of what they are drawn for, under a key that is the
+    system's and lies in the ledger until the run is settled. A test's words follow from its seed
+    already, so they stay as they are.
+    """
+
+    def __init__(self, source: Randomness) -> None:
+        self.source = source
+        self._key: bytes | None = None
+
+    @property
+    def is_test(self) -> bool:
+        return self.source.is_test
+
+    def draw_once_by(self, key: bytes) -> None:
+        self._key = key
+
+    def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
+        if self.is_test or not once_a_run(purpose):
+            return self.source.words(count, purpose, keys)
+        check_keys(count, keys)
+        if self._key is None or keys is None:
+            raise UsageError(
+                f"words for {purpose!r} are drawn once a run: they need keys, and the run's own "
+                "key, which it has from its beginning; draw them after that"
+            )
+        start = blake2b(f"{len(purpose)}:{purpose}:".encode(), key=self._key, digest_size=8)
+        digests = bytearray()
+        for key in keys.cast("binary").to_pylist():
+            hashed = start.copy()
+            hashed.update(b"" if key is None else b":" + key)
+            digests += hashed.digest()
+        return np.frombuffer(digests, dtype="<u8").astype(np.uint64, copy=False)
+
+
+def once_a_run(purpose: str) -> bool:
+    """Whether a run draws this once; `uniform_below` numbers its further attempts."""
+    return any(purpose == once or purpose.startswith(f"{once}/") for once in ONCE_A_RUN)
+
+
+def wants_keys(randomness: Randomness, purpose: str) -> bool:
+    """Whether words differ by their keys; the system's do not."""
+    return randomness.is_test or once_a_run(purpose)
 
 
 def check_keys(count: int, keys: pa.Array | None) -> None:
@@ -78,7 +136,7 @@ def uniform_below(
         again = randomness.words(
             len(pending),
             f"{purpose}/{attempt}",
-            None if keys is None else keys.take(pa.array(pending)),
+            None if keys is None else keys.take(pending),
         )
         values[pending] = again % np.uint64(bound)
         pending = pending[again > largest]
@@ -104,3 +162,19 @@ def uniform_big(randomness: Randomness, bound: int, purpose: str) -> int:
 def join(words: Words) -> int:
     """Words side by side, the first on top, as one integer."""
     return int.from_bytes(words.astype(">u8").tobytes(), "big")
+
+
+def numbered_keys(
+    keys: pa.Array, rows: Sequence[int] | Integers, counts: Sequence[int] | Integers, first: int = 0
+) -> pa.Array:
+    """For a test's randomness: a key for each of the `counts` words that each of the rows takes."""
+    import pyarrow as pa
+
+    names = keys.take(pa.array(rows)).to_pylist()
+    return pa.array(
+        [
+            f"{name}\x1f{number}"
+            for name, count in zip(names, counts, strict=True)
+            for number in range(first, first + count)
+        ]
+    )

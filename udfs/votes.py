@@ -15,7 +15,7 @@ border, from failing with at most 2^-500 / (1 - p) <= 2^-436 to never: over 1,00
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from math import log
 from typing import Any
 
@@ -26,9 +26,11 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.udfs.randomness import Randomness
+from dphh.udfs.randomness import Randomness, numbered_keys, wants_keys
 
 Integers = NDArray[np.int64]
+#: A function over columns of Arrow, as engines call it.
+Draw = Callable[..., Any]
 #: log of the probability that may be taken for none: 2^-500.
 _NEVER = -500 * log(2.0)
 #: Coins tossed at a time.
@@ -74,53 +76,49 @@ def draw_votes(
     sure = users >= min(surely_enough(numerator, theta), 1 << 62)
     votes[sure] = theta
     open_ones = np.flatnonzero(~sure & (users >= theta))
-    heads_below = np.uint64(numerator)
-    large = users[open_ones] > _BLOCK
-    for group in open_ones[large]:
-        for first in range(0, int(users[group]), _BLOCK):
-            count = min(_BLOCK, int(users[group]) - first)
-            named = None if keys is None else _coin_keys(keys, [group], [count], first)
-            coins = randomness.words(count, purpose, named) < heads_below
-            votes[group] += np.count_nonzero(coins)
-    open_ones = open_ones[~large]
-    ends = np.cumsum(users[open_ones])
-    start = 0
-    while start < len(open_ones):
-        # As many groups as fit a block.
-        before = int(ends[start - 1]) if start else 0
-        stop = int(np.searchsorted(ends, before + _BLOCK, side="right"))
-        groups = open_ones[start:stop]
-        sizes = users[groups]
-        named = None if keys is None else _coin_keys(keys, groups, sizes)
-        coins = randomness.words(int(sizes.sum()), purpose, named) < heads_below
-        firsts = np.cumsum(sizes) - sizes
-        votes[groups] = np.add.reduceat(coins, firsts, dtype=np.int64)
-        start = stop
+    named = None if keys is None else keys.take(pa.array(open_ones))
+    votes[open_ones] = toss_coins(randomness, users[open_ones], numerator, purpose, named)
     return votes
 
 
-def _coin_keys(
-    keys: pa.Array,
-    groups: Sequence[int] | Integers,
-    sizes: Sequence[int] | Integers,
-    first: int = 0,
-) -> pa.Array:
-    """A name for every coin, for a test's randomness."""
-    names = keys.take(pa.array(groups)).to_pylist()
-    return pa.array(
-        [
-            f"{name}\x1f{coin}"
-            for name, size in zip(names, sizes, strict=True)
-            for coin in range(first, first + size)
-        ]
-    )
+def toss_coins(
+    randomness: Randomness,
+    users: Integers,
+    numerator: int,
+    purpose: str,
+    keys: pa.Array | None = None,
+) -> Integers:
+    """How many of each group of `users` tossed heads: a coin a user, in blocks."""
+    heads = np.zeros(len(users), dtype=np.int64)
+    heads_below = np.uint64(numerator)
+    large = users > _BLOCK
+    for group in np.flatnonzero(large).tolist():
+        for first in range(0, int(users[group]), _BLOCK):
+            count = min(_BLOCK, int(users[group]) - first)
+            named = None if keys is None else numbered_keys(keys, [group], [count], first)
+            heads[group] += np.count_nonzero(randomness.words(count, purpose, named) < heads_below)
+    small = np.flatnonzero(~large & (users > 0))
+    ends = np.cumsum(users[small])
+    start = 0
+    while start < len(small):
+        # As many groups as fit a block.
+        before = int(ends[start - 1]) if start else 0
+        stop = int(np.searchsorted(ends, before + _BLOCK, side="right"))
+        groups = small[start:stop]
+        sizes = users[groups]
+        named = None if keys is None else numbered_keys(keys, groups, sizes)
+        coins = randomness.words(int(sizes.sum()), purpose, named) < heads_below
+        firsts = np.cumsum(sizes) - sizes
+        heads[groups] = np.add.reduceat(coins, firsts, dtype=np.int64)
+        start = stop
+    return heads
 
 
-def register_votes(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Teach a DuckDB connection `dphh_votes(key, users, numerator, theta, purpose)`.
+def vote_functions(randomness: Randomness) -> tuple[Draw, Draw]:
+    """`dphh_votes(key, users, numerator, theta, purpose)` and `dphh_word(key, purpose)` over Arrow.
 
     One draw a row; everything but key and users is constant. Write the result to a table before
-    anything reads it. `dphh_word(key)` is a uniform 64-bit word a row.
+    anything reads it. `dphh_word` is a uniform 64-bit word a row.
     """
 
     def votes(
@@ -135,20 +133,29 @@ def register_votes(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
         drawn = draw_votes(
             randomness,
             users.to_numpy(),
-            numerator[0].as_py(),
+            int(numerator[0].as_py()),
             theta[0].as_py(),
             purpose[0].as_py(),
-            _names(key, randomness),
+            _names(key, randomness, purpose[0].as_py()),
         )
         return pa.array(drawn)
 
     def word(key: pa.ChunkedArray, purpose: pa.ChunkedArray) -> pa.Array:
         if not len(key):
             return pa.array([], pa.uint64())
-        return pa.array(randomness.words(len(key), purpose[0].as_py(), _names(key, randomness)))
+        what_for = purpose[0].as_py()
+        names = _names(key, randomness, what_for)
+        return pa.array(randomness.words(len(key), what_for, names))
 
+    return votes, word
+
+
+def register_votes(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
+    """Teach a DuckDB connection the functions of `vote_functions`."""
+    votes, word = vote_functions(randomness)
+    decimal = "DECIMAL(20, 0)"
     signatures: list[tuple[str, Any, list[Any], str]] = [
-        ("dphh_votes", votes, ["VARCHAR", "BIGINT", "UBIGINT", "BIGINT", "VARCHAR"], "BIGINT"),
+        ("dphh_votes", votes, ["VARCHAR", "BIGINT", decimal, "BIGINT", "VARCHAR"], "BIGINT"),
         ("dphh_word", word, ["VARCHAR", "VARCHAR"], "UBIGINT"),
     ]
     for name, function, takes, gives in signatures:
@@ -163,6 +170,6 @@ def register_votes(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
         )
 
 
-def _names(key: pa.ChunkedArray, randomness: Randomness) -> pa.Array | None:
-    """Names for a test's randomness; the system's takes none."""
-    return pa.array(key.to_pylist(), pa.string()) if randomness.is_test else None
+def _names(key: pa.ChunkedArray, randomness: Randomness, purpose: str) -> pa.Array | None:
+    """Names for words that hang on them; the system's do not."""
+    return pa.array(key.to_pylist(), pa.string()) if wants_keys(randomness, purpose) else None

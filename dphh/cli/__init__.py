@@ -8,9 +8,12 @@ import traceback
 import click
 
 from dphh import __version__
+from dphh.cli.bench import bench
 from dphh.cli.demo import demo
+from dphh.cli.gateway import serve, shell
 from dphh.cli.ledger import ledger
-from dphh.cli.verbs import items, ngrams, trie
+from dphh.cli.sql import sql
+from dphh.cli.verbs import items, ldp_trie, ngrams, trie
 from dphh.errors import DphhError
 
 
@@ -37,7 +40,7 @@ def completion(shell: str) -> None:
     click.echo(source(cli, {}, "dphh", "_DPHH_COMPLETE").source())
 
 
-for command in (demo, items, ngrams, trie, ledger):
+for command in (demo, bench, items, ngrams, trie, ldp_trie, ledger, serve, shell, sql):
     cli.add_command(command)
 
 
@@ -50,11 +53,13 @@ def main() -> None:
     except click.ClickException as problem:
         problem.show()
         sys.exit(problem.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as stop:
         click.echo("dphh: stopped; what was reserved in the ledger stays spent", err=True)
+        _say_notes(stop.__cause__ or stop)
         sys.exit(1)
     except DphhError as problem:
         click.echo(f"dphh: {problem}", err=True)
+        _say_notes(problem)
         sys.exit(problem.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
@@ -67,3 +72,8 @@ def main() -> None:
             err=True,
         )
         sys.exit(1)
+
+
+def _say_notes(problem: BaseException) -> None:
+    for note in getattr(problem, "__notes__", ()):
+        click.echo(f"dphh: {note}", err=True)

@@ -10,7 +10,8 @@ import click
 
 from dphh.cli.options import CONTENT_NAMES, corpus_options, ledger_option
 from dphh.corpus import Corpus
-from dphh.privacy.ledger import Account, Ledger
+from dphh.privacy.events import LocalEvent
+from dphh.privacy.ledger import Account, Entry, Ledger
 from dphh.release import Release
 from dphh.show import accounts_text, plural
 
@@ -68,7 +69,8 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
         else:
             listed = [
                 {"run_id": run.run_id, "verb": run.verb, "state": run.state,
-                 "epsilon": run.epsilon, "delta": run.delta, "when": run.when.isoformat()}
+                 "epsilon": run.epsilon, "delta": run.delta, "when": run.when.isoformat(),
+                 "local_epsilon": local_epsilon(run)}
                 for run in runs
             ]  # fmt: skip
             click.echo(json.dumps({**shown[0], "runs": listed}))
@@ -79,6 +81,8 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
             f"   {run.when:%Y-%m-%d %H:%M}  {run.verb:<9} {run.state:<9} "
             f"({run.epsilon:g}, {run.delta:g})  {run.run_id}"
         )
+        if (told := local_epsilon(run)) is not None:
+            click.echo(f"{'':<20}to the curator, beside it: local epsilon {told:g} a user")
 
 
 @ledger.command()
@@ -103,6 +107,12 @@ def export(file: str, ledger_file: str | None) -> None:
     book = Ledger(ledger_file)
     book.export(file)
     click.echo(f"{plural(len(book.runs()), 'run')} written to {file}", err=True)
+
+
+def local_epsilon(run: Entry) -> float | None:
+    """What a user's own messages told whoever received them; None where none were sent."""
+    told = [event.epsilon for event in run.events if isinstance(event, LocalEvent)]
+    return sum(told) if told else None
 
 
 def account_json(account: Account) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 from rich.console import Console
 
-from dphh.corpus import MAX_TOKEN_LENGTH, Corpus
+from dphh.corpus import MAX_TOKEN_LENGTH, Characters, Corpus
 from dphh.engines import ENGINES
 from dphh.plan import Plan
 from dphh.privacy.ledger import Ledger
@@ -20,8 +20,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 #: What the content options become as keywords of `Corpus`.
 CONTENT_NAMES = (
     "user", "text", "item", "as_", "lower", "split", "strip", "keep", "drop",
-    "max_token_length", "too_long",
+    "max_token_length", "too_long", "characters",
 )  # fmt: skip
+
+#: What they are where nothing is said.
+DEFAULTS = (None, False, "", "white space", "truncate", MAX_TOKEN_LENGTH, "code points")
 
 _CONTENT = [
     click.option("--user", metavar="COLUMN", help="The column that says whose row it is."),
@@ -41,7 +44,6 @@ _CONTENT = [
         help="Words: 'white space', 'unicode', or a regular expression that matches a word.",
     ),
     click.option("--strip", default="", metavar="CHARS", help="Strip these from both ends."),
-    click.option("--keep", metavar="REGEX", help="Keep only tokens that match it as a whole."),
     click.option("--drop", metavar="REGEX", help="Drop tokens that match it as a whole."),
     click.option(
         "--max-token-length",
@@ -55,6 +57,13 @@ _CONTENT = [
         default="truncate",
         show_default=True,
         help="What to do with longer ones.",
+    ),
+    click.option(
+        "--characters",
+        type=click.Choice(get_args(Characters)),
+        default="code points",
+        show_default=True,
+        help="What a character is, for --as characters and for trie.",
     ),
 ]
 
@@ -77,7 +86,11 @@ _RUN = [
     click.option("--out", metavar="DIR", help="Write release.parquet and release.json there."),
     click.option("--json", "as_json", is_flag=True, help="Print the manifest (or plan) as JSON."),
     click.option("--plan", "plan_only", is_flag=True, help="Show the price and stop."),
-    click.option("--run-id", help="Name the run: the same request again returns its release."),
+    click.option(
+        "--run-id",
+        metavar="ID",
+        help="Name the run: the same request again returns its release, or goes on if cut short.",
+    ),
     click.option("--memory-limit", metavar="SIZE", help="What the engine may take, such as 4GB."),
     click.option("--threads", type=click.IntRange(min=1), help="How many the engine may use."),
     click.option("--quiet", is_flag=True, help="Nothing on standard error but errors."),
@@ -85,7 +98,16 @@ _RUN = [
 
 
 def corpus_options(command: Command) -> Command:
-    return _with(command, _CONTENT)
+    return _with(command, [*_CONTENT, _keep_option("--keep")])
+
+
+def corpus_options_beside_keep(command: Command) -> Command:
+    """For a verb that keeps something else: `--keep` is its own."""
+    return _with(command, [*_CONTENT, _keep_option("--keep-tokens")])
+
+
+def _keep_option(flag: str) -> Callable[[Any], Any]:
+    return click.option(flag, metavar="REGEX", help="Keep only tokens that match it as a whole.")
 
 
 def run_options(command: Command) -> Command:
@@ -131,7 +153,7 @@ def corpus_of(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
     given = sorted(
         f"--{key.rstrip('_').replace('_', '-')}"
         for key, value in content.items()
-        if value not in (None, False, "", "white space", "truncate", MAX_TOKEN_LENGTH)
+        if value not in DEFAULTS
     )
     if given:
         raise click.UsageError(

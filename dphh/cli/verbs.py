@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
+from dphh.broadcast import Sampling
 from dphh.cli.options import (
     CONTENT_NAMES,
     budget_options,
     corpus_of,
     corpus_options,
+    corpus_options_beside_keep,
     finish,
     run_options,
 )
-from dphh.levels import Choice, Pruning
+from dphh.errors import UsageError
+from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.items import METHODS
 from dphh.mechanisms.ngrams import METHODS as NGRAM_METHODS
 from dphh.mechanisms.trie import Accounting
 from dphh.privacy.ledger import Ledger
 from dphh.verbs import items as items_plan
+from dphh.verbs import ldp_trie as ldp_trie_plan
 from dphh.verbs import ngrams as ngrams_plan
 from dphh.verbs import trie as trie_plan
 
@@ -208,5 +214,97 @@ def trie(
         theta=theta,
         p=p,
         users=users,
+    )
+    finish(plan, book, options)
+
+
+def _lines(_: Any, option: Any, given: str | None) -> tuple[str, ...]:
+    """A file of one word a line."""
+    if given is None:
+        return ()
+    try:
+        return tuple(Path(given).read_text(encoding="utf-8").splitlines())
+    except (OSError, ValueError) as problem:
+        raise UsageError(
+            f"{option.name}: {given} cannot be read ({type(problem).__name__}); give a text file "
+            "with one word a line"
+        ) from None
+
+
+@click.command("ldp-trie")
+@click.argument("corpus")
+@corpus_options_beside_keep
+@click.option("--local-epsilon", type=float, required=True, help="What one report may tell.")
+@click.option(
+    "--delta", type=float, required=True, help="Of the central promise, once reports are counted."
+)
+@click.option("--users-per-level", type=int, required=True, help="Asked at a level, none twice.")
+@click.option("--contributions", type=int, required=True, help="Reports that each of them sends.")
+@click.option(
+    "--max-length", type=int, required=True, help="Levels, and characters of the longest sequence."
+)
+@click.option("--keep", type=int, required=True, help="Prefixes that go on from a level, at most.")
+@click.option(
+    "--sampling",
+    type=click.Choice(["random", "greedy"]),
+    default="random",
+    show_default=True,
+    help="Which prefixes a user of too many reports: any, or those of most of their rows.",
+)
+@click.option("--passes", default=1, show_default=True, help="Tries, each without earlier words.")
+@click.option(
+    "--character-set",
+    default=string.printable,
+    show_default="printable ASCII",
+    metavar="CHARS",
+    help="All that words are made of; a word with any other is left out.",
+)
+@click.option("--known", callback=_lines, metavar="FILE", help="Words not asked for, one a line.")
+@click.option(
+    "--mode",
+    type=click.Choice(["messages", "aggregate"]),
+    default="messages",
+    show_default=True,
+    help="Draw every report, or only how many reports hold each value.",
+)
+@click.option("--pad", is_flag=True, help="Users of nothing sit in for those who are wanting.")
+@run_options
+def ldp_trie(
+    corpus: str,
+    local_epsilon: float,
+    delta: float,
+    users_per_level: int,
+    contributions: int,
+    max_length: int,
+    keep: int,
+    sampling: Sampling,
+    passes: int,
+    character_set: str,
+    known: tuple[str, ...],
+    mode: Mode,
+    pad: bool,
+    **options: Any,
+) -> None:
+    """Find sequences, grown level by level from locally randomised votes.
+
+    CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
+    """
+    book = Ledger(options["ledger_file"])
+    options["keep"] = options.pop("keep_tokens")
+    read = corpus_of(corpus, book, _content(options))
+    plan = ldp_trie_plan(
+        read,
+        local_epsilon=local_epsilon,
+        delta=delta,
+        users_per_level=users_per_level,
+        contributions=contributions,
+        max_length=max_length,
+        keep=keep,
+        sampling=sampling,
+        passes=passes,
+        character_set=character_set,
+        known=known,
+        mode=mode,
+        pad=pad,
     )
     finish(plan, book, options)

@@ -9,14 +9,34 @@ from dphh.engines.session import Limits, Session
 from dphh.errors import UsageError
 from dphh.udfs.randomness import Randomness
 
-ENGINES = ("duckdb",)
+ENGINES = ("duckdb", "polars", "spark")
+#: Those that read grapheme clusters and bytes too; to the others a character is a code point.
+READ_ALL_CHARACTERS = ("duckdb", "spark")
 
 
 def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Session:
     """Open an engine on a corpus: looks at names and types alone, never at a row."""
     if engine not in ENGINES:
         raise UsageError(f"engine: found {engine!r}; say one of {', '.join(ENGINES)}")
-    session: Session = import_module(f"dphh.engines.{engine}.session").open_session(
-        corpus, randomness, limits
-    )
+    characters = corpus.content.characters
+    if characters != "code points" and engine not in READ_ALL_CHARACTERS:
+        raise UsageError(
+            f"characters: {engine} reads code points alone, found {characters!r}; say "
+            f"engine={READ_ALL_CHARACTERS[0]!r}, or leave characters out"
+        )
+    try:
+        opener = import_module(f"dphh.engines.{engine}.session")
+    except ModuleNotFoundError as problem:
+        raise UsageError(
+            f"engine: {engine!r} needs the package {problem.name}, which is not installed; "
+            f"pip install 'dphh[{engine}]'"
+        ) from None
+    session: Session = opener.open_session(corpus, randomness, limits)
     return session
+
+
+def engine_of(corpus: Corpus) -> str:
+    """The engine that a corpus is at home in: what it is made of decides, else the default."""
+    home = type(corpus.source).__module__.split(".")[0]
+    home = home.removeprefix("py")  # pyspark's frames are Spark's
+    return home if home in ENGINES else ENGINES[0]

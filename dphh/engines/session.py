@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dphh.ladder import ValidGrams
-from dphh.levels import BatchLevel, Choice, PrunedLevel, Pruning, SetUnionLevel, VoteLevel
+from dphh.levels import (
+    BatchLevel,
+    Choice,
+    LocalLevel,
+    PrunedLevel,
+    Pruning,
+    SetUnionLevel,
+    VoteLevel,
+)
 
 
 @dataclass(frozen=True)
@@ -19,7 +27,12 @@ class Limits:
 
 
 class Session(Protocol):
-    """One run on one corpus. Everything private stays inside; only released rows come out."""
+    """One run on one corpus. Everything private stays inside; only released rows come out.
+
+    A verb that is told its `purpose` draws: what it returns may be released as it is, and no other
+    verb may hang on anything else that it drew. For a run that goes on, levels that were drawn
+    before are not asked for again (`dphh.journal`): the verbs between them come all the same.
+    """
 
     name: str
     version: str
@@ -32,8 +45,8 @@ class Session(Protocol):
         """Bound, weigh, sum, noise once, threshold: an Arrow table (key, noisy) of what passed."""
         ...
 
-    def forget_released(self) -> None:
-        """Take what the last level released from every user (DP-SIPS)."""
+    def forget_released(self, released: Any) -> None:
+        """Take what a level released from every user (DP-SIPS); an Arrow table (key, noisy)."""
         ...
 
     def hold_words(self) -> None:
@@ -70,6 +83,21 @@ class Session(Protocol):
 
     def walk_on(self, level: int, grown: Any) -> None:
         """Keep who holds what has grown; `grown` is an Arrow table (node, token, next_node)."""
+        ...
+
+    def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
+        """Read the corpus once: which words each user holds, and who sits in which of the seats.
+
+        Words are spelled as in `dphh.broadcast`. With `pad`, wanting users are made up for.
+        """
+        ...
+
+    def local_level(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
+        """Ask the level's users and count their reports: an Arrow table (value, reports).
+
+        Of the values of the `prefixes`, an Arrow table (prefix, value), it holds the `keep` that
+        are reported most; `known` is one of (word).
+        """
         ...
 
     def hold_whole_grams(self, lengths: Sequence[int]) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dphh.corpus import Content
 from dphh.levels import Level
 from dphh.release import SCHEMA
+from dphh.udfs.text_units import read_bytes
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,15 @@ def rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any
         [pa.array(np.full(len(items), level, np.int32)), items, tokens, pa.array(scores)],
         schema=SCHEMA,
     )
+
+
+def as_text(table: Any, content: Content) -> Any:
+    """Released rows whose tokens are spelled bytes, with the text that they are as the item."""
+    if not content.tokens_are_bytes:
+        return table
+    items = ["".join(tokens) for tokens in table.column("tokens").to_pylist()]
+    texts = pa.array([read_bytes(digits) for digits in items], pa.string())
+    return table.set_column(table.schema.get_field_index("item"), "item", texts)
 
 
 def whole(column: Any, kind: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,10 +15,11 @@ from dphh.plan import Plan
 
 def items_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
     session.hold_items()
-    for index, level in enumerate(plan.levels):
+    passed: Any = None
+    for level in plan.levels:
         assert isinstance(level, SetUnionLevel)
-        if index:
-            session.forget_released()
+        if passed is not None:
+            session.forget_released(passed)
         passed = session.set_union_level(level, f"items/round {level.round}")
         items = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64())

@@ -175,13 +175,13 @@ def finds(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
     )
 
 
-def check_budget(epsilon: float, delta: float) -> None:
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
+def check_budget(epsilon: float, delta: float, called: str = "epsilon") -> None:
+    for name, value in ((called, epsilon), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
             raise UsageError(f"{name}: found {value!r}; give a number")
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise UsageError(
-            f"epsilon: found {epsilon:g}; give a number above 0, such as 1.0, "
+            f"{called}: found {epsilon:g}; give a number above 0, such as 1.0, "
             f"and at most {LARGEST_EPSILON:g}, beyond which nothing is promised to anyone"
         )
     if not 0 < delta < 1:

@@ -30,7 +30,13 @@ import numpy as np
 from scipy.special import gammaln, log_expit
 
 from dphh.errors import UsageError
-from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent
+from dphh.privacy.events import (
+    ApproximateEvent,
+    DeltaEvent,
+    Event,
+    GaussianEvent,
+    LocalEvent,
+)
 from dphh.privacy.gaussian import (
     FloatArray,
     compose_sigmas,
@@ -116,6 +122,8 @@ def compose(events: Iterable[Event]) -> Composition:
                 infinite_loss = _either(infinite_loss, delta)
                 if epsilon > 0:
                     responses[float(epsilon)] += 1
+            case LocalEvent():
+                pass  # what is published of it is an event of its own
     return Composition(compose_sigmas(sigmas), infinite_loss, tuple(sorted(responses.items())))
 
 

@@ -64,10 +64,29 @@ class ApproximateEvent:
         }
 
 
-Event = GaussianEvent | DeltaEvent | ApproximateEvent
+@dataclass(frozen=True)
+class LocalEvent:
+    """A user's own message, locally randomised: what it tells whoever receives it, of all of it.
+
+    It is recorded beside what is published of the messages and costs nothing of a budget, which is
+    for what is published.
+    """
+
+    kind: ClassVar[str] = "local"
+    epsilon: float
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self, "epsilon", lowest=0.0, highest=math.inf)
+
+    def to_json(self) -> Json:
+        return {"kind": self.kind, "epsilon": float(self.epsilon), "note": self.note}
+
+
+Event = GaussianEvent | DeltaEvent | ApproximateEvent | LocalEvent
 
 _KINDS: dict[str, type[Event]] = {
-    kind.kind: kind for kind in (GaussianEvent, DeltaEvent, ApproximateEvent)
+    kind.kind: kind for kind in (GaussianEvent, DeltaEvent, ApproximateEvent, LocalEvent)
 }
 
 

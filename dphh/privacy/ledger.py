@@ -1,13 +1,15 @@
 """The ledger: the budget that survives the process.
 
-A run reserves its whole price before a row is read, begins, and settles with its release. From the
-reservation on the price stays spent, whatever happens to the process; only a run that never began
-can be cancelled. Order is by sequence number; clocks are recorded for people and decide nothing.
+A run reserves its whole price before a row is read, begins, stores each level as it is drawn, and
+settles with its release. From the reservation on the price stays spent, whatever happens to the
+process; only a run that never began can be cancelled, and one that began can go on. Order is by
+sequence number; clocks are recorded for people and decide nothing.
 
 The ledger holds parameters, prices and releases: nothing that may not leave the building.
 
-Its parts: `ledger_schema` is the file, `ledger_records` its rows, `ledger_sources` says which
-corpora share data, and `ledger_budget` what fits under a cap.
+Its parts: `ledger_schema` is the file, `ledger_records` its rows, `ledger_unfinished` what a run
+needs to go on, `ledger_sources` says which corpora share data, `ledger_budget` what fits under a
+cap, and `ledger_shares` what each analyst may spend of it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import BudgetRefused, LedgerError, UsageError
 from dphh.privacy import ledger_records as records
+from dphh.privacy import ledger_unfinished as unfinished
 from dphh.privacy.events import Event
 from dphh.privacy.ledger_budget import Budget, Price, checked_budget, checked_price, fits, refusal
 from dphh.privacy.ledger_records import (
@@ -36,18 +39,27 @@ from dphh.privacy.ledger_records import (
     unknown_account,
 )
 from dphh.privacy.ledger_schema import default_path, reading, writing
+from dphh.privacy.ledger_shares import Share, check_share, record_asker, set_share, shares
 from dphh.privacy.ledger_sources import Source, places
+from dphh.privacy.ledger_unfinished import Beginning, Setting
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Account", "Budget", "Entry", "Ledger", "Reservation", "Source", "StoredRelease"]
+__all__ = [
+    "Account", "Budget", "Entry", "Ledger", "Reservation", "Share", "Source", "StoredRelease",
+]  # fmt: skip
 
 
 class Ledger:
-    """One SQLite file. Each method is one transaction, safe among any number of processes."""
+    """One SQLite file. Each method is one transaction, safe among any number of processes.
 
-    def __init__(self, path: str | Path | None = None) -> None:
+    With an `analyst`, every run is asked for by them: it pays from their share of the account that
+    it names, as well as from the account.
+    """
+
+    def __init__(self, path: str | Path | None = None, analyst: str | None = None) -> None:
+        self.analyst = analyst
         # Resolved once: a later change of folder must not lead to another ledger, and SQLite names
         # the journal after the real file.
         self.path = Path(os.path.realpath(Path(path or default_path()).expanduser()))
@@ -86,7 +98,7 @@ class Ledger:
             if any(row.name == name for row in rows):
                 raise UsageError(
                     f"The account {name!r} exists. Choose another name, or change its cap with "
-                    "set_cap."
+                    "`dphh ledger cap`."
                 )
             same = [row.id for row in rows if row.name is None and row.fingerprint == fingerprint]
             account = records.insert_account(con, name, source, fingerprint).id
@@ -125,6 +137,14 @@ class Ledger:
         row, prices = min(found, key=lambda each: each[0].name is None)
         return row.account(prices)
 
+    def set_share(self, name: str, analyst: str, epsilon: float, delta: float) -> None:
+        """Give an analyst a share of an account's cap, or change it."""
+        set_share(self.path, name, analyst, epsilon, delta)
+
+    def shares(self, analyst: str | None = None) -> list[Share]:
+        """What analysts may spend and have spent, of every account that they have a share of."""
+        return shares(self.path, analyst)
+
     # Runs
 
     def reserve(
@@ -144,7 +164,7 @@ class Ledger:
         `account` is one more that pays, for data that the ledger cannot recognise, such as a frame;
         it never replaces those that the source touches. As `source`, an account's name stands for
         where that account lives. The same request with the same run id spends nothing, and carries
-        the stored release.
+        the stored release if there is one: a run that did not finish may begin again.
         """
         if not run_id.isprintable() or not 0 < len(run_id) <= 200:
             raise UsageError("A run id is 1 to 200 printable characters.")
@@ -169,31 +189,63 @@ class Ledger:
                 prices = {row.id: records.prices(con, row.id) for row in paying}
                 refusing = _first_to_refuse(paying, prices, request)
                 if refusing is None:
-                    return _charge(con, request, paying or [_unnamed(con, rows, request.source)])
+                    paying = paying or [_unnamed(con, rows, request.source)]
+                    return _charge(con, request, paying, self.analyst)
             assert refusing.cap is not None
             raise BudgetRefused(refusal(refusing.label, prices[refusing.id], refusing.cap, price))
 
-    def begin(self, run_id: str) -> None:
-        """Record that rows are about to be read; from here on nothing can give the price back."""
+    def begin(
+        self, run_id: str, setting: Setting | None = None, key: bytes = b""
+    ) -> Beginning | None:
+        """Record that rows are about to be read; from here on nothing can give the price back.
+
+        With a `setting`, a run that has begun and is not settled begins again if its setting is
+        the same, and gets the key that it had. Without one, it begins once and keeps no levels.
+        """
         with reading(self.path) as con:
             if con is None:
                 raise records.unknown_run(run_id)
             source = Source.from_json(json.loads(records.run(con, run_id)["source"]))
         touched = {row.id for row in _touched(source, self._named())}
         with writing(self.path) as con:
-            sequence = records.move(con, run_id, "begin", "reserved", "running")
-            charged = con.execute("SELECT account FROM charges WHERE run = ?", (sequence,))
+            found = records.run(con, run_id)
+            beginning = None
+            if setting is None or found["state"] == "reserved":
+                records.move(con, run_id, "begin", "reserved", "running")
+                if setting is not None:
+                    beginning = unfinished.insert(con, found["sequence"], setting, key)
+            else:
+                beginning = unfinished.go_on(con, found, setting)
+            charged = con.execute("SELECT account FROM charges WHERE run = ?", (found["sequence"],))
             if not touched <= {account for (account,) in charged}:
                 raise LedgerError(
                     f"Run {run_id} would read files of an account that it did not pay: links or "
-                    "folders changed since it was reserved. Cancel it and ask again."
+                    "folders changed since it was reserved. Use a new run id; a run that never "
+                    "began can be cancelled."
                 )
+        return beginning
+
+    def level(self, run_id: str, step: str) -> bytes | None:
+        """What stands for this step of a run that is going on; None if it was not drawn yet."""
+        with reading(self.path) as con:
+            if con is None:
+                raise records.unknown_run(run_id)
+            return unfinished.level(con, unfinished.running(records.run(con, run_id)), step)
+
+    def keep_level(self, run_id: str, step: str, data: bytes) -> bytes:
+        """Store what was drawn for this step, unless another process was first; what stands."""
+        with writing(self.path) as con:
+            run = unfinished.running(records.run(con, run_id))
+            if (standing := unfinished.level(con, run, step)) is None:
+                unfinished.insert_level(con, run, step, data)
+        return standing or data
 
     def settle(self, run_id: str, manifest: Manifest, parquet: bytes) -> None:
-        """Store the release. Only what is settled may be shown."""
+        """Store the release. Only what stands in the ledger may be shown."""
         with writing(self.path) as con:
             sequence = records.move(con, run_id, "settle", "running", "settled")
             records.insert_release(con, sequence, manifest, parquet)
+            unfinished.forget(con, sequence)
 
     def cancel(self, run_id: str) -> None:
         """Give a price back. Only for a run that never began, so that it provably drew nothing."""
@@ -288,8 +340,17 @@ def _first_to_refuse(
     return None
 
 
-def _charge(con: sqlite3.Connection, request: Request, paying: Sequence[AccountRow]) -> Reservation:
+def _charge(
+    con: sqlite3.Connection, request: Request, paying: Sequence[AccountRow], analyst: str | None
+) -> Reservation:
+    if analyst is not None:
+        named = next((row for row in paying if row.name == request.account), None)
+        if request.account is None or named is None:
+            raise BudgetRefused("Refused: an analyst's run must name the account that it is for.")
+        check_share(con, analyst, named, request)
     sequence = records.insert_run(con, request, [row.id for row in paying])
+    if analyst is not None:
+        record_asker(con, sequence, analyst)
     labels = tuple(row.label for row in paying)
     return Reservation(request.run_id, sequence, labels, paying[0].name is not None)
 
@@ -302,7 +363,7 @@ def _unnamed(con: sqlite3.Connection, rows: Sequence[AccountRow], source: Source
 
 
 def _repeated(con: sqlite3.Connection, request: Request) -> Reservation | None:
-    """The settled run, if this is the same request over again."""
+    """The run, settled or not, if this is the same request over again."""
     run_id = request.run_id
     if (found := records.find_run(con, run_id)) is None:
         return None
@@ -311,11 +372,6 @@ def _repeated(con: sqlite3.Connection, request: Request) -> Reservation | None:
             f"Run {run_id} is in the ledger with another request (verb, corpus, parameters or "
             "price). Use a new run id."
         )
-    if found["state"] != "settled":
-        raise LedgerError(
-            f"Run {run_id} did not finish, or is still going on: its state is {found['state']}. "
-            "Its price stays spent. Use a new run id, which spends again."
-        )
     payers = {account for run, account in _charges(con) if run == found["sequence"]}
     paid = [row for row in records.accounts(con) if row.id in payers]
     return Reservation(
@@ -323,7 +379,7 @@ def _repeated(con: sqlite3.Connection, request: Request) -> Reservation | None:
         found["sequence"],
         tuple(row.label for row in paid),
         any(row.name is not None for row in paid),
-        records.release(con, found),
+        records.release(con, found) if found["state"] == "settled" else None,
     )
 
 

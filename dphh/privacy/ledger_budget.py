@@ -21,7 +21,13 @@ from fractions import Fraction
 
 from dphh.errors import UsageError
 from dphh.privacy.accounting import Composition, compose
-from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent
+from dphh.privacy.events import (
+    ApproximateEvent,
+    DeltaEvent,
+    Event,
+    GaussianEvent,
+    LocalEvent,
+)
 from dphh.privacy.gaussian import gaussian_epsilon
 
 #: By how much the composition of a run's events may pass its claim: what floats lose, rounded up.
@@ -61,11 +67,11 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
 def checked_price(events: Sequence[Event], epsilon: float, delta: float) -> Price:
     """A price whose claim covers what its events compose to, but for the rounding of floats.
 
-    A run without events is composed as its claim says.
+    A run without events of what it publishes is composed as its claim says.
     """
     claim = checked_budget(epsilon, delta)
-    if not events:
-        events = (ApproximateEvent(claim.epsilon, claim.delta),)
+    if all(isinstance(event, LocalEvent) for event in events):
+        events = (*events, ApproximateEvent(claim.epsilon, claim.delta))
     composed = compose(events).delta(claim.epsilon)
     if not composed <= claim.delta * (1 + _ROUNDING) + 1e-300:
         raise UsageError(

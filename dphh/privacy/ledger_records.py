@@ -9,12 +9,12 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from dphh.errors import LedgerError, UsageError
+from dphh.errors import LedgerError, UnknownRunError, UsageError
 from dphh.privacy.events import Event, event_from_json
 from dphh.privacy.ledger_budget import Budget, Price, left, spent
 from dphh.privacy.ledger_sources import Source
@@ -162,15 +162,17 @@ def insert_cap(con: sqlite3.Connection, account: int, cap: Budget) -> None:
     )
 
 
-def prices(con: sqlite3.Connection, account: int) -> list[Price]:
-    """What the runs of an account cost: all but the cancelled ones."""
-    query = """
-        SELECT events, epsilon, delta FROM charges JOIN runs ON run = sequence
-        WHERE account = ? AND state <> 'cancelled' ORDER BY sequence
+def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Price]:
+    """What the runs of an account cost, or those one analyst asked for: all but the cancelled."""
+    asked = "" if analyst is None else "JOIN askers USING (run)"
+    query = f"""
+        SELECT events, epsilon, delta FROM charges JOIN runs ON charges.run = sequence {asked}
+        WHERE account = :account AND state <> 'cancelled'
+        {"" if analyst is None else "AND analyst = :analyst"} ORDER BY sequence
     """
     return [
         Price(_events(events), epsilon, delta)
-        for events, epsilon, delta in con.execute(query, (account,))
+        for events, epsilon, delta in con.execute(query, {"account": account, "analyst": analyst})
     ]
 
 
@@ -233,25 +235,28 @@ def move(con: sqlite3.Connection, run_id: str, verb: str, before: str, after: st
 def insert_release(
     con: sqlite3.Connection, sequence: int, manifest: Manifest, parquet: bytes
 ) -> None:
-    whole = memoryview(parquet)
     con.executemany(
         "INSERT INTO chunks VALUES (?, ?, ?)",
-        (
-            (sequence, number, whole[start : start + CHUNK])
-            for number, start in enumerate(range(0, len(whole), CHUNK))
-        ),
+        ((sequence, number, piece) for number, piece in pieces(parquet)),
     )
     con.execute(
         "UPDATE runs SET manifest = ?, sha256 = ? WHERE sequence = ?",
-        (canonical(manifest, "the manifest"), hashlib.sha256(whole).hexdigest(), sequence),
+        (canonical(manifest, "the manifest"), hashlib.sha256(parquet).hexdigest(), sequence),
     )
+
+
+def pieces(data: bytes) -> Iterator[tuple[int, memoryview]]:
+    """What is too large for one row, in numbered pieces."""
+    whole = memoryview(data)
+    for number, start in enumerate(range(0, len(whole), CHUNK)):
+        yield number, whole[start : start + CHUNK]
 
 
 def release(con: sqlite3.Connection, found: dict[str, Any]) -> StoredRelease:
     if found["state"] != "settled":
         raise LedgerError(
             f"Run {found['run_id']} has no release: its state is {found['state']}. Its price "
-            "stays spent; run again under a new run id."
+            "stays spent; the same request with this run id makes it."
         )
     query = "SELECT data FROM chunks WHERE run = ? ORDER BY number"
     parquet = b"".join(data for (data,) in con.execute(query, (found["sequence"],)))
@@ -301,8 +306,11 @@ def unknown_account(name: str) -> UsageError:
     )
 
 
-def unknown_run(run_id: str) -> LedgerError:
-    return LedgerError(f"The ledger has no run {run_id}: reserve it first, or check the id.")
+def unknown_run(run_id: str) -> UnknownRunError:
+    return UnknownRunError(
+        f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of a corpus's "
+        "runs, and `dphh ledger export FILE` those of all."
+    )
 
 
 def _dicts(con: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dphh.errors import LedgerError
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
@@ -77,6 +77,30 @@ WHEN NOT (OLD.state = 'reserved' AND NEW.state IN ('running', 'cancelled')
 BEGIN SELECT RAISE (ABORT, 'a run of the ledger cannot go back'); END;
 """
 
+# Since schema 2. What an unfinished run needs to go on; gone once it is settled. A run that an
+# earlier dphh began has no row here, and cannot go on.
+UNFINISHED = """
+CREATE TABLE unfinished (
+    run      INTEGER PRIMARY KEY REFERENCES runs (sequence),
+    key      BLOB NOT NULL,             -- of the words that a run draws once: never chosen by data
+    setting  TEXT NOT NULL,             -- JSON: what must be the same when the run goes on
+    attempts INTEGER NOT NULL
+);
+CREATE TABLE levels (                   -- released rows of whole levels, cut like a release's
+    run    INTEGER NOT NULL REFERENCES unfinished (run),
+    step   TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    data   BLOB NOT NULL,
+    sha256 TEXT NOT NULL,               -- of all pieces together
+    PRIMARY KEY (run, step, number)     -- so no step of a run can stand there twice
+);
+CREATE TRIGGER levels_are_kept BEFORE DELETE ON levels
+WHEN (SELECT state FROM runs WHERE sequence = OLD.run) <> 'settled'
+BEGIN SELECT RAISE (ABORT, 'a level of an unfinished run cannot be deleted'); END;
+CREATE TRIGGER levels_stand BEFORE UPDATE ON levels
+BEGIN SELECT RAISE (ABORT, 'a level of a run cannot be changed'); END;
+"""
+
 # One verb at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
 # would give the child a connection whose closing rolls the parent's transaction back, so forks
 # wait; and closing any descriptor of the file drops all POSIX locks that the process holds on it,
@@ -133,10 +157,10 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
                 con.execute("PRAGMA journal_mode = DELETE")
             con.execute("PRAGMA synchronous = EXTRA")
             con.execute("PRAGMA foreign_keys = ON")
+            con.execute("PRAGMA secure_delete = ON")  # a settled run's key is overwritten
             con.execute("BEGIN IMMEDIATE")
             try:
-                if not _known(con, path):
-                    _lay_out(con)
+                _lay_out(con, _known(con, path))
                 yield con
                 con.execute("COMMIT")
             except BaseException:
@@ -164,13 +188,13 @@ def _create(path: Path) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def _known(con: sqlite3.Connection, path: Path) -> bool:
-    """Whether the file is a ledger of this schema; False if it is still empty."""
+def _known(con: sqlite3.Connection, path: Path) -> int:
+    """The schema of a ledger that this dphh can read; 0 if the file is still empty."""
     application = con.execute("PRAGMA application_id").fetchone()[0]
     version = con.execute("PRAGMA user_version").fetchone()[0]
     tables = con.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     if application == version == tables == 0:
-        return False
+        return 0
     if application != APPLICATION_ID or version < 1:
         raise LedgerError(f"{path} is an SQLite file but not a dphh ledger. Name another file.")
     if version > SCHEMA_VERSION:
@@ -178,12 +202,16 @@ def _known(con: sqlite3.Connection, path: Path) -> bool:
             f"The ledger {path} was written by a newer dphh (schema {version}; "
             f"this one knows {SCHEMA_VERSION}): upgrade dphh."
         )
-    return True
+    return int(version)
 
 
-def _lay_out(con: sqlite3.Connection) -> None:
+def _lay_out(con: sqlite3.Connection, known: int) -> None:
+    """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
+    if known == SCHEMA_VERSION:
+        return
+    missing = "".join((TABLES, UNFINISHED)[known:])
     statement = ""
-    for line in TABLES.splitlines(keepends=True):  # executescript would commit
+    for line in missing.splitlines(keepends=True):  # executescript would commit
         statement += line
         if sqlite3.complete_statement(statement):
             con.execute(statement)

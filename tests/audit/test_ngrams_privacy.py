@@ -158,16 +158,14 @@ def test_a_valid_gram_passes_as_often_as_the_noise_says(engine, tmp_path, prunin
     audit_valid_grams(plan_of(pruning), engine, tmp_path, each=each)
 
 
-def without_spurious(monkeypatch, engine):
+def without_spurious(monkeypatch):
     nothing = np.empty(0, dtype=np.int64)
-    monkeypatch.setattr(
-        f"dphh.engines.{engine}.ngrams.draw_spurious", lambda *_: (nothing, nothing)
-    )
+    monkeypatch.setattr("dphh.spurious.draw_spurious", lambda *_: (nothing, nothing))
 
 
 @PRUNINGS
 def test_a_ladder_without_spurious_grams_is_caught(engine, tmp_path, monkeypatch, pruning):
-    without_spurious(monkeypatch, engine)
+    without_spurious(monkeypatch)
     with pytest.raises(AssertionError, match="a gram that nobody holds is released"):
         audit_valid_grams(plan_of(pruning), engine, tmp_path, runs=2)
 

@@ -109,38 +109,24 @@ def test_another_theta_or_rate_than_the_priced_one_is_caught(engine, tmp_path, c
         audit_survival(plan, engine, tmp_path, 10, 2)
 
 
-def one_sample_for_all(monkeypatch, engine):
-    """Users toss once: who was sampled at level 1 votes at every level."""
-    from dphh.sql import query
+def one_sample_for_all(monkeypatch):
+    """Users toss once, before the run; whoever is sampled then votes at every level."""
+    run = Plan.run
 
-    def sampled_walkers(session):
-        session.con.execute("""
-            CREATE OR REPLACE TEMP TABLE walkers AS
-            SELECT node, tokens, count(*) AS users FROM (
-                SELECT 0::BIGINT AS node, tokens, dphh_word('', 'coin') AS word FROM one_each
-            ) WHERE word < (SELECT numerator FROM rate) GROUP BY node, tokens
-        """)
+    def sampled_once(plan, *, corpus, engine):
+        (path,) = corpus.where
+        sampled = path.replace(".parquet", "-sampled.parquet")
+        with duckdb.connect() as con:
+            con.execute(f"COPY (FROM '{path}' WHERE random() < {plan.levels[0].p}) TO '{sampled}'")
+        everybody = mutated(plan, numerator=2**64 - 1)
+        few = Corpus(sampled, user="who", item="what", as_="list")
+        return run(everybody, corpus=few, engine=engine)
 
-    def vote_level(session, level, purpose):
-        if level.level == 1:
-            session.con.execute(
-                "CREATE TEMP TABLE rate AS SELECT CAST($n AS UBIGINT) AS numerator",
-                {"n": level.numerator},
-            )
-            sampled_walkers(session)
-        votes = query("trie_level")
-        start = votes.index("dphh_votes(")
-        end = votes.index(") AS votes")
-        session.con.execute(votes[:start] + "users" + votes[end + 1 :], {"level": level.level})
-        grown = session.con.sql(query("grown"), params={"theta": level.theta}).to_arrow_table()
-        session.drop("votes")
-        return grown
-
-    monkeypatch.setattr(f"dphh.engines.{engine}.trie.vote_level", vote_level)
+    monkeypatch.setattr(Plan, "run", sampled_once)
 
 
 def test_one_sample_for_all_levels_is_caught(engine, tmp_path, monkeypatch):
-    one_sample_for_all(monkeypatch, engine)
+    one_sample_for_all(monkeypatch)
     with pytest.raises(AssertionError, match="level 2 is reached more or less often"):
         audit_survival(plan_of(0.4, 4, 4, 8.0), engine, tmp_path, 10, 3)
 
@@ -257,7 +243,7 @@ def test_fresh_coins_do_not_show_who_is_missing(engine, tmp_path):
 
 
 def test_the_trap_of_one_sample_for_all_levels_is_caught(engine, tmp_path, monkeypatch):
-    one_sample_for_all(monkeypatch, engine)
+    one_sample_for_all(monkeypatch)
     with pytest.raises(AssertionError, match="a missing child shows that the user is there"):
         audit_missing_child(trap_plan(), engine, tmp_path, 25, 6000)
 

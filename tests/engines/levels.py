@@ -12,9 +12,14 @@ from dphh.engines.session import Limits, Session
 from dphh.levels import SetUnionLevel
 
 
+def limits_of(engine: str) -> Limits:
+    """Few threads for many small queries, where an engine can be told."""
+    return Limits(threads=2) if engine == "duckdb" else Limits()
+
+
 @contextmanager
 def session_on(engine: str, corpus: Corpus, randomness: Any) -> Iterator[Session]:
-    session = open_session(engine, corpus, randomness, Limits(threads=2))
+    session = open_session(engine, corpus, randomness, limits_of(engine))
     try:
         yield session
     finally:

@@ -536,10 +536,13 @@ def test_a_token_of_ten_megabytes_is_no_trouble(engine, written, no_noise, readi
         ({"user": "nobody"}, "^user: the corpus has no column 'nobody'"),
         ({"user": "WHO"}, "^user: the corpus has no column 'WHO'"),
         ({"user": 'who" FROM x; --'}, "^user: the corpus has no column"),
-        ({"text": "who"}, "^text or item: as='words' wants text, but 'who' is BIGINT"),
+        (
+            {"text": "who"},
+            "^text or item: as='words' wants text, but 'who' is (BIGINT|Int64|bigint)",
+        ),
         ({"text": "listed"}, "say as='list'"),
         ({"item": "listed"}, "say as='list'"),
-        ({"as_": "list"}, "'list' wants a list column, but 'what' is VARCHAR"),
+        ({"as_": "list"}, "'list' wants a list column, but 'what' is (VARCHAR|String|string)"),
     ],
 )
 def test_columns_that_do_not_fit_are_named(engine, tmp_path, no_noise, options, message):

@@ -116,7 +116,7 @@ def test_items_that_are_released_are_taken_from_every_user(engine, written, no_n
     with session_on(engine, written(rows), no_noise) as session:
         session.hold_items()
         first = session.set_union_level(bare_level(9, threshold=2000), "one")
-        session.forget_released()
+        session.forget_released(first)
         second = session.set_union_level(bare_level(9), "two")
     assert first.column("key").to_pylist() == ["shared"]
     found = dict(zip(*(second.column(c).to_pylist() for c in ("key", "noisy")), strict=True))

@@ -1,4 +1,4 @@
-"""A corpus larger than the memory that is allowed: it spills, finishes, and cleans up."""
+"""A corpus larger than the memory that is allowed: DuckDB spills, finishes, and cleans up."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from dphh import Corpus, CorpusError, items, ngrams
+from dphh import Corpus, CorpusError, UsageError, items, ngrams
 
 USERS, PER_USER = 900_000, 6
 
@@ -40,7 +40,7 @@ def watch(folder: Path, stop: threading.Event) -> tuple[list[int], list[int]]:
     return sizes, modes
 
 
-def test_a_corpus_larger_than_the_memory_limit_spills_and_cleans_up(engine, tmp_path, monkeypatch):
+def test_a_corpus_larger_than_the_memory_limit_spills_and_cleans_up(tmp_path, monkeypatch):
     write(tmp_path / "large.parquet")
     spill = tmp_path / "spill"
     spill.mkdir()
@@ -51,7 +51,7 @@ def test_a_corpus_larger_than_the_memory_limit_spills_and_cleans_up(engine, tmp_
         watched = pool.submit(watch, spill, stop)
         try:
             release = items(corpus, epsilon=1, delta=1e-8, max_items=4).run(
-                engine=engine, memory_limit="200MB", threads=2
+                engine="duckdb", memory_limit="200MB", threads=2
             )
         finally:
             stop.set()
@@ -74,8 +74,22 @@ def test_a_failed_run_leaves_no_spill_behind(engine, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
 
 
+@pytest.mark.parametrize(
+    "limit, said",
+    [
+        ({"memory_limit": "1GB"}, "memory_limit: found '1GB', but Polars cannot be held"),
+        ({"threads": 2}, "threads: found 2, but Polars settles its threads"),
+    ],
+)
+def test_limits_that_polars_cannot_keep_are_refused(limit, said):
+    frame = pl.DataFrame({"who": [1], "what": ["a"]})
+    plan = items(Corpus(frame, user="who", text="what"), epsilon=1, delta=1e-8)
+    with pytest.raises(UsageError, match=said):
+        plan.run(engine="polars", **limit)
+
+
 @pytest.mark.slow
-def test_positions_four_times_larger_than_the_memory_limit_finish(engine, tmp_path):
+def test_positions_four_times_larger_than_the_memory_limit_finish(tmp_path):
     """16 million words: their positions alone, 16 bytes each, are four times 64 MB."""
     path = tmp_path / "many.parquet"
     word = "'w' || (hash(range, {}) % 1000)"
@@ -88,7 +102,7 @@ def test_positions_four_times_larger_than_the_memory_limit_finish(engine, tmp_pa
     plan = ngrams(
         Corpus(path, user="who", text="what"), max_n=2, epsilon=4, delta=1e-7, max_items=12
     )
-    release = plan.run(engine=engine, memory_limit="64MB", threads=1)
+    release = plan.run(engine="duckdb", memory_limit="64MB", threads=1)
     released = {level["level"]: level["released"] for level in release.manifest["levels"]}
     assert released[1] == 1000
     assert released[2] > 1000

@@ -51,12 +51,13 @@ def small_levels(thresholds):
 
 
 def rounds_on(engine, corpus, randomness, levels):
-    found = []
+    found, passed = [], None
     with session_on(engine, corpus, randomness) as session:
         session.hold_items()
+        passed = None
         for index, level in enumerate(levels):
-            if index:
-                session.forget_released()
+            if passed is not None:
+                session.forget_released(passed)
             passed = session.set_union_level(level, f"round {index}")
             columns = (passed.column(name).to_pylist() for name in ("key", "noisy"))
             found.append(dict(zip(*columns, strict=True)))

@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chisquare, hypergeom
 
 from dphh import Corpus, CorpusError, Ledger, Release, UsageError, trie
+from dphh.corpus import as_sequences
+from dphh.levels import VoteLevel
 from dphh.release import TRIE_SCHEMA
 from dphh.testing import SeededRandomness
+from tests.engines.levels import session_on
 from tests.engines.tries import (
     Heads,
     brute_force,
@@ -125,6 +128,21 @@ def test_lists_of_numbers_are_lists_of_their_digits(engine, written):
     assert found(grown(engine, corpus, 3, 2)) == brute_force([["1", "20"]] * 2 + [["1"]], 3, 2)
 
 
+def test_nobodys_spelling_of_a_value_becomes_that_of_others_who_hold_its_equal(engine, written):
+    numbers = [0.0] * 6 + [-0.0] * 5
+    corpus = written([*enumerate(numbers)], text=None, item="what", as_="whole")
+    expected = brute_force([str(number) for number in numbers], 5, 3)
+    assert found(grown(engine, corpus, 5, 3)) == expected
+
+
+def test_durations_that_are_equal_are_not_one():
+    days, months = pa.MonthDayNano([0, 30, 0]), pa.MonthDayNano([1, 0, 0])
+    rows = {"who": range(11), "what": pa.array([days] * 6 + [months] * 5)}
+    corpus = Corpus(pa.table(rows), user="who", item="what", as_="whole")
+    expected = brute_force(["30 days"] * 6 + ["1 month"] * 5, 8, 3)
+    assert found(grown("duckdb", corpus, 8, 3)) == expected
+
+
 @pytest.mark.parametrize("length, ended", [(3, False), (4, True)])
 def test_max_length_counts_the_end(engine, written, length, ended):
     done = grown(engine, written([(u, "abc") for u in range(5)], text=None, item="what"), length, 5)
@@ -203,6 +221,37 @@ def test_a_sequence_is_drawn_anew_at_each_run(engine, written):
     assert len(set(runs)) == 3
 
 
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), st.lists(ODD, max_size=3)), max_size=15),
+    seed=st.integers(0, 10**6),
+)
+@FEW
+def test_one_word_a_user_picks_among_the_users_sorted_rows(engine, written, rows, seed):
+    """The rows' order in the corpus, and what else the user's word is used for, play no part."""
+    rows = [*rows, (9, ["a"])]  # empty lists alone have no type
+    lots = SeededRandomness(seed)
+    chosen = []
+    for user in {user for user, tokens in rows if tokens}:
+        own = sorted(("\x1f".join(row), len(row), row) for who, row in rows if who == user and row)
+        (word,) = lots.words(1, "one sequence a user", pa.array([str(user)])).tolist()
+        chosen.append(own[word % len(own)][2])
+    corpus = written(rows, text="what", as_="list")
+    done = grown(engine, corpus, 4, 1, randomness=Heads(SeededRandomness(seed)))
+    assert found(done) == brute_force(chosen, 4, 1)
+
+
+def test_levels_that_were_run_before_are_walked_through(engine, written):
+    """As a run that is resumed does: what grew is known, and nobody votes for it again."""
+    words = ["abc"] * 3 + ["abd"] * 2 + ["xyz"] * 5
+    corpus = as_sequences(written(list(enumerate(words)), text=None, item="what"), 1)
+    with session_on(engine, corpus, Heads()) as session:
+        session.hold_sequences("drawn")
+        for level, token in [(1, "a"), (2, "b")]:
+            session.walk_on(level, pa.table({"node": [0], "token": [token], "next_node": [0]}))
+        votes = session.vote_level(VoteLevel(3, 1 << 63, 3), "trie/level 3")
+    assert votes.to_pylist() == [{"node": 0, "token": "c", "ended": False}]
+
+
 @given(rows=st.lists(st.tuples(st.integers(0, 4), FEW_LETTERS), min_size=1, max_size=25))
 @FEW
 def test_the_most_frequent_is_taken_and_of_equals_the_first(engine, written, rows):
@@ -239,6 +288,17 @@ def test_rows_of_nobody_are_refused(engine, written, choice, accounting):
         plan.run(engine=engine)
 
 
+@given(rows=st.lists(st.tuples(st.integers(0, 9), FEW_LETTERS), min_size=1, max_size=25))
+@FEW
+def test_users_that_are_taken_part_by_part_grow_the_same_trie(written, rows):
+    corpus = written(rows, text=None, item="what")
+    whole = grown("duckdb", corpus, 6, 1, randomness=Heads(SeededRandomness(1)))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("dphh.engines.duckdb.trie.ROWS_OF_PART", 4)
+        parts = grown("duckdb", corpus, 6, 1, randomness=Heads(SeededRandomness(1)))
+    assert found(parts) == found(whole)
+
+
 def test_a_user_of_many_rows_votes_once(engine, written):
     rows = [(1, "a")] * 500 + [(2, "a"), (3, "a")]
     corpus = written(rows, text=None, item="what")
@@ -259,7 +319,8 @@ def test_without_heads_nothing_grows_and_nobody_is_asked_again(engine, written):
     done = grown(engine, corpus, 4, 2, randomness=source)
     assert sizes(done) == [0] * 4
     assert [level.rows.schema for level in done] == [TRIE_SCHEMA] * 4
-    assert [p for p in source.purposes if p.startswith("trie/")] == ["trie/level 1"]
+    if engine != "spark":  # whose executors count in copies of their own
+        assert [p for p in source.purposes if p.startswith("trie/")] == ["trie/level 1"]
 
 
 @pytest.mark.parametrize("stops", [2, 3, 4])
@@ -268,7 +329,8 @@ def test_a_trie_that_stops_growing_is_done(engine, written, stops):
     source = Heads()
     done = grown(engine, written(rows, text=None, item="what"), 6, 5, randomness=source)
     assert sizes(done) == [1] * stops + [0] * (6 - stops)
-    assert sum(p.startswith("trie/level") for p in source.purposes) == stops
+    if engine != "spark":  # whose executors count in copies of their own
+        assert sum(p.startswith("trie/level") for p in source.purposes) == stops
 
 
 def test_a_seeds_release_does_not_hang_on_the_order_of_rows(engine, written):

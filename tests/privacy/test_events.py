@@ -52,7 +52,10 @@ def test_an_event_cannot_be_changed() -> None:
 @pytest.mark.parametrize(
     ("record", "says"),
     [
-        ({"kind": "laplace", "scale": 1.0}, "one of gaussian, delta, approximate, found 'laplace'"),
+        (
+            {"kind": "laplace", "scale": 1.0},
+            "one of gaussian, delta, approximate, local, found 'laplace'",
+        ),
         ({}, "found None"),
         ({"kind": ["gaussian"], "sigma": 1.0}, "kind must be one of"),
         ({"kind": "gaussian", "sigma": 1.0, "sampled": 0.1}, "fields sigma, note, found sampled"),

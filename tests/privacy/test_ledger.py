@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import re
 import sqlite3
 import stat
 import tempfile
@@ -21,7 +22,7 @@ import polars as pl
 import pytest
 
 from dphh.errors import BudgetRefused, DphhError, LedgerError, UsageError
-from dphh.privacy import ledger_records, ledger_schema
+from dphh.privacy import ledger_records, ledger_schema, ledger_unfinished
 from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_epsilon, gaussian_sigma
 from dphh.privacy.ledger import Ledger, Reservation, Source
@@ -58,9 +59,9 @@ def items_price(epsilon: float, delta: float) -> list[Event]:
     return [GaussianEvent(gaussian_sigma(epsilon, delta / 2)), DeltaEvent(delta / 2)]
 
 
-def tampered(book: Ledger, statement: str) -> None:
+def tampered(book: Ledger, statement: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(book.path)) as con, con:
-        con.execute(statement)
+        return con.execute(statement).fetchall()
 
 
 # Caps
@@ -285,7 +286,7 @@ def test_a_run_that_began_stays_spent(book: Ledger, reviews: Source) -> None:
 
 def test_steps_out_of_order_are_refused(book: Ledger, reviews: Source) -> None:
     for step in (book.begin, book.cancel, book.release):
-        with pytest.raises(LedgerError, match="no run a"):
+        with pytest.raises(LedgerError, match="no run 'a'"):
             step("a")
     ask(book, "a", reviews)
     with pytest.raises(LedgerError, match="Cannot settle"):
@@ -340,15 +341,129 @@ def test_another_request_with_a_used_id_is_a_mistake(book: Ledger, reviews: Sour
         ask(book, "a", Source("path", reviews.where, "author", {"column": "title"}), max_items=3)
 
 
+# Runs that go on
+
+
+KEY = bytes(range(32))
+SETTING = {"engine": "duckdb 2.0.0", "files": "77"}
+
+
 @pytest.mark.parametrize("began", [False, True])
-def test_a_run_that_did_not_finish_is_not_run_again_under_its_id(
+def test_the_same_request_for_an_unfinished_run_spends_nothing_and_may_begin(
     book: Ledger, reviews: Source, began: bool
 ) -> None:
+    book.add("reviews", reviews, 0.1, 0.0)
     ask(book, "a", reviews)
     if began:
-        book.begin("a")
-    with pytest.raises(LedgerError, match=r"did not finish.*new run id"):
-        ask(book, "a", reviews)
+        book.begin("a", SETTING, KEY)
+    again = ask(book, "a", reviews)
+    assert again.release is None
+    assert (again.accounts, again.capped) == (("reviews",), True)
+    begun = book.begin("a", SETTING, bytes(32))
+    assert begun is not None
+    assert (begun.key, begun.attempt) == ((KEY, 2) if began else (bytes(32), 1))
+    assert len(book.runs()) == 1
+
+
+def test_a_run_goes_on_as_it_began_or_not_at_all(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    book.begin("a", SETTING, KEY)
+    changed = {**SETTING, "files": "78"}
+    with pytest.raises(UsageError, match="its files changed since it began") as refused:
+        book.begin("a", changed, KEY)
+    assert not re.search("7[78]", str(refused.value))  # an analyst may see it
+    with pytest.raises(UsageError, match=r"its engine changed .*now unknown"):
+        book.begin("a", {"files": "77"}, KEY)
+    assert book.begin("a", SETTING, KEY) == ledger_unfinished.Beginning(KEY, 2)
+
+
+def test_a_run_that_an_earlier_dphh_began_cannot_go_on(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    book.begin("a")
+    with pytest.raises(LedgerError, match=r"cannot go on: an earlier dphh.*new run id"):
+        book.begin("a", SETTING, KEY)
+
+
+def test_attempts_at_a_run_are_numbered_and_few(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    begun = [book.begin("a", SETTING, KEY) for _ in range(ledger_unfinished.MOST_ATTEMPTS)]
+    assert [each.attempt for each in begun if each] == list(range(1, len(begun) + 1))
+    with pytest.raises(LedgerError, match=f"was begun {len(begun)} times and never finished"):
+        book.begin("a", SETTING, KEY)
+
+
+def test_a_level_stands_as_it_was_first_stored(
+    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_records, "CHUNK", 1000)
+    rows = os.urandom(4_321)
+    for run in ("a", "b"):
+        ask(book, run, reviews)
+        book.begin(run, SETTING, KEY)
+    assert book.level("a", "level 1") is None
+    assert book.keep_level("a", "level 1", rows) == rows
+    assert book.keep_level("a", "level 1", b"drawn by another process") == rows
+    assert book.level("a", "level 1") == rows
+    assert book.level("a", "level 2") is None
+    assert book.level("b", "level 1") is None
+
+
+def test_the_file_itself_refuses_to_lose_a_level(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    book.begin("a", SETTING, KEY)
+    book.keep_level("a", "level 1", b"rows")
+    for statement in ("DELETE FROM levels", "UPDATE levels SET data = x'00'"):
+        with pytest.raises(sqlite3.IntegrityError):
+            tampered(book, statement)
+
+
+def test_a_damaged_level_is_not_used(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    book.begin("a", SETTING, KEY)
+    book.keep_level("a", "level 1", b"rows")
+    tampered(book, "DROP TRIGGER levels_stand")
+    tampered(book, "UPDATE levels SET data = x'00'")
+    with pytest.raises(LedgerError, match=r"\(level 1\) is damaged"):
+        book.level("a", "level 1")
+
+
+def test_levels_are_of_runs_that_have_begun_and_not_settled(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    for early in (lambda: book.level("a", "1"), lambda: book.keep_level("a", "1", b"rows")):
+        with pytest.raises(LedgerError, match="its state is reserved"):
+            early()
+    book.begin("a", SETTING, KEY)
+    book.settle("a", {}, b"rows")
+    for late in (lambda: book.level("a", "1"), lambda: book.keep_level("a", "1", b"rows")):
+        with pytest.raises(LedgerError, match="its state is settled"):
+            late()
+
+
+def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(
+    book: Ledger, reviews: Source
+) -> None:
+    level = os.urandom(10_000)
+    ask(book, "a", reviews)
+    book.begin("a", SETTING, KEY)
+    book.keep_level("a", "level 1", level)
+    assert KEY in book.path.read_bytes()
+    book.settle("a", {}, b"rows")
+    kept = book.path.read_bytes()
+    assert KEY not in kept
+    assert level[:100] not in kept
+
+
+def test_a_ledger_of_the_first_schema_is_brought_to_this_one(book: Ledger, reviews: Source) -> None:
+    with closing(sqlite3.connect(book.path)) as con:
+        con.executescript(ledger_schema.TABLES)
+        con.execute(f"PRAGMA application_id = {ledger_schema.APPLICATION_ID}")
+        con.execute("PRAGMA user_version = 1")
+    assert book.runs() == []  # readers change nothing
+    assert tampered(book, "PRAGMA user_version") == [(1,)]
+    ask(book, "a", reviews)
+    assert tampered(book, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
+    book.begin("a", SETTING, KEY)
+    assert book.keep_level("a", "level 1", b"rows") == b"rows"
 
 
 def test_a_release_larger_than_a_chunk_comes_back_whole(

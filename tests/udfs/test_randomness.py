@@ -23,7 +23,9 @@ from dphh.testing import SeededRandomness
 from dphh.udfs import noise
 from dphh.udfs.noise import draw_above, draw_binomial, draw_rounded_gaussian
 from dphh.udfs.randomness import (
+    ONCE_A_RUN,
     Randomness,
+    RunRandomness,
     SystemRandomness,
     Words,
     uniform_below,
@@ -267,3 +269,56 @@ def test_no_source_names_another_generator() -> None:
                 named = {ast.unparse(node), f"*.{node.attr}"}
             other = {"random", "numpy.random", "np.random", "*.default_rng", "*.rvs"}
             assert not named & other, f"{path}: {named & other}"
+
+
+# What a run draws once
+
+
+def of_run(key: bytes, source: Randomness = SYSTEM) -> RunRandomness:
+    randomness = RunRandomness(source)
+    randomness.draw_once_by(key)
+    return randomness
+
+
+@pytest.mark.parametrize("purpose", [*ONCE_A_RUN, f"{ONCE_A_RUN[0]}/2"])
+def test_what_a_run_draws_once_follows_from_its_key_in_any_order(purpose: str) -> None:
+    keys = pa.array(["a", "b", None, "", "ç", "a"])
+    drawn = of_run(b"k" * 32).words(6, purpose, keys)
+    turned = of_run(b"k" * 32).words(6, purpose, keys[::-1])
+    assert list(drawn) == list(turned)[::-1]
+    assert drawn[0] == drawn[5]
+    assert len(set(drawn)) == 5
+    other_run = of_run(b"l" * 32).words(6, purpose, keys)
+    other_purpose = of_run(b"k" * 32).words(6, f"{purpose}/3", keys)
+    assert not set(drawn) & (set(other_run) | set(other_purpose))
+
+
+def test_words_that_are_drawn_once_are_uniform() -> None:
+    keys = pa.array([str(number) for number in range(50_000)])
+    words = of_run(os.urandom(32)).words(50_000, ONCE_A_RUN[0], keys)
+    assert len(np.unique(words)) == 50_000
+    for shift in range(0, 64, 8):
+        counts = np.bincount((words >> np.uint64(shift)).astype(np.uint8), minlength=256)
+        assert chisquare(counts).pvalue > CHANCE
+
+
+def test_what_is_drawn_once_is_not_drawn_without_key_or_names() -> None:
+    with pytest.raises(UsageError, match="drawn once a run"):
+        RunRandomness(SYSTEM).words(1, ONCE_A_RUN[0], pa.array(["a"]))
+    with pytest.raises(UsageError, match="drawn once a run"):
+        of_run(bytes(32)).words(1, ONCE_A_RUN[0])
+
+
+def test_all_else_of_a_run_is_the_systems() -> None:
+    keys = pa.array(["a", "b"])
+    for purpose in ("items/round 1", "trie/level 1/salt", f"not {ONCE_A_RUN[0]}"):
+        drawn = of_run(bytes(32)).words(2, purpose, keys)
+        assert not set(drawn) & set(of_run(bytes(32)).words(2, purpose, keys))
+
+
+def test_a_tests_words_are_its_own_in_a_run_too() -> None:
+    keys = pa.array(["a", "b"])
+    for purpose in (ONCE_A_RUN[0], "trie/level 1"):
+        drawn = of_run(os.urandom(32), SeededRandomness(3)).words(2, purpose, keys)
+        assert list(drawn) == list(SeededRandomness(3).words(2, purpose, keys))
+    assert of_run(bytes(32), SeededRandomness(3)).is_test

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from dphh import Ledger, Release, __version__, plan_from_json
+from dphh import EngineError, Ledger, Release, __version__, plan_from_json
 from dphh.cli import cli, main
 
 COST = ["--epsilon", "1", "--delta", "1e-7"]
@@ -143,7 +143,8 @@ def test_a_cap_holds_whatever_the_files_are_called(dphh, path):
         (["items", "PATH", "--user", "x", "--text", "what", *COST], 2, "has no column 'x'"),
         (["items", "PATH", *READ, *COST, "--ledger", "/dev/null/x"], 1, "ledger"),
         (["ledger", "show", "nobody"], 2, "no account 'nobody'"),
-        (["ledger", "release", "none"], 1, "no run none"),
+        (["ledger", "release", "none"], 2, "no run 'none'"),
+        (["ledger", "release", "none", "--out", "x"], 2, "`dphh ledger show NAME` lists"),
         (["ledger", "add", "a", "PATH", *COST], 2, "--user: say which column"),
         (["ledger", "export", "x.txt"], 2, ".parquet or .csv"),
         (["completion", "tcsh"], 2, "'tcsh' is not one of"),
@@ -175,6 +176,23 @@ def test_an_interrupt_is_said_in_one_line(dphh, path, monkeypatch):
     code, _, err = dphh("items", path, *READ, *COST)
     assert code == 1
     assert err.strip().startswith("dphh: stopped;")
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, EngineError])
+def test_a_run_that_is_cut_short_goes_on_under_its_id(dphh, path, monkeypatch, failure):
+    def stop(*_, **__):
+        raise failure("stopped")
+
+    asked = ("items", path, *READ, *COST, "--run-id", "one")
+    with monkeypatch.context() as patched:
+        patched.setattr("dphh.engines.duckdb.session.DuckDBSession.hold_items", stop)
+        code, _, err = dphh(*asked)
+    assert code == 1
+    assert "the same request with run id one goes on" in err.splitlines()[-1]
+    code, out, _ = dphh(*asked)
+    assert code == 0
+    assert "3 found" in out
+    assert [run.state for run in Ledger().runs()] == ["settled"]
 
 
 def test_the_ledgers_verbs(dphh, path, tmp_path):
@@ -286,3 +304,10 @@ def test_the_demo_finds_what_is_shared_and_keeps_back_what_is_not(dphh, own_ledg
     assert "Refused" in out
     assert not own_ledger.exists()
     assert Ledger().accounts() == []
+
+
+def test_bench_times_every_central_verb_beside_a_plain_count():
+    done = CliRunner().invoke(cli, ["bench", "--users", "2000"])
+    assert done.exit_code == 0, done.output
+    names = [line[:14].strip() for line in done.output.splitlines()[1:]]
+    assert names == ["plain count", "items", "ngrams to 3", "trie to 3"]

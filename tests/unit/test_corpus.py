@@ -116,3 +116,8 @@ def test_what_cannot_be_is_refused_by_name(asked, message):
 def test_a_table_that_is_not_there_is_named(name):
     with pytest.raises(CorpusError, match=r"^source: the connection has no table or view"):
         Corpus(name, connection=duckdb.connect(), **HERE)
+
+
+def test_what_is_no_connection_is_refused_by_its_type():
+    with pytest.raises(UsageError, match="connection: found a int; give the DuckDB connection"):
+        Corpus("reviews", user="u", text="t", connection=3)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import duckdb
 import pytest
+
+from tests.conftest import full
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = ["--users", "60", "--phrases", "500", "--words", "100"]
@@ -46,3 +49,35 @@ def test_the_figures_of_dpne_are_drawn(tmp_path: Path) -> None:
     assert methods == ["method", "DPNE", "dpsu-all", "dpsu-even", "dpsu-single"]
     assert (tmp_path / "ledger.sqlite").exists()
     assert all(f"({letter}) " in said for letter in ("a", "b", "c", "d1", "d2", "e", "f", "g"))
+
+
+def test_the_polars_pipeline_joins_its_release_to_public_data() -> None:
+    said = run("polars_pipeline.py", "--people", "4000")
+    assert "lentil soup" in said
+    assert said.endswith("phrases in all, of 4,000 people\n")
+
+
+def test_the_notebook_runs_from_its_first_cell_to_its_last(capsys: pytest.CaptureFixture) -> None:
+    notebook = json.loads((EXAMPLES / "quickstart.ipynb").read_text())
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    names: dict[str, object] = {}
+    for cell in cells:
+        assert cell["outputs"] == []
+        assert cell["execution_count"] is None
+        exec("".join(cell["source"]), names)
+    assert names["words"].manifest["engine"]["name"] == "polars"
+    assert {"lentil soup today", "had miso soup"} <= set(names["found"]["item"])
+    assert "Refused" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not full(), reason="a minute; with DPHH_FULL=1")
+def test_gboards_experiments_are_run(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    said = run(
+        "gboard_experiments.py", "--quick", "--users-per-level", "4000", "--out", str(tmp_path)
+    )
+    assert said.count("of contributions") == 6
+    assert (tmp_path / "figure-1.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "table-1.csv").open(newline="") as file:
+        assert next(csv.reader(file)) == ["setting", "coverage", "in the paper"]

@@ -9,7 +9,17 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
-from dphh import Corpus, Ledger, Plan, UsageError, items, plan_from_json
+from dphh import (
+    Corpus,
+    Ledger,
+    Plan,
+    UsageError,
+    items,
+    ldp_trie,
+    ngrams,
+    plan_from_json,
+    trie,
+)
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.show import number
@@ -253,6 +263,20 @@ def test_errors_say_what_was_found_and_what_to_do(asked, said):
     with pytest.raises(UsageError) as caught:
         items(**{"epsilon": 1.0, "delta": 1e-7, **asked})
     assert str(caught.value) == said
+
+
+@pytest.mark.parametrize("source", ["reviews.parquet", pl.DataFrame({"who": [1]})])
+def test_a_source_that_is_no_corpus_is_refused_by_every_verb(source):
+    cost = {"epsilon": 1.0, "delta": 1e-7}
+    reports = {"local_epsilon": 1.0, "delta": 1e-7, "users_per_level": 9, "contributions": 1}
+    for verb, options in (
+        (items, cost),
+        (ngrams, {"max_n": 2, **cost}),
+        (trie, {"max_length": 2, **cost}),
+        (ldp_trie, {"max_length": 2, "keep": 1, **reports}),
+    ):
+        with pytest.raises(UsageError, match=r"corpus: found a .*; say what it means with"):
+            verb(source, **options)
 
 
 def test_deltas_beyond_what_the_noise_can_vouch_for_are_refused():

@@ -58,5 +58,6 @@ def test_it_finds_at_least_as_much_as_the_weighted_policy_where_items_are_skewed
     sequential = policy_gaussian(users, **ask)
     weighted = items(corpus, **ask).run()
     assert len(sequential) >= len(weighted) + 20
-    assert set(weighted.to_polars()["item"]) <= sequential
+    # Which of the rare ones the weighted policy finds is chance; the popular ones both find.
+    assert {f"popular{i}" for i in range(20)} <= sequential & set(weighted.to_polars()["item"])
     assert sequential <= {item for held in users for item in held}

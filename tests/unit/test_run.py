@@ -140,8 +140,9 @@ def test_an_error_after_the_beginning_keeps_the_price(written, ledger):
         items(bad, **ASK).run(ledger=ledger, run_id="half")
     assert states(ledger) == ["running"]
     assert ledger.accounts()[0].spent.epsilon > 0.5
-    with pytest.raises(LedgerError, match="Use a new run id"):
-        items(bad, **ASK).run(ledger=ledger, run_id="half")
+    mended = written(ROWS)
+    with pytest.raises(UsageError, match="its files changed since it began"):
+        items(mended, **ASK).run(ledger=ledger, run_id="half")
 
 
 def test_an_interrupt_keeps_the_price_and_cleans_up(corpus, ledger, monkeypatch):

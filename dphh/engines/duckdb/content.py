@@ -1,24 +1,24 @@
-"""Opens a corpus in DuckDB as the view tokens_of_rows (user_id, tokens)."""
+"""Opens a corpus in DuckDB as the views rows_of_corpus (user_id, content) and tokens_of_rows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 
 import duckdb
-import pyarrow as pa
 
 from dphh.corpus import SPLITS, Content, Corpus
-from dphh.errors import CorpusError, DphhError, UsageError
+from dphh.engines.sources import (
+    parquet_pattern,
+    refuse_missing_columns,
+    rows_in_memory,
+    schema_in_memory,
+    unreadable_files,
+)
+from dphh.errors import CorpusError, UsageError
 
 ROWS = "corpus_rows"
 Loader = Callable[[], None]
-NOT_UTF8 = (
-    "text, user: a text column holds bytes that are not UTF-8: write it as a binary column "
-    "(of which undecodable content is ignored), or repair it"
-)
 #: How DuckDB writes the type of a list column, of any length or of a fixed one.
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
@@ -33,19 +33,31 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     else:
         relation, load = ROWS, _memory(con, corpus)
     types = _columns(con, relation)
-    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
-        if column not in types:
-            raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; it has {', '.join(types)}"
-            )
+    refuse_missing_columns(corpus, types)
     tokens = tokens_sql(corpus.content, types[corpus.content.column])
-    _check_patterns(con, corpus.content)
+    check_patterns(con, corpus.content)
+    column = identifier(corpus.content.column)
+    con.execute(f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}")
     con.execute(
-        f"CREATE TEMP VIEW tokens_of_rows AS "
-        f"SELECT {identifier(corpus.user)} AS user_id, {tokens} AS tokens FROM {relation} "
-        f"WHERE {identifier(corpus.content.column)} IS NOT NULL"
+        f"CREATE TEMP VIEW rows_of_corpus AS "
+        f"SELECT {identifier(corpus.user)} AS user_id, "
+        f"{_as_written(column, types[corpus.content.column])} AS content FROM {relation} "
+        f"WHERE {column} IS NOT NULL"
+    )
+    con.execute(
+        "CREATE TEMP VIEW tokens_of_rows AS "
+        "SELECT user_id, tokens_of(content) AS tokens FROM rows_of_corpus"
     )
     return load
+
+
+def _as_written(column: str, column_type: str) -> str:
+    """Values that are equal may be written apart: 0.0 and -0.0, 30 days and 1 month. Grouped by
+    value, one user's spelling would become everybody's; so content is text before it is grouped.
+    """
+    if column_type in ("VARCHAR", "BLOB") or column_type.startswith("BLOB["):
+        return column
+    return f"CAST({column} AS {'VARCHAR[]' if LIST_TYPE.search(column_type) else 'VARCHAR'})"
 
 
 def tokens_sql(content: Content, column_type: str) -> str:
@@ -62,13 +74,17 @@ def tokens_sql(content: Content, column_type: str) -> str:
         if content.lower:
             tokens = f"list_transform({tokens}, lambda token: lower(token))"
         return _cleaned(tokens, content)
+    if content.characters == "bytes" and column_type == "BLOB":
+        return _bytes_of_binary(f"spelled_bytes({column})", content)
     text = _as_text(column, column_type, content)
     if content.lower:
         text = f"lower({text})"
     if content.reading == "whole":
         tokens = f"[{text}]"
     elif content.reading == "characters":
-        tokens = f"code_points({text})"
+        if content.characters == "bytes":  # no byte is too long
+            return f"pairs(spelled_bytes(encode({text})))"
+        tokens = f"{content.characters.replace(' ', '_')}({text})"
     elif content.split == "white space":
         tokens = f"white_space_words({text})"
     elif content.split == "unicode":
@@ -101,16 +117,35 @@ def _cleaned(tokens: str, content: Content, text: str | None = None) -> str:
         tokens = f"keeping({tokens}, {literal(content.keep)})"
     if content.drop is not None:
         tokens = f"dropping({tokens}, {literal(content.drop)})"
-    limit = {"truncate": "truncating", "drop": "dropping_long", "error": "refusing_long"}
-    limited = f"{limit[content.too_long]}({tokens}, {content.max_token_length})"
+    limited = _limited(tokens, content, content.max_token_length)
     # No token is longer than its row: short rows need no look at every token.
     if text is not None:
         is_short = f"strlen({text}) <= {content.max_token_length}"
         limited = f"CASE WHEN {is_short} THEN {tokens} ELSE {limited} END"
-    return limited if content.unit is None else f"cut({limited}, {content.unit})"
+    if content.unit is None:
+        return limited
+    return f"cut_{content.characters.replace(' ', '_')}({limited}, {content.unit})"
 
 
-def _check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
+def _limited(tokens: str, content: Content, longest: int) -> str:
+    limit = {"truncate": "truncating", "drop": "dropping_long", "error": "refusing_long"}
+    return f"{limit[content.too_long]}({tokens}, {longest})"
+
+
+def _bytes_of_binary(digits: str, content: Content) -> str:
+    """A binary column's bytes as they are, in digits: two a byte."""
+    if content.lower or content.cleans_tokens:
+        raise CorpusError(
+            f"characters: the bytes of a binary column ({content.column!r}) are taken as they are; "
+            "leave lower, strip, keep and drop out, or name a text column"
+        )
+    if content.reading == "characters":
+        return f"pairs({digits})"
+    limited = _limited(f"[{digits}]", content, 2 * content.max_token_length)
+    return limited if content.unit is None else f"cut_spelled_bytes({limited}, {content.unit})"
+
+
+def check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
     patterns = {"keep": content.keep, "drop": content.drop}
     if content.split not in SPLITS:
         patterns["split"] = content.split
@@ -141,75 +176,19 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
             if "No files found" in str(problem)
             else f"it cannot be read as Parquet ({type(problem).__name__})"
         )
-        raise CorpusError(
-            f"corpus: {', '.join(corpus.where)}: {found}; "
-            "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them"
-        ) from None
+        raise unreadable_files(corpus, found) from None
     return relation
-
-
-def parquet_pattern(path: str) -> str:
-    """What is there is meant, whatever its name; a folder stands for all Parquet files below it."""
-    there = Path(path)
-    if "://" in path or not there.exists():
-        return path
-    plain = re.sub(r"([*?\[])", r"[\1]", path)
-    return f"{plain.rstrip('/')}/**/*.parquet" if there.is_dir() else plain
 
 
 def _memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     """Tables in memory come in as Arrow. Only their schema is asked for until the run begins."""
-    source = corpus.source
-    columns = list(dict.fromkeys([corpus.user, corpus.content.column]))
-    with _source_errors(corpus):
-        if isinstance(source, duckdb.DuckDBPyRelation):
-            schema = source.limit(0).to_arrow_table().schema
-        elif hasattr(source, "collect_schema"):  # a Polars frame
-            schema = source.collect_schema().to_frame().to_arrow().schema
-        elif isinstance(source, pa.RecordBatchReader):  # can be read once: not for its schema
-            schema = source.schema
-        else:
-            schema = pa.RecordBatchReader.from_stream(source).schema
-    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
-        if schema.names.count(column) > 1:
-            raise CorpusError(
-                f"{option}: the corpus has {schema.names.count(column)} columns {column!r}; "
-                "rename all but one"
-            )
-    con.register(ROWS, schema.empty_table())
+    con.register(ROWS, schema_in_memory(corpus).empty_table())
 
     def load() -> None:
         con.unregister(ROWS)
-        with _source_errors(corpus):
-            if isinstance(source, duckdb.DuckDBPyRelation):
-                chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
-                con.register(ROWS, pa.RecordBatchReader.from_stream(chosen))
-                return
-            lazy = hasattr(source, "collect")
-            table = pa.table(source.select(columns).collect() if lazy else source).select(columns)
-        try:
-            # DuckDB trusts Arrow's strings to be UTF-8, and dies where they are not.
-            table.validate(full=True)
-        except pa.ArrowInvalid:
-            raise CorpusError(NOT_UTF8) from None
-        con.register(ROWS, table)
+        con.register(ROWS, rows_in_memory(corpus))
 
     return load
-
-
-@contextmanager
-def _source_errors(corpus: Corpus) -> Iterator[None]:
-    """What a table in memory raises when it is asked may quote data: only its kind passes."""
-    try:
-        yield
-    except DphhError:
-        raise
-    except Exception as problem:
-        raise CorpusError(
-            f"source: {corpus.where[0]} could not be read: it failed with "
-            f"{type(problem).__name__}, whose message is withheld because it may quote data; "
-            "see that it computes on its own"
-        ) from None
 
 
 def _nothing() -> None:

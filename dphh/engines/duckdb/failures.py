@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import duckdb
 
-from dphh.engines.duckdb.content import NOT_UTF8
+from dphh.engines.sources import NOT_UTF8, TOO_LONG
 from dphh.errors import CorpusError, DphhError, EngineError, EngineOutOfMemory
 
 #: Set to 1, where the data may be seen, to see DuckDB's own messages.
@@ -31,10 +31,7 @@ def engine_errors(step: str) -> Iterator[None]:
         if os.environ.get(SHOW_ERRORS) == "1":
             raise
         if "dphh: too long" in str(problem):
-            raise CorpusError(
-                "max_token_length: the corpus holds a longer token; raise max_token_length, or say "
-                "too_long='truncate' or 'drop'"
-            ) from None
+            raise CorpusError(TOO_LONG) from None
         if "UTF" in str(problem) or "unicode" in str(problem):
             raise CorpusError(NOT_UTF8) from None
         raise EngineError(

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.errors import EngineError, EngineOutOfMemory
+from dphh.engines.duckdb.parts import in_parts
+from dphh.errors import EngineError
 from dphh.ladder import Integers, ValidGrams
 from dphh.levels import PrunedLevel, Pruning
-from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.spurious import draw_spurious
+from dphh.spurious import with_spurious
 
 if TYPE_CHECKING:
     from dphh.engines.duckdb.session import DuckDBSession
-
-#: In how many parts the users are taken, until each fits the memory.
-PARTS = (1, 8, 64)
 
 
 def hold_texts(session: DuckDBSession) -> None:
@@ -53,22 +50,10 @@ def hold_grams(session: DuckDBSession, level: int, pruning: Pruning) -> None:
 
 
 def _hold(session: DuckDBSession, step: str, key: str, table: str) -> None:
-    """Fill `held`: all users at once or, where that is too much for the memory, part by part."""
-    for parts in PARTS:
-        _empty_held(session, key, table)
-        try:
-            for part in range(parts):
-                session.execute(step, parts=parts, part=part)
-            return
-        except EngineOutOfMemory:
-            if parts == PARTS[-1]:
-                raise
-
-
-def _empty_held(session: DuckDBSession, key: str, table: str) -> None:
-    session.drop("held")
-    session.con.execute(
-        f"CREATE TEMP TABLE held AS SELECT user_id, {key} AS key FROM {table} WITH NO DATA"
+    """Fill `held`, in as few parts as the memory allows."""
+    in_parts(
+        lambda: session.empty("held", f"user_id, {key} AS key FROM {table}"),
+        lambda part: session.execute(step, **part),
     )
 
 
@@ -88,17 +73,17 @@ def pruned_level(
     session.noise_level(level, purpose)
     session.drop("held")
     passed = session.fetch("released", threshold=level.threshold_grid)
-    keys, scores = draw_spurious(
+    released = with_spurious(
+        passed,
+        level,
         valid,
         session.con.execute("SELECT count(*) FROM noised").fetchall()[0][0],
         lambda proposed: _held(session, proposed),
-        rounded_gaussian(level.sigma_grid),
-        level.threshold_grid,
         session.randomness,
         purpose,
     )
     session.drop("noised")
-    return pa.concat_tables([passed, pa.table({"key": keys, "noisy": scores})])
+    return released
 
 
 def hold_whole_grams(session: DuckDBSession, lengths: Sequence[int]) -> None:
@@ -108,7 +93,7 @@ def hold_whole_grams(session: DuckDBSession, lengths: Sequence[int]) -> None:
         session.execute("words_in_order")
         session.drop("texts")
         session.whole_length = 1
-    _empty_held(session, "gram", "grams")
+    session.empty("held", "user_id, gram AS key FROM grams")
     for length in lengths:
         while session.whole_length < length:
             session.whole_length += 1

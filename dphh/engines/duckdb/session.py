@@ -11,17 +11,28 @@ import duckdb
 import pyarrow as pa
 
 from dphh.corpus import Corpus
-from dphh.engines.duckdb import ngrams, trie
+from dphh.engines.duckdb import ldp_trie, ngrams, trie
 from dphh.engines.duckdb.content import open_corpus
 from dphh.engines.duckdb.failures import engine_errors
+from dphh.engines.duckdb.parts import in_parts
 from dphh.engines.session import Limits
+from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, UsageError
 from dphh.ladder import ValidGrams
-from dphh.levels import BatchLevel, Choice, PrunedLevel, Pruning, SetUnionLevel, VoteLevel
+from dphh.levels import (
+    BatchLevel,
+    Choice,
+    LocalLevel,
+    PrunedLevel,
+    Pruning,
+    SetUnionLevel,
+    VoteLevel,
+)
 from dphh.privacy.set_union import weight
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
 from dphh.udfs.randomness import Randomness
+from dphh.udfs.subset_reports import register_subsets
 from dphh.udfs.votes import register_votes
 
 
@@ -36,6 +47,11 @@ class DuckDBSession:
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness = randomness
         self.whole_length = 0
+        self.choice: Choice = "drawn"
+        self.walking = False
+        self.chosen = False
+        #: A relation's stream is spent by one reading.
+        self.read_once = corpus.kind == "table"
         self._spill = TemporaryDirectory(prefix="dphh-")
         try:
             self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.name))
@@ -43,6 +59,9 @@ class DuckDBSession:
             self.con.execute("SET enable_progress_bar = false")
             register_noise(self.con, randomness)
             register_votes(self.con, randomness)
+            register_subsets(self.con, randomness)
+            self.con.execute(query("text_units"))
+            self.con.execute(query("names"))
             self.con.execute(query("text"))
             self.load = open_corpus(self.con, corpus)
         except duckdb.Error as problem:
@@ -61,11 +80,10 @@ class DuckDBSession:
         self.noise_level(level, purpose)
         released = self.fetch("released", threshold=level.threshold_grid)
         self.drop("noised")
-        self._released = released
         return released
 
-    def forget_released(self) -> None:
-        self.con.register("released", self._released)
+    def forget_released(self, released: Any) -> None:
+        self.con.register("released", released)
         self.execute("forget_released")
         self.rename("still_held", "held")
         self.con.unregister("released")
@@ -97,6 +115,12 @@ class DuckDBSession:
     def walk_on(self, level: int, grown: Any) -> None:
         trie.walk_on(self, level, grown)
 
+    def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
+        ldp_trie.hold_contributions(self, characters, seats, pad)
+
+    def local_level(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
+        return ldp_trie.local_level(self, level, prefixes, known, purpose)
+
     def hold_whole_grams(self, lengths: Sequence[int]) -> None:
         ngrams.hold_whole_grams(self, lengths)
 
@@ -127,13 +151,20 @@ class DuckDBSession:
             self.con.register("weights_of_users", of_users)
             self.con.execute("CREATE TEMP TABLE weights AS FROM weights_of_users")
             self.con.unregister("weights_of_users")
+        salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
+        self.execute("holders")
+        in_parts(
+            lambda: self.empty("cuts", "user_id, 0::UBIGINT AS cut FROM held"),
+            lambda part: self.execute("cuts", **part, max_items=level.max_items, salt=salt),
+        )
         self.execute(
             "set_union_level",
             max_items=level.max_items,
-            salt=int(self.randomness.words(1, f"{purpose}/salt")[0]),
+            salt=salt,
             sigma=level.sigma_grid,
             purpose=purpose,
         )
+        self.drop("holders")
 
     def refuse_rows_of_nobody(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
@@ -141,14 +172,15 @@ class DuckDBSession:
         with engine_errors(table):
             found = self.con.execute(f"FROM {table} WHERE user_id IS NULL LIMIT 1").fetchall()
         if found:
-            raise CorpusError(
-                "user: found rows whose user column is NULL; dphh cannot bound what nobody's "
-                "rows add: leave them out (or give each a user of its own) and run again"
-            )
+            raise CorpusError(ROWS_OF_NOBODY)
 
     def rename(self, table: str, name: str) -> None:
         self.drop(name)
         self.con.execute(f"ALTER TABLE {table} RENAME TO {name}")
+
+    def empty(self, table: str, columns_of: str) -> None:
+        self.drop(table)
+        self.con.execute(f"CREATE TEMP TABLE {table} AS SELECT {columns_of} WITH NO DATA")
 
     def drop(self, table: str) -> None:
         self.con.execute(f"DROP TABLE IF EXISTS {table}")

@@ -1,0 +1,137 @@
+"""From a macro's arguments to a plan, and from plans and ledgers to the tables that SQL shows."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from dphh import verbs
+from dphh.corpus import Corpus
+from dphh.errors import DphhError, UsageError
+from dphh.macros import (
+    LEDGER_SCHEMA,
+    PLAN_SCHEMA,
+    RELEASES_SCHEMA,
+    SQL_NAMES,
+    content_signature,
+    verb_signatures,
+)
+from dphh.plan import Plan
+from dphh.privacy.ledger import Account, Entry, Ledger, Share
+from dphh.show import Section
+
+Arguments = dict[str, Any]
+
+
+def corpus_name(what: str, arguments: Arguments) -> str:
+    name = arguments.get("corpus")
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"corpus: found {name!r}; say dphh_{what}('reviews', ...)")
+    return name
+
+
+def given_content(arguments: Arguments) -> dict[str, Any]:
+    """What was said of how to read the corpus, as keywords of `Corpus`."""
+    python = {sql: name for name, sql in SQL_NAMES.items()}
+    return {
+        python.get(name, name): arguments[name]
+        for name, default in content_signature().items()
+        if arguments.get(name, default) != default
+    }
+
+
+def named_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus | None:
+    """The corpus that the ledger knows by this name; its owner has said how it is read."""
+    account = next((each for each in ledger.accounts() if each.name == name), None)
+    if account is None:
+        return None
+    if content:
+        said = ", ".join(SQL_NAMES.get(key, key) for key in content)
+        raise UsageError(
+            f"{said}: {name!r} is a corpus that the ledger names, and its owner has said how it "
+            "is read; leave these out"
+        )
+    return Corpus.from_source(account.source, name=name)
+
+
+def plan_of(verb: str, arguments: Arguments, corpus: Corpus) -> Plan:
+    """The priced plan; what SQL cannot have meant is refused by name."""
+    options = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, default in verb_signatures()[verb].items()
+        if (value := arguments.get(name, default)) is not None
+    }
+    required = (
+        each.name
+        for each in inspect.signature(getattr(verbs, verb)).parameters.values()
+        if each.default is each.empty
+    )
+    if missing := [repr(name) for name in required if name not in options]:
+        raise UsageError(
+            f"dphh_{verb}: needs {' and '.join(missing)}; say each option by its name, such as "
+            "epsilon := 1.0, delta := 1e-8"
+        )
+    try:
+        plan: Plan = getattr(verbs, verb)(corpus, **options)
+    except DphhError:
+        raise
+    except TypeError as problem:
+        raise UsageError(
+            f"dphh_{verb}: {str(problem).partition(': ')[2] or problem}; say each option by its "
+            "name, such as epsilon := 1.0, delta := 1e-8"
+        ) from None
+    except (ValueError, ArithmeticError):
+        raise UsageError(f"dphh_{verb}: one of its options cannot be; see its signature") from None
+    return plan
+
+
+def plan_table(sections: Sequence[Section]) -> pa.Table:
+    """A plan as it prints, a line a row."""
+    lines = [
+        {"section": heading, "what": what, "said": text}
+        for heading, said in sections
+        for what, text in said
+    ]
+    return pa.Table.from_pylist(lines, schema=PLAN_SCHEMA)
+
+
+def ledger_table(accounts: Iterable[Account | Share]) -> pa.Table:
+    rows = [
+        {
+            "corpus": account.label,
+            "cap_epsilon": account.cap and account.cap.epsilon,
+            "cap_delta": account.cap and account.cap.delta,
+            "spent_epsilon": account.spent.epsilon,
+            "spent_delta": account.spent.delta,
+            "left_epsilon": account.left and account.left.epsilon,
+            "left_delta": account.left and account.left.delta,
+            "runs": account.runs,
+        }
+        for account in accounts
+    ]
+    return pa.Table.from_pylist(rows, schema=LEDGER_SCHEMA)
+
+
+def releases_table(entries: Iterable[Entry]) -> pa.Table:
+    """Only what is settled may be shown."""
+    rows = [
+        {
+            "run_id": entry.run_id,
+            "corpus": ", ".join(entry.accounts),
+            "verb": entry.verb,
+            "epsilon": entry.epsilon,
+            "delta": entry.delta,
+            "made": entry.changed.replace(tzinfo=None),
+            # The verb's own: how the corpus is read is its owner's business.
+            "parameters": json.dumps(
+                {k: v for k, v in entry.parameters.items() if k not in ("user", "content")}
+            ),
+        }
+        for entry in entries
+        if entry.state == "settled"
+    ]
+    return pa.Table.from_pylist(rows, schema=RELEASES_SCHEMA)

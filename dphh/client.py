@@ -1,0 +1,106 @@
+"""What would run on a device: a broadcast and the device's own words in, one message out.
+
+This file needs `broadcast.py`, `errors.py`, `udfs/subsets.py` and `udfs/randomness.py`, and of
+other people's code NumPy alone. Words never leave the device; what leaves it is `contributions`
+sets of `size` values each, whatever the device holds, so neither the form of a message nor its
+length tells anything.
+
+A device must send one message in its life (or in the time that the promise is for): what a round
+costs, a second round costs again. Remembering that it has answered is the part of whoever embeds
+this. The message goes to a shuffler or to secure aggregation, which drop who sent it; only then
+does the smaller, central epsilon hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from dphh.broadcast import Broadcast, numbers, spelled
+from dphh.errors import UsageError
+from dphh.udfs.randomness import Randomness, SystemRandomness
+from dphh.udfs.subsets import Integers, SubsetSelection, draw_subsets
+
+
+def answer(
+    said: Broadcast,
+    words: Iterable[Sequence[str]],
+    *,
+    local_epsilon: float,
+    contributions: int | None = None,
+    randomness: Randomness | None = None,
+    name: str = "",
+) -> Integers:
+    """The device's message: `contributions` rows, each a set of `size` values in rising order.
+
+    The rows too are in the order of what they hold, which is randomised, and not of what is held.
+
+    words: one for each time that the user has typed one, as a sequence of characters.
+    local_epsilon: what the device allows a report to tell; a broadcast that asks for more is
+    refused, whoever sent it. contributions: how many reports it allows, for each tells of another
+    of the user's prefixes; without it, so many as the broadcast asks. name: for a
+    test's randomness alone.
+    """
+    mechanism = SubsetSelection(said.domain, said.size, said.numerator)
+    if mechanism.epsilon > local_epsilon:
+        raise UsageError(
+            f"broadcast: a report would tell epsilon {mechanism.epsilon:.6g}, more than the "
+            f"{local_epsilon:g} that this device allows: it does not answer"
+        )
+    if contributions is not None and said.contributions > contributions:
+        raise UsageError(
+            f"broadcast: it asks for {said.contributions:,} reports, more than the "
+            f"{contributions:,} that this device allows: it does not answer"
+        )
+    source = randomness or SystemRandomness()
+    held = next_prefixes(said, words)
+    values = sample(said, held, source, name)
+    keys = _keys(source, [f"{name}\x1f{report}" for report in range(1, said.contributions + 1)])
+    subsets = draw_subsets(source, values, mechanism, said.round, keys)
+    # In the order of what they hold: in that of the sample, a row's place would tell of the others.
+    return subsets[np.lexsort(subsets.T[::-1])]
+
+
+def next_prefixes(said: Broadcast, words: Iterable[Sequence[str]]) -> dict[int, int]:
+    """The values that the user's words stand for in this round, and how many words each has.
+
+    A word with a character outside the set is left out whole; so is a known one.
+    """
+    number = numbers(said.characters)
+    place = {prefix: i * (len(number) + 1) for i, prefix in enumerate(said.prefixes)}
+    known = set(said.known)
+    held: dict[int, int] = {}
+    for tokens in words:
+        word = spelled(tokens, number)
+        first = None if word is None or word in known else place.get(word[: said.level])
+        if word is None or first is None:
+            continue
+        ends = len(word) == said.level
+        value = first + (len(number) if ends else ord(word[said.level]) - 1)
+        held[value] = held.get(value, 0) + 1
+    return held
+
+
+def sample(said: Broadcast, held: dict[int, int], randomness: Randomness, name: str) -> Integers:
+    """So many of the values as may be reported, each once, filled up with "nothing"."""
+    values = sorted(held)
+    keys = _keys(randomness, [f"{name}\x1f{value}" for value in values])
+    lots = randomness.words(len(values), f"{said.round}/sample", keys)
+    rank = [
+        (-held[value] if said.sampling == "greedy" else 0, int(lot), value)
+        for value, lot in zip(values, lots, strict=True)
+    ]
+    chosen = np.full(said.contributions, said.nothing, dtype=np.int64)
+    kept = [value for _, _, value in sorted(rank)[: said.contributions]]
+    chosen[: len(kept)] = kept
+    return chosen
+
+
+def _keys(randomness: Randomness, names: list[str]) -> object:
+    """Names for a test's randomness; the system's takes none, and needs no Arrow."""
+    if not randomness.is_test:
+        return None
+    import pyarrow as pa
+
+    return pa.array(names, pa.string())

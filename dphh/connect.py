@@ -1,0 +1,141 @@
+"""`dphh.connect()`: a DuckDB connection in which the verbs are table macros.
+
+Within one connection a request is drawn once. Asked again, in the same query or a later one, its
+release comes back and costs nothing: a query may mention a macro twice, an optimiser may run it
+twice, and a relation runs again whenever somebody looks at it. Whoever wants a second draw gives
+it a `run_id` of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+import weakref
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from dphh.asking import (
+    Arguments,
+    corpus_name,
+    given_content,
+    ledger_table,
+    named_corpus,
+    plan_of,
+    plan_table,
+    releases_table,
+)
+from dphh.corpus import Corpus
+from dphh.errors import UsageError
+from dphh.macros import install
+from dphh.privacy.ledger import Ledger
+from dphh.release import Release
+from dphh.show import plan_sections
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def connect(
+    ledger: Ledger | str | Path | None = None,
+    *,
+    database: str | Path = ":memory:",
+    config: dict[str, Any] | None = None,
+    engine: str | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection in which `FROM dphh_ngrams('reviews/*.parquet', ...)` spends and returns
+    the release; `dphh_plan_ngrams(...)`, `dphh_ledger()`, `dphh_releases()` and
+    `dphh_release(run_id)` cost nothing.
+
+    A corpus is a name in the ledger; or, with `user_column :=` and `text_column :=` or
+    `item_column :=`, a table or view of the connection, a Parquet path or a glob.
+    """
+    import duckdb
+
+    con = duckdb.connect(str(database), config=config or {})
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    # In memory, cursors share the macros. A file keeps none: they are nothing without this process.
+    install(con, _Owner(con, book, engine), temporary=str(database) != ":memory:")
+    return con
+
+
+class _Owner:
+    """Answers whoever holds the data: any corpus, and the whole ledger."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, ledger: Ledger, engine: str | None) -> None:
+        # Weak, because the connection's own functions hold this object.
+        self._con = weakref.ref(con)
+        self._ledger, self._engine = ledger, engine
+        self._guard = threading.Lock()
+        self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self._run_ids: dict[str, str] = {}
+        self._made: dict[str, pa.Table] = {}
+
+    def __call__(self, what: str, arguments: Arguments) -> pa.Table:
+        if what == "ledger":
+            return ledger_table(self._ledger.accounts())
+        if what == "releases":
+            return releases_table(self._ledger.runs())
+        if what == "release":
+            manifest, parquet = self._ledger.release(_run_id(arguments))
+            return Release.from_parquet(parquet, manifest).table
+        if what.startswith("plan_"):
+            verb = what.removeprefix("plan_")
+            plan = plan_of(verb, arguments, self._corpus(what, arguments))
+            return plan_table(plan_sections(plan, self._ledger))
+        return self._drawn_once(what, arguments)
+
+    def _drawn_once(self, verb: str, arguments: Arguments) -> pa.Table:
+        request = json.dumps([verb, arguments], sort_keys=True)
+        with self._guard:
+            asking = self._asking[request]
+        with asking:  # whoever asks the same meanwhile waits for it
+            if request not in self._made:
+                plan = plan_of(verb, arguments, self._corpus(verb, arguments))
+                run_id = arguments["run_id"]
+                if run_id is None:
+                    # Kept when the run fails: asking again goes on with it, for the price paid.
+                    run_id = self._run_ids.setdefault(request, uuid.uuid4().hex)
+                release = plan.run(ledger=self._ledger, engine=self._engine, run_id=run_id)
+                self._made[request] = release.table
+            return self._made[request]
+
+    def _corpus(self, what: str, arguments: Arguments) -> Corpus:
+        asked = corpus_name(what, arguments)
+        content = given_content(arguments)
+        if "user" not in content:
+            named = named_corpus(asked, self._ledger, content)
+            if named is not None:
+                return named
+            raise UsageError(
+                f"corpus: {asked!r} is no name in the ledger; for a table or a path, say which "
+                "columns count: user_column := ..., and text_column := ... or item_column := ..."
+            )
+        con = self._con()
+        if con is not None and (cursor := con.cursor()).execute(_TABLES, [asked]).fetchall():
+            return Corpus(asked, connection=cursor, **content)
+        return Corpus(asked, **content)
+
+
+_TABLES = """
+    SELECT 1
+    FROM (
+        SELECT database_name AS in_database, schema_name AS in_schema, table_name AS name
+        FROM duckdb_tables()
+        UNION ALL
+        SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal
+    )
+    WHERE lower($1) IN (
+        lower(name), lower(in_schema || '.' || name),
+        lower(in_database || '.' || in_schema || '.' || name), lower(in_database || '.' || name))
+"""
+
+
+def _run_id(arguments: Arguments) -> str:
+    run_id = arguments.get("run_id")
+    if not isinstance(run_id, str):
+        raise UsageError("run_id: say dphh_release('...') with an id of dphh_releases()")
+    return run_id

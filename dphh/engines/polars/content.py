@@ -1,0 +1,190 @@
+"""Opens a corpus in Polars as the lazy frame tokens_of_rows (user_id, tokens)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from dphh.corpus import SPLITS, Content, Corpus
+from dphh.engines.polars.files import scan_files
+from dphh.engines.polars.patterns import check_pattern
+from dphh.engines.polars.queries import text as sql_text
+from dphh.engines.polars.queries import text_units
+from dphh.engines.sources import (
+    refuse_missing_columns,
+    rows_in_memory,
+    schema_in_memory,
+    source_errors,
+)
+from dphh.errors import CorpusError, UsageError
+
+Loader = Callable[[], pl.LazyFrame]
+#: A regular expression of Rust's counts at least to twice this (two digits a byte).
+LONGEST_UNIT = 5_000
+
+
+def open_corpus(corpus: Corpus) -> Loader:
+    """Look at the names and types of the columns. Reads no row.
+
+    What comes back gives tokens_of_rows; call it when the run has begun.
+    """
+    rows, schema = _rows(corpus)
+    refuse_missing_columns(corpus, schema)
+    tokens = tokens_expression(corpus.content, schema[corpus.content.column])
+    user = user_expression(corpus.user, schema[corpus.user])
+    _check_patterns(corpus.content)
+
+    def load() -> pl.LazyFrame:
+        return (
+            rows()
+            .filter(pl.col(corpus.content.column).is_not_null())
+            .select(user_id=user, tokens=tokens)
+        )
+
+    return load
+
+
+def user_expression(column: str, kind: pl.DataType) -> pl.Expr:
+    """A categorical's values are numbers in order of appearance: never to be hashed or sorted."""
+    user = pl.col(column)
+    return user.cast(pl.String) if isinstance(kind, (pl.Categorical, pl.Enum)) else user
+
+
+def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
+    """The expression, over the functions of `queries/text.py`, that reads one row's content."""
+    column = pl.col(content.column)
+    if content.reading == "list":
+        if not isinstance(kind, (pl.List, pl.Array)):
+            raise CorpusError(
+                f"as: 'list' wants a list column, but {content.column!r} is {kind}; "
+                "say words, characters or whole"
+            )
+        as_list = column.arr.to_list() if isinstance(kind, pl.Array) else column
+        is_binary = kind.inner == pl.Binary
+        tokens = sql_text.decoded_tokens(as_list) if is_binary else as_list.cast(pl.List(pl.String))
+        if content.lower:
+            tokens = tokens.list.eval(sql_text.lowered(pl.element()))
+        return _cleaned(tokens, content)
+    if content.characters == "bytes" and kind == pl.Binary:
+        return _bytes_of_binary(text_units.spelled_bytes(column), content)
+    text = _as_text(column, kind, content)
+    if content.lower:
+        text = sql_text.lowered(text)
+    if content.reading == "whole":
+        tokens = pl.concat_list(text)
+    elif content.reading == "characters":
+        if content.characters == "bytes":  # no byte is too long
+            return text_units.pairs(text_units.spelled_bytes(text.cast(pl.Binary)))
+        each = {"code points": text_units.code_points, "graphemes": text_units.graphemes}
+        tokens = each[content.characters](text)
+    elif content.split == "white space":
+        tokens = sql_text.white_space_words(text)
+    elif content.split == "unicode":
+        tokens = sql_text.unicode_words(text)
+    else:
+        tokens = sql_text.pattern_words(text, content.split)
+    return _cleaned(tokens, content)
+
+
+def _as_text(column: pl.Expr, kind: pl.DataType, content: Content) -> pl.Expr:
+    if kind == pl.String:
+        return column
+    if kind == pl.Binary:
+        return sql_text.decoded(column)
+    is_list = isinstance(kind, (pl.List, pl.Array))
+    is_text = isinstance(kind, (pl.Categorical, pl.Enum, pl.Null))
+    if is_text or (content.reading == "whole" and not is_list):
+        return column.cast(pl.String)
+    wanted = "say as='list'" if is_list else "name a text column, or say as='whole'"
+    raise CorpusError(
+        f"text or item: as={content.reading!r} wants text, but {content.column!r} is {kind}; "
+        f"{wanted}"
+    )
+
+
+def _cleaned(tokens: pl.Expr, content: Content) -> pl.Expr:
+    if content.strip:
+        tokens = sql_text.stripped(tokens, content.strip)
+    if content.keep is not None:
+        tokens = sql_text.keeping(tokens, content.keep)
+    if content.drop is not None:
+        tokens = sql_text.dropping(tokens, content.drop)
+    tokens = _limited(tokens, content, content.max_token_length)
+    if content.unit is None:
+        return tokens
+    cut = {
+        "code points": text_units.cut_code_points,
+        "graphemes": text_units.cut_graphemes,
+        "bytes": text_units.cut_bytes,
+    }
+    return cut[content.characters](tokens, _size(content))
+
+
+def _limited(tokens: pl.Expr, content: Content, longest: int) -> pl.Expr:
+    limit = {
+        "truncate": sql_text.truncating,
+        "drop": sql_text.dropping_long,
+        "error": sql_text.refusing_long,
+    }
+    return limit[content.too_long](tokens, longest)
+
+
+def _bytes_of_binary(digits: pl.Expr, content: Content) -> pl.Expr:
+    """A binary column's bytes as they are, in digits: two a byte."""
+    if content.lower or content.cleans_tokens:
+        raise CorpusError(
+            f"characters: the bytes of a binary column ({content.column!r}) are taken as they are; "
+            "leave lower, strip, keep and drop out, or name a text column"
+        )
+    if content.reading == "characters":
+        return text_units.pairs(digits)
+    limited = _limited(pl.concat_list(digits), content, 2 * content.max_token_length)
+    if content.unit is None:
+        return limited
+    return text_units.cut_spelled_bytes(limited, _size(content))
+
+
+def _size(content: Content) -> int:
+    """How many characters a run has. No item is longer by now than so many code points, of four
+    bytes at most."""
+    assert content.unit is not None
+    size = min(content.unit, 4 * content.max_token_length)
+    if size > LONGEST_UNIT:
+        raise UsageError(
+            f"unit: found {content.unit:,}; Polars cuts runs of up to {LONGEST_UNIT:,} characters, "
+            "engine='duckdb' of any length"
+        )
+    return size
+
+
+def _check_patterns(content: Content) -> None:
+    patterns = {"keep": content.keep, "drop": content.drop}
+    if content.split not in SPLITS:
+        patterns["split"] = content.split
+    for option, pattern in patterns.items():
+        if pattern is not None:
+            check_pattern(option, pattern)
+
+
+def _rows(corpus: Corpus) -> tuple[Loader, pl.Schema]:
+    """Where the rows come from, and the types of their columns."""
+    if corpus.kind == "path":
+        files, schema = scan_files(corpus)
+        return (lambda: files), schema
+    if isinstance(corpus.source, (pl.DataFrame, pl.LazyFrame)):
+        frame = corpus.source.lazy()  # stays lazy: Polars optimises it and the level as one query
+        with source_errors(corpus):
+            return (lambda: frame), frame.collect_schema()
+    names = schema_in_memory(corpus)
+    refuse_missing_columns(corpus, names.names)
+    columns = list(dict.fromkeys([corpus.user, corpus.content.column]))
+    with source_errors(corpus):
+        schema = pl.DataFrame(names.empty_table().select(columns)).schema
+
+    def load() -> pl.LazyFrame:
+        rows = rows_in_memory(corpus)
+        with source_errors(corpus):
+            return pl.DataFrame(rows).lazy()
+
+    return load, schema

@@ -1,0 +1,93 @@
+"""Parquet files as one lazy frame of the two columns that matter, as DuckDB would read them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from urllib.parse import unquote
+
+import duckdb
+import polars as pl
+
+from dphh.corpus import Corpus
+from dphh.engines.sources import parquet_pattern, refuse_missing_columns, unreadable_files
+
+FILE = "dphh: file"
+#: How Hive names the folder of rows without a value.
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
+    """Looks at names and schemas alone. Columns are matched by name, and types widened."""
+    try:
+        if any("://" in path for path in corpus.where):  # Polars' own reading of stores and globs
+            files = pl.scan_parquet(
+                list(corpus.where), missing_columns="insert", extra_columns="ignore"
+            )
+        else:
+            files = _scanned(corpus, _listed(corpus))
+        return files, files.collect_schema()
+    except pl.exceptions.SchemaError:
+        raise unreadable_files(
+            corpus, "its files hold a column in types that do not go together"
+        ) from None
+    except (pl.exceptions.PolarsError, OSError) as problem:
+        found = f"it cannot be read as Parquet ({type(problem).__name__})"
+        raise unreadable_files(corpus, found) from None
+
+
+def _listed(corpus: Corpus) -> list[str]:
+    """The files, listed by DuckDB's glob, so that both engines read the same ones."""
+    files: list[str] = []
+    with duckdb.connect() as con:
+        for path in corpus.where:
+            pattern = parquet_pattern(path)
+            try:
+                rows = con.execute("SELECT file FROM glob($1) ORDER BY file", [pattern]).fetchall()
+            except duckdb.Error as problem:
+                found = f"it cannot be listed ({type(problem).__name__})"
+                raise unreadable_files(corpus, found) from None
+            if not rows:
+                raise unreadable_files(corpus, "there is no such file")
+            files += [file for (file,) in rows]
+    return files
+
+
+def _scanned(corpus: Corpus, files: list[str]) -> pl.LazyFrame:
+    schemas = {file: pl.read_parquet_schema(file) for file in files}
+    # A column of the files is taken before one that the folders' names spell.
+    in_files = list(dict.fromkeys(column for schema in schemas.values() for column in schema))
+    in_folders = sorted({name for file in files for name in _partitions(file)} - set(in_files))
+    refuse_missing_columns(corpus, in_files + in_folders)
+    wanted = list(dict.fromkeys([corpus.user, corpus.content.column]))
+
+    alike: dict[tuple[object, ...], list[str]] = defaultdict(list)
+    for file in files:
+        alike[tuple(schemas[file].get(column) for column in wanted)].append(file)
+    frames = []
+    for types, group in alike.items():
+        scanned = pl.scan_parquet(
+            group, glob=False, hive_partitioning=False, extra_columns="ignore",
+            missing_columns="insert", include_file_paths=FILE,
+        )  # fmt: skip
+        columns = []
+        for column, kind in zip(wanted, types, strict=True):
+            if kind is not None:
+                columns.append(pl.col(column))
+            elif column in in_folders:
+                spelled = [_partitions(file).get(column) for file in group]
+                columns.append(
+                    pl.col(FILE)
+                    .replace_strict(group, spelled, return_dtype=pl.String)
+                    .alias(column)
+                )
+            else:
+                columns.append(pl.lit(None).alias(column))
+        frames.append(scanned.select(columns))
+    return pl.concat(frames, how="vertical_relaxed")
+
+
+def _partitions(file: str) -> dict[str, str | None]:
+    """What the folders' names spell, name=value, as text: 01 and 1 are different users."""
+    pairs = (part.split("=", 1) for part in Path(file).parent.parts if "=" in part)
+    return {name: None if value == NO_VALUE else unquote(value) for name, value in pairs}

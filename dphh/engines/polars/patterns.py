@@ -1,0 +1,98 @@
+"""Regular expressions: the owner writes RE2, as for every engine; Polars reads Rust's dialect.
+
+The two differ in little. In RE2 the classes \\d, \\s, \\w and the border \\b are ASCII's. Between
+brackets, Rust gives a meaning of its own to `[`, `&&`, `--` and `~~`. What cannot be said in Rust
+is refused before any row is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import duckdb
+import polars as pl
+
+from dphh.errors import UsageError
+
+_ESCAPES = {
+    r"\d": "[0-9]",
+    r"\D": "[^0-9]",
+    r"\s": r"[\t\n\f\r ]",
+    r"\S": r"[^\t\n\f\r ]",
+    r"\w": "[0-9A-Za-z_]",
+    r"\W": "[^0-9A-Za-z_]",
+    r"\b": r"(?-u:\b)",
+    r"\B": r"(?-u:\B)",
+    r"\<": "<",
+    r"\>": ">",
+}
+_PART = re.compile(
+    r"\\Q(?P<quoted>.*?)(?:\\E|\Z)"
+    r"|(?P<escape>\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|x..|.))"
+    r"|(?P<repeat>\{\d+(?:,\d*)?\})"
+    r"|(?P<brace>[{}])"
+    r"|(?P<brackets>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])"
+    r"|(?P<plain>.)",
+    re.DOTALL,
+)
+_IN_BRACKETS = re.compile(
+    r"(?P<escape>\\(?:[pP]\{[^}]*\}|x\{[^}]*\}|x..|.))|(?P<named>\[:\^?\w+:\])|(?P<plain>.)",
+    re.DOTALL,
+)
+
+
+def in_rust(pattern: str) -> str:
+    """The same pattern as Polars reads it."""
+    return "".join(_parts(pattern))
+
+
+def check_pattern(option: str, pattern: str) -> None:
+    """Refuse what is not RE2, or what Polars cannot say."""
+    with duckdb.connect() as con:
+        try:
+            con.execute("SELECT regexp_matches('', $pattern)", {"pattern": pattern})
+        except duckdb.Error as problem:
+            raise UsageError(
+                f"{option}: {pattern!r} is not a regular expression (of RE2, which all engines "
+                f"take): {problem}"
+            ) from None
+    try:
+        pl.Series([""]).str.contains(rf"\A(?:{in_rust(pattern)})\z")
+    except pl.exceptions.PolarsError as problem:
+        raise UsageError(
+            f"{option}: {pattern!r} is not a regular expression that Polars (Rust) can say, though "
+            f"RE2 can; write it otherwise or use engine='duckdb': {problem}"
+        ) from None
+
+
+def _parts(pattern: str) -> Iterator[str]:
+    for part in _PART.finditer(pattern):
+        text = part.group()
+        if part["quoted"] is not None:
+            yield re.escape(part["quoted"])
+        elif part["escape"] is not None:
+            yield _ESCAPES.get(text, text)
+        elif part["brace"] is not None:
+            yield "\\" + text  # not a repetition, so RE2 takes it as it is
+        elif part["brackets"] is not None:
+            yield _brackets(text)
+        else:
+            yield text
+
+
+def _brackets(text: str) -> str:
+    """A class between brackets, with what Rust would take for an operator escaped."""
+    opening = re.match(r"\[\^?", text)
+    assert opening is not None
+    inner = text[opening.end() : -1]
+    parts = [opening.group()]
+    for index, part in enumerate(_IN_BRACKETS.finditer(inner)):
+        found = part.group()
+        if part["escape"] is not None:
+            parts.append(found[1] if found in (r"\<", r"\>") else _ESCAPES.get(found, found))
+        elif found in ("[", "]", "&", "~") or (found == "-" and (index == 0 or parts[-1] == "-")):
+            parts.append("\\" + found)
+        else:
+            parts.append(found)
+    return "".join([*parts, "]"])

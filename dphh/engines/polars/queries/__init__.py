@@ -1,0 +1,1 @@
+"""`sql/` once more, in Polars. None of these draws anything: noise needs frames that stand."""

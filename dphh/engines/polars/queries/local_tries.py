@@ -1,0 +1,74 @@
+"""LDP TrieHH: what is on the devices, and what those of one level would report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+
+def ldp_local_words(tokens_of_rows: pl.LazyFrame, characters: Sequence[str]) -> pl.LazyFrame:
+    """Every user's words, each once, with how many of the user's rows hold it. A word is spelled
+    with one code point a character; one with a character outside the set stays null."""
+    codes = [chr(number + 1) for number in range(len(characters))]
+    spelled = tokens_of_rows.select(
+        "user_id",
+        codes=pl.col("tokens").list.eval(
+            pl.element()
+            .filter(pl.element() != "")
+            .replace_strict(list(characters), codes, default=None, return_dtype=pl.String)
+        ),
+    )
+    words = spelled.select(
+        "user_id",
+        word=pl.when(pl.col("codes").list.len() > 0).then(
+            pl.col("codes").list.join("", ignore_nulls=False)
+        ),
+    )
+    return words.group_by("user_id", "word").agg(times=pl.len().cast(pl.Int64))
+
+
+def ldp_contributions(local_words: pl.LazyFrame, seats: pl.LazyFrame) -> pl.LazyFrame:
+    """The words of those who are asked, by seat: users have no other name from here on."""
+    return local_words.drop_nulls("word").join(seats, on="user_id").select("seat", "word", "times")
+
+
+def next_prefixes(
+    contributions: pl.LazyFrame,
+    prefixes: pl.LazyFrame,
+    known: pl.LazyFrame,
+    seats: tuple[int, int],
+    level: int,
+    characters: int,
+) -> pl.LazyFrame:
+    """The next prefixes that each of the level's users holds, and how many rows hold them."""
+    first, last = seats
+    words = contributions.filter(pl.col("seat") > first, pl.col("seat") <= last).join(
+        known, on="word", how="anti"
+    )
+    codes = [chr(number + 1) for number in range(characters)]
+    following = pl.col("word").str.slice(level, 1)
+    number = following.replace_strict(["", *codes], [characters, *range(characters)])
+    return (
+        words.with_columns(prefix=pl.col("word").str.slice(0, level), number=number)
+        .join(prefixes, on="prefix")
+        .group_by("seat", value=pl.col("value") + pl.col("number"))
+        .agg(pl.col("times").sum())
+    )
+
+
+def ldp_choice(lots: pl.LazyFrame, contributions: int, greedy: bool) -> pl.LazyFrame:
+    """Of the next prefixes that a user holds, so many at most, by lots that were drawn."""
+    rank = -pl.col("times") if greedy else pl.lit(0)
+    return (
+        lots.sort("seat", rank, "lot", "value")
+        .with_columns(report=pl.int_range(1, pl.len() + 1).over("seat"))
+        .filter(pl.col("report") <= contributions)
+        .select("seat", "report", "value")
+    )
+
+
+def ldp_kept(reports: pl.LazyFrame, values: int, keep: int) -> pl.LazyFrame:
+    """What grows on the trie: the values that most reports hold; of equals, the first."""
+    of_prefixes = reports.filter(pl.col("value") < values, pl.col("reports") > 0)
+    return of_prefixes.sort("reports", "value", descending=[True, False]).head(keep)

@@ -1,0 +1,91 @@
+"""`sql/text.sql`: how a row's content becomes tokens. Every function looks at one row alone."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from dphh.engines.polars.patterns import in_rust
+
+#: Unicode's White_Space characters, but for the space itself.
+OTHER_WHITE_SPACE = (
+    r"[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
+)
+#: Runs of letters, marks, digits and underscores, with apostrophes inside them.
+UNICODE_WORD = r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*"
+#: What a run says when a token is longer than the owner allows.
+REFUSED = "dphh: too long"
+
+
+def lowered(text: pl.Expr) -> pl.Expr:
+    """Each character by itself, as DuckDB does it: these two Polars would turn by their place, or
+    into two."""
+    return text.str.replace_many(["Σ", "İ"], ["σ", "i"]).str.to_lowercase()
+
+
+def white_space_words(content: pl.Expr) -> pl.Expr:
+    return content.str.replace_all(OTHER_WHITE_SPACE, " ").str.split(" ")
+
+
+def unicode_words(content: pl.Expr) -> pl.Expr:
+    return content.str.extract_all(UNICODE_WORD)
+
+
+def pattern_words(content: pl.Expr, pattern: str) -> pl.Expr:
+    return content.str.extract_all(in_rust(pattern))
+
+
+def decoded(text: pl.Expr) -> pl.Expr:
+    """Binary content; what is not UTF-8 becomes NULL, which no level counts."""
+    return text.map_batches(_decoded, return_dtype=pl.String, is_elementwise=True)
+
+
+def decoded_tokens(tokens: pl.Expr) -> pl.Expr:
+    return tokens.list.eval(decoded(pl.element()))
+
+
+def stripped(tokens: pl.Expr, characters: str) -> pl.Expr:
+    return tokens.list.eval(pl.element().str.strip_chars(characters))
+
+
+def keeping(tokens: pl.Expr, pattern: str) -> pl.Expr:
+    return tokens.list.eval(pl.element().filter(full_match(pl.element(), pattern)))
+
+
+def dropping(tokens: pl.Expr, pattern: str) -> pl.Expr:
+    return tokens.list.eval(pl.element().filter(~full_match(pl.element(), pattern)))
+
+
+def full_match(token: pl.Expr, pattern: str) -> pl.Expr:
+    return token.str.contains(rf"\A(?:{in_rust(pattern)})\z")
+
+
+def truncating(tokens: pl.Expr, longest: int) -> pl.Expr:
+    return tokens.list.eval(pl.element().str.head(longest))
+
+
+def dropping_long(tokens: pl.Expr, longest: int) -> pl.Expr:
+    return tokens.list.eval(pl.element().filter(pl.element().str.len_chars() <= longest))
+
+
+def refusing_long(tokens: pl.Expr, longest: int) -> pl.Expr:
+    def refuse(found: pl.Series) -> pl.Series:
+        if (found.str.len_chars() > longest).any():
+            raise ValueError(REFUSED)
+        return found
+
+    checked = pl.element().map_batches(refuse, return_dtype=pl.String, is_elementwise=True)
+    return tokens.list.eval(checked)
+
+
+def _decoded(content: pl.Series) -> pl.Series:
+    try:
+        return content.cast(pl.String)
+    except pl.exceptions.ComputeError:  # some row is not UTF-8: find out which, one by one
+        return pl.Series(content.name, [_text(row) for row in content], pl.String)
+
+
+def _text(content: bytes | None) -> str | None:
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,92 @@
+"""TrieHH: one sequence a user, and what those whose prefix is in the trie would vote for."""
+
+from __future__ import annotations
+
+import polars as pl
+
+SEPARATOR = "\x1f"
+
+
+def sequences_of_rows(tokens_of_rows: pl.LazyFrame) -> pl.LazyFrame:
+    """The rows that hold a sequence, without empty tokens."""
+    rows_of_users = tokens_of_rows.with_columns(
+        pl.col("tokens").list.eval(pl.element().filter(pl.element() != ""))
+    )
+    return rows_of_users.filter(pl.col("tokens").list.len() > 0)
+
+
+def spelled() -> list[pl.Expr]:
+    """What sequences are sorted by: their spelling first, which every engine orders alike. Where a
+    separator inside a token spells two of them the same, the rest tells them apart."""
+    tokens = pl.col("tokens")
+    return [tokens.list.join(SEPARATOR), tokens.list.len(), tokens]
+
+
+def users_of_several(sequences: pl.LazyFrame) -> pl.LazyFrame:
+    """The users of several rows, and how many: whose words are drawn."""
+    counts = sequences.group_by("user_id").agg(rows=pl.len().cast(pl.UInt64))
+    return counts.filter(pl.col("rows") > 1)
+
+
+def sequences_drawn(sequences: pl.LazyFrame, lots: pl.LazyFrame) -> pl.LazyFrame:
+    """One sequence a user, for the whole run: of several, the row at `place` among the user's
+    sorted rows. lots (user_id, place): a word of the user's, modulo the number of rows."""
+    alone = sequences.join(lots, on="user_id", how="anti")
+
+    sequences_of_users = (
+        sequences.join(lots, on="user_id")
+        .group_by("user_id", "place")
+        .agg(pl.col("tokens").sort_by(*spelled()))
+    )
+    drawn = sequences_of_users.select("user_id", pl.col("tokens").list.get(pl.col("place")))
+
+    return pl.concat([alone, drawn])
+
+
+def sequences_most_frequent(sequences: pl.LazyFrame) -> pl.LazyFrame:
+    """One sequence a user: the one that most of the user's rows hold, the first of equals."""
+    local_counts = sequences.group_by("user_id", "tokens").agg(appearances=pl.len().cast(pl.Int64))
+    return local_counts.group_by("user_id").agg(
+        pl.col("tokens").sort_by(-pl.col("appearances"), *spelled()).first()
+    )
+
+
+def walkers(one_each: pl.LazyFrame) -> pl.LazyFrame:
+    """All start at the root, node 0. Who holds the same sequence walks together."""
+    together = one_each.group_by("tokens").agg(users=pl.len().cast(pl.Int64))
+    return together.select(pl.lit(0, pl.Int64).alias("node"), "tokens", "users")
+
+
+def trie_level(walkers: pl.LazyFrame, level: int) -> pl.LazyFrame:
+    """Algorithm 2: who could vote for which prefix that is longer by one token. The end of a
+    sequence is a token of its own kind, `ended`. (Counts are Int64: Polars counts in 32 bits.)"""
+    next_prefixes = walkers.select("node", *next_token(level), "users")
+    return next_prefixes.group_by("node", "token", "ended").agg(pl.col("users").sum())
+
+
+def next_token(level: int) -> list[pl.Expr]:
+    tokens = pl.col("tokens")
+    return [
+        tokens.list.get(level - 1, null_on_oob=True).alias("token"),
+        (tokens.list.len() < level).alias("ended"),
+    ]
+
+
+def walk_on(walkers: pl.LazyFrame, grown: pl.LazyFrame, level: int) -> pl.LazyFrame:
+    """Who goes on: sequences whose prefix has just grown, at its new node."""
+    token, _ = next_token(level)
+    return (
+        walkers.with_columns(token)
+        .join(grown, on=["node", "token"])
+        .select("tokens", "users", node="next_node")
+    )
+
+
+def trie_batch_level(batch: pl.LazyFrame, trie: pl.LazyFrame, level: int) -> pl.LazyFrame:
+    """Algorithms 1 and 2 as the papers have them: those drawn vote for the next prefix of their
+    sequence if the prefix before is in the trie. trie (node, tokens): the level below's."""
+    next_prefixes = batch.select(
+        *next_token(level), before=pl.col("tokens").list.head(level - 1), held=pl.col("tokens")
+    ).filter(pl.col("held").list.len() >= level - 1)
+    voters = next_prefixes.join(trie.rename({"tokens": "before"}), on="before")
+    return voters.group_by("node", "token", "ended").agg(votes=pl.len().cast(pl.Int64))

@@ -1,0 +1,117 @@
+"""Where any engine finds a corpus: which files a path means, and tables that are in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from dphh.corpus import Corpus
+from dphh.errors import CorpusError, DphhError
+
+NOT_UTF8 = (
+    "text, user: a text column holds bytes that are not UTF-8: write it as a binary column "
+    "(of which undecodable content is ignored), or repair it"
+)
+TOO_LONG = (
+    "max_token_length: the corpus holds a longer token; raise max_token_length, or say "
+    "too_long='truncate' or 'drop'"
+)
+ROWS_OF_NOBODY = (
+    "user: found rows whose user column is NULL; dphh cannot bound what nobody's "
+    "rows add: leave them out (or give each a user of its own) and run again"
+)
+
+
+def parquet_pattern(path: str) -> str:
+    """What is there is meant, whatever its name; a folder stands for all Parquet files below it."""
+    there = Path(path)
+    if "://" in path or not there.exists():
+        return path
+    plain = re.sub(r"([*?\[])", r"[\1]", path)
+    return f"{plain.rstrip('/')}/**/*.parquet" if there.is_dir() else plain
+
+
+def unreadable_files(corpus: Corpus, found: str) -> CorpusError:
+    return CorpusError(
+        f"corpus: {', '.join(corpus.where)}: {found}; "
+        "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them"
+    )
+
+
+def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
+    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
+        if column not in columns:
+            raise CorpusError(
+                f"{option}: the corpus has no column {column!r}; it has {', '.join(columns)}"
+            )
+
+
+def schema_in_memory(corpus: Corpus) -> Any:
+    """The Arrow schema of a table in memory; its rows are not asked for."""
+    source = corpus.source
+    with source_errors(corpus):
+        if isinstance(source, duckdb.DuckDBPyRelation):
+            schema = source.limit(0).to_arrow_table().schema
+        elif hasattr(source, "collect_schema"):  # a Polars frame
+            schema = source.collect_schema().to_frame().to_arrow().schema
+        elif isinstance(source, pa.RecordBatchReader):  # can be read once: not for its schema
+            schema = source.schema
+        else:
+            schema = pa.RecordBatchReader.from_stream(source).schema
+    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
+        if schema.names.count(column) > 1:
+            raise CorpusError(
+                f"{option}: the corpus has {schema.names.count(column)} columns {column!r}; "
+                "rename all but one"
+            )
+    return schema
+
+
+def rows_in_memory(corpus: Corpus) -> Any:
+    """The two columns of a table in memory, as Arrow: of a relation a stream, else a table."""
+    source = corpus.source
+    columns = list(dict.fromkeys([corpus.user, corpus.content.column]))
+    with source_errors(corpus):
+        if isinstance(source, duckdb.DuckDBPyRelation):
+            chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
+            return pa.RecordBatchReader.from_stream(chosen)
+        lazy = hasattr(source, "collect")
+        table = pa.table(source.select(columns).collect() if lazy else source).select(columns)
+    try:
+        # Engines trust Arrow's strings to be UTF-8, and die where they are not.
+        table.validate(full=True)
+    except pa.ArrowInvalid:
+        raise CorpusError(NOT_UTF8) from None
+    return table
+
+
+@contextmanager
+def source_errors(corpus: Corpus) -> Iterator[None]:
+    """What a table in memory raises when it is asked may quote data: only its kind passes."""
+    try:
+        yield
+    except DphhError:
+        raise
+    except Exception as problem:
+        raise CorpusError(
+            f"source: {corpus.where[0]} could not be read: it failed with "
+            f"{type(problem).__name__}, whose message is withheld because it may quote data; "
+            "see that it computes on its own"
+        ) from None
+
+
+def users_wanting(users: int, seats: int, pad: bool) -> int:
+    """How many users of `ldp_trie` must be made up, of whom the corpus has too few."""
+    if users < seats and not pad:
+        raise CorpusError(
+            f"users_per_level, passes, max_length: {seats:,} users are needed, for nobody is asked "
+            "twice, and the corpus holds fewer; ask fewer a level, or say pad=True to have users "
+            "who hold nothing sit in for those who are wanting"
+        )
+    return max(seats - users, 0)

@@ -1,0 +1,82 @@
+"""Which Spark runs a corpus: the one that the corpus or the process has, or a new local one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+
+from pyspark import SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.sql import DataFrame, SparkSession
+
+from dphh.corpus import Corpus
+from dphh.engines.session import Limits
+from dphh.errors import UsageError
+
+#: What a session of dphh's own does without: they show or store how much of the data there is.
+_QUIET = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.eventLog.enabled": "false",
+}
+_SIZE = re.compile(r"(\d+)\s*([KMGT])i?B?", re.IGNORECASE)
+
+
+def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
+    """A session, and whether it was started here and must be stopped here."""
+    # Spark's Python side logs every error a second time, with what it was about.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    if isinstance(corpus.source, DataFrame):
+        return _within(corpus.source.sparkSession, limits), False
+    if SparkContext._active_spark_context is not None:
+        return _within(SparkSession.builder.getOrCreate(), limits), False
+    return _start(limits), True
+
+
+def _within(spark: SparkSession, limits: Limits) -> SparkSession:
+    """Spark takes its limits when it starts: others can only be refused."""
+    master = str(spark.sparkContext.master)
+    if limits.threads is not None and not re.match(rf"local\[{limits.threads}[\],]", master):
+        raise UsageError(
+            f"threads: found {limits.threads}, but Spark is running already, on {master}, and "
+            "takes its limits when it starts; leave threads out"
+        )
+    if limits.memory is not None:
+        raise UsageError(
+            f"memory_limit: found {limits.memory!r}, but Spark is running already and takes its "
+            "limits when it starts; leave memory_limit out, and set spark.executor.memory there"
+        )
+    return spark
+
+
+def _start(limits: Limits) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("dphh").master(f"local[{limits.threads or '*'}]")
+    for setting, value in _QUIET.items():
+        builder = builder.config(setting, value)
+    if limits.memory is not None:
+        if SparkContext._gateway is not None:
+            raise UsageError(
+                f"memory_limit: found {limits.memory!r}, but this process has run Spark before, "
+                "whose memory stays as it was; leave memory_limit out, or run in a new process"
+            )
+        builder = builder.config("spark.driver.memory", _memory(limits.memory))
+    try:
+        spark = builder.getOrCreate()
+    except PySparkRuntimeError as problem:
+        raise UsageError(
+            f"engine: Spark could not be started ({problem.getCondition()}); it needs Java 17 or "
+            "later, found by JAVA_HOME or on the PATH"
+        ) from None
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def _memory(limit: str) -> str:
+    """As Spark writes it: the memory of the one process that a local Spark is."""
+    size = _SIZE.fullmatch(limit.strip())
+    if size is None:
+        raise UsageError(f"memory_limit: found {limit!r}; write it as 500MB or 4GB")
+    return f"{size[1]}{size[2].lower()}"

@@ -1,0 +1,68 @@
+"""Opens a corpus in Spark as the view tokens_of_rows (user_id, tokens)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, VarcharType
+
+from dphh.corpus import Corpus
+from dphh.engines.duckdb.content import check_patterns, tokens_sql
+from dphh.engines.sources import refuse_missing_columns
+from dphh.engines.spark.rows import ROWS, Loader, find_rows, identifier
+from dphh.udfs.spark import register_tokens
+
+if TYPE_CHECKING:
+    from dphh.engines.spark.session import SparkRun
+
+
+def open_corpus(run: SparkRun, corpus: Corpus) -> Loader:
+    """Look at the names and types of the columns, then define the view. Reads no row.
+
+    What comes back brings the rows within reach; call it when the run has begun. Content becomes
+    tokens by DuckDB's expression, which DuckDB runs on the executors, so that it is read alike.
+    """
+    load = find_rows(run, corpus)
+    types = {field.name: field.dataType for field in run.spark.table(ROWS).schema.fields}
+    refuse_missing_columns(corpus, types)
+    name = corpus.content.column
+    content, content_type = _as_duckdb_has_it(identifier(name), types[name])
+    expression = tokens_sql(corpus.content, content_type)
+    with duckdb.connect() as con:
+        check_patterns(con, corpus.content)
+    user = identifier(corpus.user)
+    if _is_text(types[corpus.user]):
+        user = f"checked({user})"
+
+    def load_and_look() -> None:
+        load()
+        register_tokens(run.spark, name, expression)
+        run.spark.sql(
+            f"CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
+            f"SELECT {user} AS user_id, dphh_tokens({content}) AS tokens FROM {ROWS} "
+            f"WHERE {identifier(name)} IS NOT NULL"
+        )
+
+    return load_and_look
+
+
+def _as_duckdb_has_it(column: str, kind: DataType) -> tuple[str, str]:
+    """The content column as text or bytes or a list of them, and what DuckDB calls that type."""
+    if isinstance(kind, ArrayType):
+        if isinstance(kind.elementType, BinaryType):
+            return column, "BLOB[]"
+        texts = _is_text(kind.elementType)
+        return (
+            f"all_checked({column})" if texts else f"CAST({column} AS ARRAY<STRING>)",
+            "VARCHAR[]",
+        )
+    if isinstance(kind, BinaryType):
+        return column, "BLOB"
+    if _is_text(kind):
+        return f"checked({column})", "VARCHAR"
+    return f"CAST({column} AS STRING)", kind.simpleString()
+
+
+def _is_text(kind: DataType) -> bool:
+    return isinstance(kind, (StringType, VarcharType))

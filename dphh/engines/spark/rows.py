@@ -1,0 +1,184 @@
+"""Where Spark finds a corpus's rows: files, frames of Spark's own, or tables in memory."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from glob import glob
+from os.path import commonpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from dphh.corpus import Corpus
+from dphh.engines.sources import (
+    parquet_pattern,
+    refuse_missing_columns,
+    rows_in_memory,
+    schema_in_memory,
+    unreadable_files,
+)
+from dphh.errors import CorpusError
+
+if TYPE_CHECKING:
+    from dphh.engines.spark.session import SparkRun
+
+ROWS = "corpus_rows"
+Loader = Callable[[], None]
+_TEXTS = (
+    pa.types.is_null, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_decimal256,
+    pa.types.is_time,
+)  # fmt: skip
+_BYTES = (pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+
+
+def find_rows(run: SparkRun, corpus: Corpus) -> Loader:
+    """Define the view corpus_rows. Only names and types are asked for until the run begins."""
+    load: Loader = _nothing
+    if corpus.kind == "path":
+        rows = _path_rows(run, corpus)
+    elif isinstance(corpus.source, DataFrame):
+        rows = _frame_rows(run, corpus)
+    else:
+        schema = schema_in_memory(corpus)
+        refuse_missing_columns(corpus, schema.names)
+        rows, load = _memory(run, corpus, schema)
+    rows.createOrReplaceTempView(ROWS)
+    return load
+
+
+def _path_rows(run: SparkRun, corpus: Corpus) -> DataFrame:
+    """Files on this machine by their names, whatever is in them; other places as Spark does."""
+    here = [path for path in corpus.where if "://" not in path]
+    files = [f"file://{_plain(name)}" for path in here for name in _found(path)]
+    remote = [path for path in corpus.where if "://" in path]
+    if here and not files and not remote:
+        raise unreadable_files(corpus, "there is no such file")
+    several = len(files) != 1 or remote
+    reader = run.spark.read.option("mergeSchema", "true" if several else "false")
+    try:
+        # A column of the files is taken before one that the folders' names spell.
+        rows = reader.option("recursiveFileLookup", "true").parquet(*files, *remote)
+        if {corpus.user, corpus.content.column} <= set(rows.columns):
+            return rows
+        if files:
+            reader = reader.option("basePath", f"file://{_plain(_above_partitions(corpus, here))}")
+        return reader.option("recursiveFileLookup", "false").parquet(*files, *remote)
+    except (PySparkException, Py4JError) as problem:
+        missing = "PATH_NOT_FOUND" in str(problem)
+        raise unreadable_files(
+            corpus,
+            "there is no such file"
+            if missing
+            else f"it cannot be read as Parquet ({type(problem).__name__})",
+        ) from None
+
+
+def _found(path: str) -> list[str]:
+    return sorted(glob(parquet_pattern(path), recursive=True))  # noqa: PTH207 - of any root
+
+
+def _plain(path: str) -> str:
+    """A name without the meaning that Hadoop's globs would give it."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
+
+
+def _above_partitions(corpus: Corpus, here: list[str]) -> str:
+    """The deepest folder that all files share and that is above all key=value folders."""
+    folders = []
+    for path in here:
+        for name in _found(path):
+            parts = Path(name).parent.parts
+            cut = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
+            folders.append(str(Path(*parts[:cut])))
+    return commonpath(folders)
+
+
+def _frame_rows(run: SparkRun, corpus: Corpus) -> DataFrame:
+    """A frame of another session: they meet in Spark's global views, under a name of its own."""
+    frame = corpus.source
+    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
+        if frame.columns.count(column) > 1:
+            raise CorpusError(
+                f"{option}: the corpus has {frame.columns.count(column)} columns {column!r}; "
+                "rename all but one"
+            )
+    refuse_missing_columns(corpus, frame.columns)
+    view = f"dphh_{uuid.uuid4().hex}"
+    wanted = dict.fromkeys([corpus.user, corpus.content.column])
+    frame.select(*(identifier(column) for column in wanted)).createGlobalTempView(view)
+    run.when_closed(lambda: run.owner.catalog.dropGlobalTempView(view))
+    return run.spark.table(f"global_temp.{view}")
+
+
+def _memory(run: SparkRun, corpus: Corpus, schema: Any) -> tuple[DataFrame, Loader]:
+    """Tables in memory come in as Arrow. Only their schema is asked for until the run begins."""
+
+    def load() -> None:
+        rows = _spark_ready(corpus, pa.table(rows_in_memory(corpus)))
+        run.spark.createDataFrame(rows).createOrReplaceTempView(ROWS)
+
+    wanted = list(dict.fromkeys([corpus.user, corpus.content.column]))
+    empty = pa.schema([schema.field(name) for name in wanted]).empty_table()
+    return run.spark.createDataFrame(_spark_ready(corpus, empty)), load
+
+
+def _spark_ready(corpus: Corpus, table: pa.Table) -> pa.Table:
+    """The same values in types that Spark has."""
+    columns = []
+    try:
+        for column in table.columns:
+            wanted = _spark_type(column.type)
+            chunks = [_plain_values(chunk).cast(wanted) for chunk in column.chunks]
+            columns.append(pa.chunked_array(chunks, wanted))
+    except (pa.ArrowException, ValueError) as problem:
+        raise CorpusError(
+            f"source: {corpus.where[0]} has a user or content column of a type that Spark cannot "
+            f"take ({type(problem).__name__}); cast it to text"
+        ) from None
+    return pa.table(columns, names=table.column_names)
+
+
+def _plain_values(values: Any) -> Any:
+    if isinstance(values, pa.ExtensionArray):
+        return values.storage
+    if isinstance(values, pa.DictionaryArray):
+        return values.dictionary.cast(_spark_type(values.type)).take(values.indices)
+    return values
+
+
+def _spark_type(kind: Any) -> Any:
+    """Spark has one kind of list, of text and of bytes, and no unsigned numbers."""
+    types = pa.types
+    if isinstance(kind, pa.BaseExtensionType):
+        plain = _spark_type(kind.storage_type)
+    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        plain = pa.list_(_spark_type(kind.value_type))
+    elif types.is_dictionary(kind):
+        plain = _spark_type(kind.value_type)
+    elif any(check(kind) for check in _TEXTS):
+        plain = pa.string()
+    elif any(check(kind) for check in _BYTES):
+        plain = pa.binary()
+    elif types.is_unsigned_integer(kind):
+        plain = pa.decimal128(20, 0) if kind.bit_width == 64 else pa.int64()
+    elif types.is_float16(kind):
+        plain = pa.float32()
+    elif types.is_timestamp(kind):
+        plain = pa.timestamp("us", kind.tz)
+    else:
+        plain = kind
+    return plain
+
+
+def _nothing() -> None:
+    """Files are read where they are."""
+
+
+def identifier(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,124 @@
+"""The device's side: read a round's broadcast, toss a coin, vote or stay silent.
+
+A device holds one sequence for the whole collection, tosses once a round, and keeps its answer:
+asked again for the same round, it sends the same. That, a coin of the operating system's generator
+and the coordinator's threshold are all that the guarantee stands on (docs/federated.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dphh.errors import UsageError
+from dphh.udfs.randomness import Randomness, SystemRandomness
+
+BROADCAST_SCHEMA = pa.schema([("node", pa.int64()), ("tokens", pa.list_(pa.string()))])
+VOTES_SCHEMA = pa.schema(
+    [
+        ("run_id", pa.string()),
+        ("level", pa.int32()),
+        ("node", pa.int64()),
+        ("token", pa.string()),
+        ("ended", pa.bool_()),
+        ("ticket", pa.string()),
+    ]
+)
+_NOTES = (b"dphh.run_id", b"dphh.level", b"dphh.numerator", b"dphh.is_test")
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """What a round asks of every device: the trie's nodes of the level below, and the rate."""
+
+    run_id: str
+    level: int
+    #: A device votes with probability numerator / 2^64.
+    numerator: int
+    #: A test's collection, whose release is not private: it alone takes a test's coins.
+    is_test: bool
+    #: The tokens on the way to each node.
+    ways: tuple[tuple[str, ...], ...]
+
+    def parquet(self) -> Any:
+        """As an Arrow table that says all of it."""
+        notes = (self.run_id, str(self.level), str(self.numerator), str(int(self.is_test)))
+        told = dict(zip(_NOTES, map(str.encode, notes), strict=True))
+        return pa.table(
+            [pa.array(range(len(self.ways))), pa.array([list(way) for way in self.ways])],
+            schema=BROADCAST_SCHEMA.with_metadata(told),
+        )
+
+
+def read_broadcast(path: str | Path) -> Broadcast:
+    """The broadcast of a round's file; read it once and vote for many."""
+    try:
+        table = pq.read_table(path)
+        notes = table.schema.metadata or {}
+        run_id, level, numerator, is_test = (notes[note].decode() for note in _NOTES)
+        ways = table.cast(BROADCAST_SCHEMA).sort_by("node").column("tokens").to_pylist()
+    except (pa.ArrowException, KeyError, ValueError):
+        raise UsageError(
+            f"broadcast: {Path(path).name} is not what Collection.open_round wrote; fetch it anew"
+        ) from None
+    found = tuple(tuple(way) for way in ways)
+    return Broadcast(run_id, int(level), int(numerator), is_test == "1", found)
+
+
+def one_sequence(
+    sequences: Sequence[Sequence[str]], *, randomness: Randomness | None = None, name: str = ""
+) -> list[str]:
+    """A device's one sequence for a whole collection, drawn from all that it holds. Keep it."""
+    own = sorted(("\x1f".join(tokens), len(tokens), list(tokens)) for tokens in sequences if tokens)
+    if len(own) < 2:
+        return own[0][2] if own else []
+    source = randomness or SystemRandomness()
+    return own[_word(source, "one sequence a user", name) % len(own)][2]
+
+
+def vote(
+    broadcast: Broadcast,
+    tokens: Sequence[str],
+    *,
+    randomness: Randomness | None = None,
+    name: str = "",
+) -> Any:
+    """This round's vote of a device that holds these tokens: an Arrow table of one row or of none.
+
+    `randomness` and `name` are for tests; a device's coins are its operating system's.
+    """
+    source = randomness or SystemRandomness()
+    if source.is_test and not broadcast.is_test:
+        raise UsageError(
+            "randomness: a test's coins can be foretold, and this collection is a real one; leave "
+            "randomness out"
+        )
+    purpose = f"trie/level {broadcast.level}"
+    rows = []
+    if _word(source, purpose, name) < broadcast.numerator:
+        below = broadcast.level - 1
+        own = tuple(tokens)
+        if own and own[:below] in broadcast.ways:
+            ended = len(own) == below
+            high = _word(source, f"ticket of {purpose}", name)
+            low = _word(source, f"ticket of {purpose}, second half", name)
+            rows.append(
+                {
+                    "run_id": broadcast.run_id,
+                    "level": broadcast.level,
+                    "node": broadcast.ways.index(own[:below]),
+                    "token": None if ended else own[below],
+                    "ended": ended,
+                    "ticket": f"{high:016x}{low:016x}",
+                }
+            )
+    return pa.Table.from_pylist(rows, schema=VOTES_SCHEMA)
+
+
+def _word(source: Randomness, purpose: str, name: str) -> int:
+    return int(source.words(1, purpose, pa.array([name]))[0])

@@ -1,0 +1,60 @@
+"""A corpus in the place of devices: what they would vote, by SQL, a coin a user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from dphh.corpus import Corpus, as_sequences
+from dphh.engines.duckdb.failures import engine_errors
+from dphh.engines.duckdb.session import open_session
+from dphh.engines.duckdb.trie import choose_for_each
+from dphh.engines.session import Limits
+from dphh.errors import UsageError
+from dphh.federated.device import VOTES_SCHEMA, Broadcast
+from dphh.flows import whole
+from dphh.levels import Choice
+from dphh.udfs.randomness import Randomness
+
+
+def votes_of_corpus(
+    broadcast: Broadcast,
+    corpus: Corpus,
+    randomness: Randomness,
+    *,
+    unit: int = 1,
+    choice: Choice = "most-frequent",
+) -> Any:
+    """Every user's vote in this round, as `dphh.federated.vote` casts it: for rehearsals.
+
+    A rehearsal draws a user's sequence anew each round unless it is the user's most frequent, or
+    the randomness a test's: a real device keeps its own.
+    """
+    if randomness.is_test and not broadcast.is_test:
+        raise UsageError("randomness: a test's coins go with a test's collection alone")
+    session = open_session(as_sequences(corpus, unit), randomness, Limits())
+    try:
+        session.hold_sequences(choice)
+        choose_for_each(session)
+        session.con.register("trie", broadcast.parquet())
+        session.execute(
+            "trie_coin_level",
+            level=broadcast.level,
+            numerator=broadcast.numerator,
+            purpose=f"trie/level {broadcast.level}",
+        )
+        with engine_errors("trie_coin_level"):
+            votes = session.con.sql("FROM cast_votes").to_arrow_table()
+    finally:
+        session.close()
+    of_round = [
+        pa.array([broadcast.run_id] * len(votes), pa.string()),
+        pa.array([broadcast.level] * len(votes), pa.int32()),
+    ]
+    columns = [
+        whole(votes.column(field.name), field.type)
+        for field in VOTES_SCHEMA
+        if field.name not in ("run_id", "level")
+    ]
+    return pa.table([*of_round, *columns], schema=VOTES_SCHEMA)

@@ -1,0 +1,65 @@
+"""`ldp_trie`: LDP TrieHH, Algorithm 2: the server's half, with an engine for all the devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dphh import server
+from dphh.engines.session import Session
+from dphh.flows import LevelDone
+from dphh.flows.ngrams import joiner_of
+from dphh.levels import LocalLevel
+from dphh.plan import Plan
+from dphh.release import TRIE_SCHEMA
+from dphh.udfs.subsets import estimate
+
+
+def ldp_trie_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
+    assert plan.corpus is not None
+    joiner = joiner_of(plan.corpus)
+    levels = [level for level in plan.levels if isinstance(level, LocalLevel)]
+    seats = max(level.first_seat + level.users for level in levels)
+    session.hold_contributions(plan["character_set"], seats, plan["pad"])
+    growth = server.planted(plan)
+    #: A later pass releases what the earlier ones did not: what is found once is found.
+    released: set[tuple[tuple[str, ...], bool]] = set()
+    for level in levels:
+        said = server.broadcast(growth, level)
+        kept = session.local_level(level, _places(said), _words(said.known), said.round)
+        growth, steps = server.grown(growth, levels, kept)
+        new = [step for step in steps if (step.tokens, step.ended) not in released]
+        released.update((step.tokens, step.ended) for step in new)
+        yield LevelDone(level, _rows(level, new, joiner))
+
+
+def _places(said: Any) -> Any:
+    """Each prefix of the broadcast, and its value with character number 0."""
+    width = len(said.characters) + 1
+    first = np.arange(len(said.prefixes), dtype=np.int64) * width
+    return pa.table({"prefix": pa.array(said.prefixes, pa.string()), "value": first})
+
+
+def _words(words: Sequence[str]) -> Any:
+    return pa.table({"word": pa.array(words, pa.string())})
+
+
+def _rows(level: LocalLevel, steps: Sequence[server.Grown], joiner: str) -> Any:
+    """The score is the estimate of how many of the level's reports were for the prefix."""
+    tokens = pa.array([list(step.tokens) for step in steps], pa.list_(pa.string()))
+    reports = [step.reports for step in steps]
+    scores = estimate(reports, level.users * level.contributions, level.mechanism)
+    return pa.table(
+        [
+            pa.array(np.full(len(steps), level.level, np.int32)),
+            pc.binary_join(tokens, joiner),
+            tokens,
+            pa.array(scores, pa.float64()),
+            pa.array([step.ended for step in steps], pa.bool_()),
+        ],
+        schema=TRIE_SCHEMA,
+    )

@@ -1,0 +1,159 @@
+"""`frame.dphh`: the verbs on Polars frames. Thin: each names the frame a corpus and asks the verb.
+
+    frame.dphh.ngrams(user="author", text="body", max_n=6, epsilon=1.0, delta=1e-7).run()
+
+A lazy frame stays lazy until the plan runs, and then Polars optimises it and the level as one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.util import find_spec
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
+
+from dphh import verbs
+from dphh.broadcast import Sampling
+from dphh.corpus import Characters, Corpus, Reading, TooLong
+from dphh.levels import Choice, Mode, Pruning
+from dphh.mechanisms.trie import Accounting
+from dphh.plan import Plan
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class RowsOptions(TypedDict, total=False):
+    """What `Corpus` takes beside its source, but for `keep`, which is `ldp_trie`'s own."""
+
+    user: Required[str]
+    text: str
+    item: str
+    as_: Reading
+    lower: bool
+    split: str
+    strip: str
+    drop: str
+    max_token_length: int
+    too_long: TooLong
+    characters: Characters
+    name: str
+
+
+class CorpusOptions(RowsOptions, total=False):
+    keep: str
+
+
+class ItemsOptions(CorpusOptions, total=False):
+    epsilon: Required[float]
+    delta: Required[float]
+    max_items: int
+    method: str
+
+
+class NgramsOptions(CorpusOptions, total=False):
+    max_n: Required[int]
+    epsilon: Required[float]
+    delta: Required[float]
+    max_items: int | Sequence[int]
+    spurious: float
+    pruning: Pruning
+    decay: float
+    shares: Sequence[float]
+    method: str
+
+
+class TrieOptions(CorpusOptions, total=False):
+    epsilon: Required[float]
+    delta: Required[float]
+    max_length: Required[int]
+    unit: int
+    choice: Choice
+    accounting: Accounting
+    theta: int
+    p: float
+    users: int
+
+
+class LdpTrieOptions(RowsOptions, total=False):
+    local_epsilon: Required[float]
+    delta: Required[float]
+    users_per_level: Required[int]
+    contributions: Required[int]
+    max_length: Required[int]
+    keep: Required[int]
+    sampling: Sampling
+    passes: int
+    character_set: str | Sequence[str]
+    known: Sequence[str | Sequence[str]]
+    mode: Mode
+    pad: bool
+
+
+class Verbs:
+    """The verbs of dphh on this frame. Each prices a run for free; `plan.run()` spends."""
+
+    def __init__(self, frame: pl.DataFrame | pl.LazyFrame) -> None:
+        self._frame = frame
+
+    def items(self, **options: Unpack[ItemsOptions]) -> Plan:
+        """`dphh.items` on this frame: single items that many users hold."""
+        return _planned(verbs.items, self._frame, {**options})
+
+    def ngrams(self, **options: Unpack[NgramsOptions]) -> Plan:
+        """`dphh.ngrams` on this frame: runs of up to `max_n` tokens that many users hold."""
+        return _planned(verbs.ngrams, self._frame, {**options})
+
+    def trie(self, **options: Unpack[TrieOptions]) -> Plan:
+        """`dphh.trie` on this frame: sequences, grown level by level from sampled votes."""
+        return _planned(verbs.trie, self._frame, {**options})
+
+    def ldp_trie(self, **options: Unpack[LdpTrieOptions]) -> Plan:
+        """`dphh.ldp_trie` on this frame: sequences, grown from locally randomised votes.
+
+        `keep` is the verb's; clean the frame before, or name it a `Corpus`."""
+        return _planned(verbs.ldp_trie, self._frame, {**options})
+
+
+def _planned(verb: Callable[..., Plan], frame: Any, options: dict[str, Any]) -> Plan:
+    """What the verb has no name for is the corpus's."""
+    of_verb = signature(verb).parameters
+    reading = {name: value for name, value in options.items() if name not in of_verb}
+    asked = {name: value for name, value in options.items() if name in of_verb}
+    return verb(Corpus(frame, **reading), **asked)
+
+
+def register() -> None:
+    """Give frames their `dphh`: now if Polars is imported, else when it is, so that `import dphh`
+    need not wait for it."""
+    if "polars" in sys.modules:
+        _register()
+    else:
+        sys.meta_path.insert(0, _WhenPolarsComes())
+
+
+class _WhenPolarsComes(MetaPathFinder):
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname != "polars":
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec("polars")
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_register(module: Any) -> None:
+            execute(module)
+            _register()
+
+        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec
+
+
+def _register() -> None:
+    import polars as pl
+
+    pl.api.register_dataframe_namespace("dphh")(Verbs)
+    pl.api.register_lazyframe_namespace("dphh")(Verbs)

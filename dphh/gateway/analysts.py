@@ -1,0 +1,100 @@
+"""Who may ask: analysts and the hashes of their tokens, in one file for the owner alone.
+
+A token is 256 random bits, so a plain SHA-256 of it tells nothing of it. What each may spend is
+not here but in the ledger, as shares.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+from pathlib import Path
+
+from dphh.errors import UsageError
+from dphh.privacy.ledger import Ledger
+
+#: Who needs no share: the owner, in a shell of their own. No analyst can have this name.
+OWNER = "owner"
+
+
+class OnlyOwner:
+    """One token, for a gateway that lives as long as its owner's shell."""
+
+    def __init__(self) -> None:
+        self.token = secrets.token_urlsafe(32)
+
+    def names(self) -> list[str]:
+        return [OWNER]
+
+    def who(self, token: str) -> str | None:
+        return OWNER if hmac.compare_digest(_hash(token), _hash(self.token)) else None
+
+
+class Analysts:
+    """The file is read at each use: who is added or removed is so at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Analysts:
+        """Beside the ledger."""
+        return cls(ledger.path.with_name(ledger.path.name + ".analysts.json"))
+
+    def names(self) -> list[str]:
+        return list(self._hashes())
+
+    def add(self, name: str) -> str:
+        """A new token for an analyst, who is new or has lost the old one. It is told only now."""
+        self.check_name(name)
+        token = secrets.token_urlsafe(32)
+        self._write({**self._hashes(), name: _hash(token)})
+        return token
+
+    def check_name(self, name: str) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name) or name == OWNER:
+            raise UsageError(
+                f"An analyst's name is up to 64 letters, digits, '_', '.' and '-', and not "
+                f"{OWNER!r}; found {name!r}"
+            )
+
+    def remove(self, name: str) -> None:
+        hashes = self._hashes()
+        if name not in hashes:
+            raise UsageError(f"There is no analyst {name!r}; `dphh serve analysts` lists them")
+        del hashes[name]
+        self._write(hashes)
+
+    def who(self, token: str) -> str | None:
+        """The analyst whose token this is."""
+        asked = _hash(token)
+        found = None
+        for name, known in self._hashes().items():  # all of them, so that time tells nothing
+            if hmac.compare_digest(asked, known):
+                found = name
+        return found
+
+    def _hashes(self) -> dict[str, str]:
+        try:
+            if self.path.stat().st_mode & 0o077:
+                raise UsageError(f"{self.path} may be read by others; chmod 600 it first")
+            found: dict[str, str] = json.loads(self.path.read_text(encoding="utf-8"))["tokens"]
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UsageError(f"{self.path} is not a file of analysts; restore it") from None
+        return found
+
+    def _write(self, hashes: dict[str, str]) -> None:
+        from dphh.release import write_whole
+
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        text = json.dumps({"tokens": hashes}, indent=2) + "\n"
+        write_whole(self.path, text.encode(), mode=0o600)
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,134 @@
+"""A child process and the pipe to it. What crosses is JSON and Arrow: neither can carry code."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+import pyarrow as pa
+
+Message = dict[str, Any]
+
+#: What a child inherits of the environment. Not the ledger's place, nor any password.
+_INHERITED = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "SYSTEMROOT")
+
+
+class Gone(Exception):  # noqa: N818 - an end, which may have been asked for
+    """The process at the other end has ended, or was ended."""
+
+
+class Pipe:
+    """One end: messages, each with a table or without."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def send(self, message: Message, table: pa.Table | None = None) -> None:
+        try:
+            self._connection.send_bytes(json.dumps([message, table is not None]).encode())
+            if table is not None:
+                self._connection.send_bytes(_packed(table))
+        except OSError:
+            raise Gone from None
+
+    def receive(self) -> tuple[Message, pa.Table | None]:
+        try:
+            message, with_table = json.loads(self._connection.recv_bytes())
+            table = _unpacked(self._connection.recv_bytes()) if with_table else None
+        except (EOFError, OSError):
+            raise Gone from None
+        return message, table
+
+    def waits(self, seconds: float) -> bool:
+        """Whether a message, or the end, is there within so many seconds."""
+        try:
+            return self._connection.poll(max(seconds, 0.0))
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Child:
+    """A Python process that runs one module of the gateway, in an empty folder of its own."""
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="dphh-gateway-")
+        ours, theirs = socket.socketpair()
+        environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, str(theirs.fileno()), *arguments],
+                pass_fds=[theirs.fileno()],
+                cwd=self._folder.name,
+                env={**environment, "TMPDIR": self._folder.name, "HOME": self._folder.name},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C at the terminal is for the gateway to pass on
+            )
+        self.pipe = Pipe(Connection(ours.detach()))
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def end(self, patience: float = 0.0) -> None:
+        """Interrupt, so that it cleans up behind itself; after `patience` seconds, kill."""
+        with suppress(ProcessLookupError):
+            if patience:
+                self._process.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(patience)
+            self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """End it, and remove what it left in its folder."""
+        self.end()
+        self.pipe.close()
+        with suppress(OSError):
+            self._folder.cleanup()
+
+
+def serve(handle: Callable[[Pipe, Message], None]) -> None:
+    """The child's side: handle each message until the other end is gone."""
+    pipe = Pipe(Connection(int(sys.argv[1])))
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    with suppress(Gone, KeyboardInterrupt):
+        while True:
+            message, _ = pipe.receive()
+            handle(pipe, message)
+
+
+def _end_with_parent(parent: int) -> None:
+    """A gateway that was killed leaves no run behind that nobody would see the end of."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os.kill(os.getpid(), signal.SIGINT)  # so that it removes what it spilled
+    time.sleep(5.0)
+    os._exit(1)
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _unpacked(data: bytes) -> pa.Table:
+    with pa.ipc.open_stream(data) as stream:
+        return stream.read_all()

@@ -1,0 +1,150 @@
+"""Where an analyst's statement runs: a child process that holds macros and nothing else.
+
+It has no file to read, no room to write, little memory and a time limit; if a statement brings it
+down, that statement is all that is lost. What a macro answers comes from the office, over the pipe.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from dphh.errors import DphhError, UsageError
+from dphh.gateway.child import Child, Gone, Message, Pipe, serve
+from dphh.gateway.guard import EMPTY, Guard
+from dphh.macros import install, macros
+
+#: Answers for one analyst, whom the desk need not know.
+Answering = Callable[[str, dict[str, Any]], pa.Table]
+
+SECONDS = 60.0  # that a statement may take, beside what the office takes to answer its macros
+ANSWER_BYTES = 256 * 2**20
+_MEMORY = "512MB"
+_ADDRESSES = 4 * 2**30  # bytes, of which DuckDB's own limit does not count all
+
+
+class Desk:
+    """The gateway's side of one desk."""
+
+    def __init__(self, *, guarded: bool = True) -> None:
+        self._child = Child(__name__, *([] if guarded else ["unguarded"]))
+        self.stopped = False
+
+    def ask(self, statement: str, answering: Answering, seconds: float = SECONDS) -> pa.Table:
+        """Run one statement, answering its macros, and give its rows."""
+        pipe = self._child.pipe
+        until = time.monotonic() + seconds
+        try:
+            pipe.send({"statement": statement})
+            while True:
+                if not pipe.waits(until - time.monotonic()):
+                    self.stop()
+                    raise UsageError(f"The query took more than {seconds:g} seconds; ask for less")
+                message, table = pipe.receive()
+                if "refused" in message:
+                    raise UsageError(message["refused"])
+                if "call" not in message:
+                    assert table is not None
+                    return table
+                asked = time.monotonic()
+                self._call(message, answering)
+                until += time.monotonic() - asked
+        except Gone:
+            why = "was stopped" if self.stopped else "needs more memory than a query may use"
+            self.stopped = True
+            raise UsageError(f"The query {why}; nothing of it is left running") from None
+
+    def _call(self, message: Message, answering: Answering) -> None:
+        try:
+            table = answering(message["call"], message["arguments"])
+        except DphhError as problem:
+            self._child.pipe.send({"refused": str(problem)})
+        except BaseException:
+            self.stop()  # it waits for an answer that will not come
+            raise
+        else:
+            self._child.pipe.send({}, table)
+
+    def stop(self) -> None:
+        """From any thread: whoever waits in `ask` is told."""
+        self.stopped = True
+        self._child.end()
+
+    def close(self) -> None:
+        self._child.close()
+
+
+def _main() -> None:
+    """The child."""
+    guarded = sys.argv[2:] != ["unguarded"]
+    if guarded:
+        _limit_process()
+    con = duckdb.connect(":memory:", config={**EMPTY, "memory_limit": _MEMORY} if guarded else {})
+    con.execute("SET enable_progress_bar = false")
+    con.execute("SET arrow_lossless_conversion = true")
+    con.execute("SET lambda_syntax = 'ENABLE_SINGLE_ARROW'")  # as checked trees are written
+    office: list[Pipe] = []
+
+    def forward(what: str, arguments: dict[str, Any]) -> pa.Table:
+        office[0].send({"call": what, "arguments": arguments})
+        message, table = office[0].receive()
+        if "refused" in message:
+            raise UsageError(message["refused"])
+        return table
+
+    install(con, forward)
+    if guarded:
+        con.execute("SET max_temp_directory_size = '0B'")
+        con.execute("SET lock_configuration = true")
+    guard = Guard(frozenset(f"dphh_{kind}{name}" for name in macros() for kind in ("", "asked_")))
+
+    def handle(pipe: Pipe, message: Message) -> None:
+        office[:] = [pipe]
+        statement = message["statement"]
+        try:
+            table = _rows(con, guard.checked(statement) if guarded else statement)
+        except (DphhError, duckdb.Error) as problem:
+            pipe.send({"refused": _without_prefix(str(problem))})
+        except MemoryError:
+            pipe.send({"refused": "The query needs more memory than a query may use"})
+        else:
+            pipe.send({}, table)
+
+    serve(handle)
+
+
+def _rows(con: duckdb.DuckDBPyConnection, statement: str) -> pa.Table:
+    """All rows of the answer, unless they are too many."""
+    reader = con.execute(statement).to_arrow_reader(100_000)
+    assert reader is not None
+    batches, size = [], 0
+    for batch in reader:
+        size += batch.nbytes
+        if size > ANSWER_BYTES:
+            raise UsageError(
+                f"The answer is larger than {ANSWER_BYTES:,} bytes; ask for less of it"
+            )
+        batches.append(batch)
+    return pa.Table.from_batches(batches, schema=reader.schema)
+
+
+def _limit_process() -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _without_prefix(problem: str) -> str:
+    """DuckDB puts its own kind before what `error` says; the server does so once more."""
+    return problem.removeprefix("Invalid Input Error: ")
+
+
+if __name__ == "__main__":
+    _main()

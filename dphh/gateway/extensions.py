@@ -1,0 +1,54 @@
+"""DuckDB's extensions for the gateway, from the packages that `dphh[shell]` installs."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import duckdb
+
+from dphh.errors import UsageError
+
+#: In the order in which they load: quack speaks HTTP through httpfs.
+NAMES = ("httpfs", "quack")
+
+
+def extension_files() -> list[Path]:
+    """The files of the extensions for this DuckDB; refused with what to install."""
+    return [_file(name) for name in NAMES]
+
+
+def shell_program() -> str:
+    """The stock DuckDB shell: the program in its package, whose `duckdb` command is a script that
+    a Ctrl-C would end."""
+    spec = importlib.util.find_spec("duckdb_cli")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        for name in ("duckdb", "duckdb.exe"):
+            if (file := Path(folder, name)).is_file():
+                return str(file)
+    raise UsageError("The DuckDB shell is not here; pip install 'dphh[shell]'")
+
+
+def load(con: duckdb.DuckDBPyConnection) -> None:
+    for file in extension_files():
+        con.execute(f"LOAD '{_quoted(file)}'")
+
+
+def load_sql() -> str:
+    return "\n".join(f"LOAD '{_quoted(file)}';" for file in extension_files())
+
+
+def _file(name: str) -> Path:
+    spec = importlib.util.find_spec(f"duckdb_extension_{name}")
+    for folder in (spec and spec.submodule_search_locations) or ():
+        file = Path(folder, "extensions", f"v{duckdb.__version__}", f"{name}.duckdb_extension")
+        if file.is_file():
+            return file
+    raise UsageError(
+        f"The extension {name} for DuckDB {duckdb.__version__} is not here; pip install "
+        "'dphh[shell]', which brings DuckDB 1.5.5 and the extensions built for it"
+    )
+
+
+def _quoted(file: Path) -> str:
+    return str(file).replace("'", "''")

@@ -1,0 +1,101 @@
+"""The process that prices a plan or runs it: the only one that opens private data.
+
+It is told a verb, its options and the name of a corpus in the ledger; no SQL of anybody's reaches
+it. A run has a process of its own, so that whatever becomes of it the gateway goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from dphh.asking import Arguments, corpus_name, given_content, named_corpus, plan_of, plan_table
+from dphh.errors import BudgetRefused, DphhError, UsageError
+from dphh.gateway.analysts import OWNER
+from dphh.gateway.child import Message, Pipe, serve
+from dphh.gateway.office import budgets
+from dphh.plan import Plan
+from dphh.privacy.ledger import Ledger
+from dphh.show import plan_sections
+
+_PRICING_SECONDS = 60
+_PRICING_ADDRESSES = 6 * 2**30
+
+
+def handle(pipe: Pipe, message: Message) -> None:
+    """Answer one message: {ledger, analyst, what, arguments, run_id, engine, memory, threads}."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = _answer(message)
+    except (BudgetRefused, UsageError) as problem:
+        # About what was asked and what it costs, which the analyst may know.
+        pipe.send({"refused": str(problem)})
+    except DphhError as problem:
+        # About the data or the machine: for the owner's eyes.
+        pipe.send({"failed": str(problem)})
+    except Exception as problem:
+        pipe.send({"failed": f"a defect of dphh, {type(problem).__name__}"})
+    else:
+        pipe.send({}, table)
+
+
+def _answer(message: Message) -> pa.Table:
+    what, arguments = message["what"], message["arguments"]
+    asker = message["analyst"]
+    book = Ledger(message["ledger"], None if asker == OWNER else asker)
+    verb = what.removeprefix("plan_")
+    with _little():
+        plan = _plan(verb, arguments, book)
+    if what == verb:
+        return plan.run(
+            ledger=book,
+            run_id=message["run_id"],
+            engine=message["engine"],
+            memory_limit=message["memory"],
+            threads=message["threads"],
+        ).table
+    sections = [section for section in plan_sections(plan, book) if section[0] != "ledger"]
+    corpus = corpus_name(what, arguments)
+    (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
+    lines = [("spent", budget.spent), ("of", budget.cap), ("left", budget.left)]
+    return plan_table([*sections, ("ledger", [(name, str(value)) for name, value in lines])])
+
+
+def _plan(verb: str, arguments: Arguments, book: Ledger) -> Plan:
+    corpus = named_corpus(corpus_name(verb, arguments), book, given_content(arguments))
+    if corpus is None:
+        raise UsageError("corpus: there is no such corpus; see FROM dphh_ledger()")
+    return plan_of(verb, arguments, corpus)
+
+
+@contextmanager
+def _little() -> Iterator[None]:
+    """Pricing reads no data, so what makes it take long or much is an option that cannot be."""
+    import resource
+
+    def too_long(*_: Any) -> None:
+        raise UsageError(f"It takes longer than {_PRICING_SECONDS} seconds to price; ask for less")
+
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(_PRICING_SECONDS)
+    resource.setrlimit(resource.RLIMIT_AS, (_PRICING_ADDRESSES, before[1]))
+    try:
+        yield
+    except MemoryError:
+        raise UsageError("It takes too much memory to price; ask for less") from None
+    finally:
+        signal.alarm(0)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+if __name__ == "__main__":
+    os.umask(0o077)
+    serve(handle)

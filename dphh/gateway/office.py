@@ -1,0 +1,206 @@
+"""Answers the macros for one analyst: what they may see of the ledger, and what they may spend.
+
+An analyst sees the corpora that they have a share of, what they themselves have spent and have
+left there, and every settled release of those corpora, whoever asked for it. An identical request
+of the same analyst is one run: asked again, on any connection, it comes from the ledger and costs
+nothing; if it was stopped, it goes on. Whoever wants a second draw gives it a `run_id` of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from dphh.asking import Arguments, corpus_name, ledger_table, releases_table
+from dphh.errors import DphhError, LedgerError, UsageError
+from dphh.gateway.analysts import OWNER
+from dphh.gateway.child import Child, Gone
+from dphh.privacy.ledger import Account, Entry, Ledger, Share
+from dphh.release import Release
+
+log = logging.getLogger("dphh.gateway")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What runs may use: how many at once in all and for one analyst, and what each may take."""
+
+    jobs: int = 2
+    jobs_each: int = 1
+    engine: str = "duckdb"
+    memory: str | None = None
+    threads: int | None = None
+
+
+class Office:
+    def __init__(self, ledger: Ledger, terms: Terms) -> None:
+        self._ledger, self._terms = ledger, terms
+        self._lock = threading.Lock()
+        self._working: dict[Child, str] = {}  # which analyst it works for
+        self._stopped: set[Child] = set()
+        self._spare: list[Child] = [Child("dphh.gateway.job")]
+
+    def answer(self, analyst: str, what: str, arguments: Arguments) -> pa.Table:
+        if what == "ledger":
+            return ledger_table(self._budgets(analyst))
+        if what == "releases":
+            return releases_table(self._visible(analyst))
+        if what == "release":
+            return self._release(analyst, arguments.get("run_id"))
+        corpus = corpus_name(what, arguments)
+        if corpus not in self._corpora(analyst):
+            raise UsageError(
+                f"corpus: there is no corpus {corpus!r} for you; FROM dphh_ledger() names yours"
+            )
+        if what.startswith("plan_"):
+            with self._worker(analyst) as worker:
+                return self._work(worker, analyst, what, arguments, None)
+        return self._run(analyst, what, arguments)
+
+    def stop(self, analyst: str | None = None) -> None:
+        """End what is being worked on for an analyst, or for all."""
+        with self._lock:
+            stopping = [child for child, name in self._working.items() if analyst in (None, name)]
+            self._stopped |= set(stopping)
+        for child in stopping:
+            child.end(patience=5.0)
+
+    def close(self) -> None:
+        self.stop()
+        for child in self._spare:
+            child.close()
+
+    def _run(self, analyst: str, verb: str, arguments: Arguments) -> pa.Table:
+        run_id = _run_id(analyst, verb, arguments)
+        earlier = next((run for run in self._ledger.runs() if _holds(run, run_id)), None)
+        if earlier is not None and arguments.get("run_id") is None and earlier.state == "settled":
+            return self._stored(run_id)
+        with self._worker(analyst) as worker:
+            try:
+                return self._work(worker, analyst, verb, arguments, run_id)
+            finally:
+                # The worker has answered or is dead. A run that is still only reserved never
+                # began, so it drew nothing and its price comes back.
+                with suppress(DphhError):
+                    self._ledger.cancel(run_id)
+
+    def _work(
+        self, worker: Child, analyst: str, what: str, arguments: Arguments, run_id: str | None
+    ) -> pa.Table:
+        order = {
+            "ledger": str(self._ledger.path),
+            "analyst": analyst,
+            "what": what,
+            "arguments": arguments,
+            "run_id": run_id,
+            "engine": self._terms.engine,
+            "memory": self._terms.memory,
+            "threads": self._terms.threads,
+        }
+        try:
+            worker.pipe.send(order)
+            message, table = worker.pipe.receive()
+        except BaseException as problem:
+            worker.end()
+            if not isinstance(problem, Gone):
+                raise
+            message, table = {"failed": "its process ended, as when memory runs out"}, None
+        if "refused" in message:
+            raise UsageError(message["refused"])
+        if "failed" in message and worker in self._stopped:
+            raise UsageError(f"Stopped. {_ON_THE_LEDGER}")
+        if "failed" in message:
+            log.error("%s for %s, run %s: %s", what, analyst, run_id, message["failed"])
+            raise LedgerError(
+                f"The run failed, and why is for the corpus's owner to see. {_ON_THE_LEDGER}"
+            )
+        return table
+
+    @contextmanager
+    def _worker(self, analyst: str) -> Iterator[Child]:
+        """A process to work for an analyst; kept for the next one unless it has ended."""
+        with self._lock:
+            working = Counter(self._working.values())
+            if working.total() >= self._terms.jobs or working[analyst] >= self._terms.jobs_each:
+                raise UsageError(
+                    "The gateway is working on as many requests as it may, in all or for you. "
+                    "Nothing was spent; ask again when one is done"
+                )
+            worker = self._spare.pop() if self._spare else Child("dphh.gateway.job")
+            self._working[worker] = analyst
+        try:
+            yield worker
+        finally:
+            with self._lock:
+                del self._working[worker]
+                keep = not self._spare and worker.alive() and worker not in self._stopped
+                self._stopped.discard(worker)
+                self._spare += [worker] if keep else [] if self._spare else [_fresh()]
+            if not keep:
+                worker.close()
+
+    def _corpora(self, analyst: str) -> set[str]:
+        return {budget.label for budget in self._budgets(analyst)}
+
+    def _budgets(self, analyst: str) -> Sequence[Account | Share]:
+        return budgets(self._ledger, analyst)
+
+    def _visible(self, analyst: str) -> list[Entry]:
+        mine = self._corpora(analyst)
+        return [run for run in self._ledger.runs() if mine & set(run.accounts)]
+
+    def _release(self, analyst: str, run_id: Any) -> pa.Table:
+        settled = (run.run_id for run in self._visible(analyst) if run.state == "settled")
+        if run_id not in settled:
+            raise UsageError("run_id: no such release; FROM dphh_releases() has those you may see")
+        return self._stored(run_id)
+
+    def _stored(self, run_id: str) -> pa.Table:
+        manifest, parquet = self._ledger.release(run_id)
+        return Release.from_parquet(parquet, manifest).table
+
+
+def budgets(ledger: Ledger, analyst: str) -> Sequence[Account | Share]:
+    """What somebody may spend: an analyst their shares, the owner every named corpus."""
+    if analyst == OWNER:
+        return [account for account in ledger.accounts() if account.name is not None]
+    return ledger.shares(analyst)
+
+
+_ON_THE_LEDGER = "FROM dphh_ledger() says what is spent: all of it, if the run had begun"
+
+
+def _fresh() -> Child:
+    return Child("dphh.gateway.job")
+
+
+def _holds(run: Entry, run_id: str) -> bool:
+    return run.run_id == run_id and run.state != "cancelled"
+
+
+def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:
+    """The analyst's own name for the run, or one that only the same request has."""
+    given = arguments.get("run_id")
+    if given is None:
+        request = {name: _plain(value) for name, value in arguments.items()}
+        asked = json.dumps([verb, request], sort_keys=True)
+        given = f"{verb}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
+    elif not isinstance(given, str) or not given.isprintable() or not 0 < len(given) <= 100:
+        raise UsageError("run_id: give a printable text of 1 to 100 characters")
+    return f"{analyst}/{given}"
+
+
+def _plain(value: Any) -> Any:
+    """1.0 and 1 are one number, however SQL wrote it."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,0 +1,163 @@
+"""The stock DuckDB shell, attached to a gateway: dphh's macros work in it as typed.
+
+The shell's own macros forward: each packs its arguments as JSON and asks the gateway's macro of
+that name. The token reaches the shell in a file without a name: no command line has it.
+"""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from dphh.errors import DphhError, UsageError
+from dphh.gateway.analysts import OnlyOwner
+from dphh.gateway.extensions import load, load_sql, shell_program
+from dphh.gateway.office import Terms
+from dphh.gateway.server import Gateway
+from dphh.macros import Parameters, macro_sql, macros, packed_sql, parameters_sql
+from dphh.privacy.ledger import Ledger
+
+
+def start_script(uri: str, token: str) -> str:
+    """What the shell runs before its first line, without a word of output."""
+    lines = [
+        ".output /dev/null",
+        load_sql(),
+        _secret_sql(token),
+        *(
+            f"{forwarding_sql(uri, name, parameters)};"
+            for name, (parameters, _) in macros().items()
+        ),
+        f"{macro_sql('dphh_stop', '', _ask_sql(uri, _STOP))};",
+        ".output",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def forwarding_sql(uri: str, name: str, parameters: Parameters) -> str:
+    asked = (
+        f"'FROM dphh_asked_{name}(''' || replace({packed_sql(parameters)}, '''', '''''') || ''')'"
+    )
+    return macro_sql(f"dphh_{name}", parameters_sql(parameters), _ask_sql(uri, asked))
+
+
+def banner(uri: str, token: str) -> str:
+    """Which corpora there are, and how much budget."""
+    with _client(token) as con:
+        rows = con.execute(
+            f"SELECT corpus, left_epsilon, left_delta, cap_epsilon, cap_delta, runs "
+            f"FROM ({_ask_sql(uri, _LEDGER)})"
+        ).fetchall()
+    lines = [
+        f"  {corpus}: left epsilon {left:.4g} at delta {left_delta:.3g}, "
+        f"of ({cap:g}, {cap_delta:g}); {runs} run{'' if runs == 1 else 's'} so far"
+        for corpus, left, left_delta, cap, cap_delta, runs in rows
+    ]
+    head = f"dphh at {uri}: " + ("corpora and budget" if rows else "no corpus is named for you yet")
+    tail = "Ask with FROM dphh_ngrams('CORPUS', max_n := 3, epsilon := 0.5, delta := 1e-8);"
+    return "\n".join([head, *lines, *([tail] if rows else [])])
+
+
+def open_shell(
+    uri: str, token: str, stop: Callable[[], None], arguments: tuple[str, ...] = ()
+) -> int:
+    """Run the shell until it ends; Ctrl-C stops what the gateway has running for it."""
+    with tempfile.TemporaryFile("w", encoding="utf-8") as script:  # has no name in any folder
+        script.write(start_script(uri, token))
+        script.flush()
+        file = script.fileno()
+        shell = subprocess.Popen(
+            [shell_program(), "-cmd", f".read /dev/fd/{file}", *arguments], pass_fds=[file]
+        )
+    # The terminal sends SIGINT to the shell too, which waits for the gateway's answer.
+    before = signal.signal(signal.SIGINT, lambda *_: _in_background(stop))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: shell.terminate())
+    try:
+        return shell.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def own_gateway(ledger: Ledger, terms: Terms) -> tuple[Gateway, str]:
+    """A gateway for this user alone, at a free port of the loopback, and its token."""
+    owner = OnlyOwner()
+    for _ in range(10):
+        with suppress(_PortTaken):
+            return _gateway_at(_free_port(), ledger, owner, terms), owner.token
+    raise UsageError("shell: found no free port to listen at; close something that listens")
+
+
+def remote_stop(uri: str, token: str) -> None:
+    with suppress(DphhError, duckdb.Error), _client(token) as con:
+        con.execute(_ask_sql(uri, _STOP))
+
+
+class _PortTaken(Exception):  # noqa: N818 - somebody was quicker
+    pass
+
+
+def _gateway_at(port: int, ledger: Ledger, owner: OnlyOwner, terms: Terms) -> Gateway:
+    try:
+        return Gateway(ledger, owner, port=port, terms=terms)
+    except UsageError as problem:
+        if "could not listen" in str(problem):
+            raise _PortTaken from problem
+        raise
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _client(token: str) -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect(":memory:")
+    load(con)
+    con.execute(_secret_sql(token))
+    return con
+
+
+def _secret_sql(token: str) -> str:
+    return f"CREATE SECRET (TYPE quack, TOKEN {_text(token)});"
+
+
+def _ask_sql(uri: str, asked: str) -> str:
+    """Asks on a connection of its own, as a query with two macros, or CREATE TABLE AS, needs."""
+    return f"FROM quack_query({_text(uri)}, {asked})"
+
+
+def _text(value: str) -> str:
+    if "'" in value or not value.isprintable():
+        raise UsageError("--connect: a URI or a token holds no quote and no line break")
+    return f"'{value}'"
+
+
+_LEDGER = "'FROM dphh_ledger()'"
+_STOP = "'FROM dphh_stop()'"
+
+
+def _in_background(stop: Callable[[], Any]) -> None:
+    threading.Thread(target=stop, daemon=True).start()
+
+
+def read_token(file: Path | None, environment: str | None) -> str:
+    """From a file, or from the environment: a command line may be seen by others."""
+    if file is not None:
+        try:
+            return file.read_text(encoding="utf-8").strip()
+        except OSError as problem:
+            raise UsageError(f"--token-file: {file} ({problem.strerror})") from None
+    if environment:
+        return environment.strip()
+    raise UsageError("--connect: give the token in $DPHH_TOKEN or with --token-file")

@@ -1,0 +1,93 @@
+"""Levels that stand: stored in the ledger before anybody sees them, and never drawn again.
+
+A session's drawing verbs return released rows. Between the session and the flow, each draw of a
+run that can go on is looked up in the ledger first; what is not there is drawn, stored in one
+transaction, and read back as what stands: if another process with the same run id was first, its
+rows are the ones that both use. Flows know nothing of this: from the same rows they go the same
+way, and everything else that a session does is done again from the corpus.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from importlib.metadata import version
+from inspect import signature
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dphh.engines.session import Session
+from dphh.plan import Plan
+from dphh.privacy.ledger import Ledger
+from dphh.privacy.ledger_sources import files_state
+from dphh.privacy.ledger_unfinished import Setting
+
+#: The verbs that draw: those that are told what for.
+DRAWING = frozenset(
+    name
+    for name, verb in vars(Session).items()
+    if callable(verb) and "purpose" in signature(verb).parameters
+)
+
+
+def journaled(session: Session, book: Ledger, run_id: str) -> Session:
+    """The same session, each of whose draws stands in the ledger when it comes back."""
+    return cast(Session, _Journaled(session, book, run_id))
+
+
+class _Journaled:
+    def __init__(self, session: Session, book: Ledger, run_id: str) -> None:
+        self._session = session
+        self._book = book
+        self._run_id = run_id
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._session, name)
+        return self._once(found) if name in DRAWING else found
+
+    def _once(self, draw: Callable[..., Any]) -> Callable[..., Any]:
+        def stands(*arguments: Any, **named: Any) -> Any:
+            step = signature(draw).bind(*arguments, **named).arguments["purpose"]
+            stored = self._book.level(self._run_id, step)
+            if stored is None:
+                drawn = as_stored(draw(*arguments, **named))
+                stored = self._book.keep_level(self._run_id, step, drawn)
+            return pq.read_table(io.BytesIO(stored))
+
+        return stands
+
+
+def as_stored(released: Any) -> bytes:
+    """Values alone, sorted by themselves: how a table was made (which of its grams are spurious,
+    in what order an engine found them) must not show."""
+    plain = pa.table(
+        {
+            name: column.cast(pa.string()) if _is_text(column.type) else column
+            for name, column in zip(released.schema.names, released.columns, strict=True)
+        }
+    )
+    ordered = plain.sort_by([(name, "ascending") for name in plain.schema.names])
+    buffer = io.BytesIO()
+    pq.write_table(ordered, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def setting_of(plan: Plan, session: Session, book: Ledger, randomness: str) -> Setting:
+    """What must be the same when a run goes on; the ledger compares the request itself."""
+    assert plan.corpus is not None
+    levels = json.dumps([plan.method, [level.to_json() for level in plan.levels]], sort_keys=True)
+    return {
+        "plan": hashlib.sha256(levels.encode()).hexdigest()[:32],
+        "dphh": version("dphh"),
+        "engine": f"{session.name} {session.version}",
+        "randomness": randomness,
+        "files": files_state(plan.corpus.ledger_source(), str(book.path)),
+    }
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return kind in (pa.string(), pa.large_string(), pa.string_view())

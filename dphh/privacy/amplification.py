@@ -1,0 +1,351 @@
+"""What shuffling buys: the central epsilon of locally private reports whose senders are not known.
+
+n reports are mixed. One may be for either of two values; the others are whatever they are. All
+bounds here hide it in a blanket (Balle et al. 2019; "clones" with Feldman, McMillan and Talwar
+2021). Let R_0 and R_1 be the laws of the report in question, Q_0, Q_1 and Z laws of reports, and
+
+    R_0 = own Q_0 + other Q_1 + idle Z + the same rest
+    R_1 = other Q_0 + own Q_1 + idle Z + the same rest
+    every report's law is at least `blanket` times (tell/2 Q_0 + tell/2 Q_1 + (1 - tell) Z).
+
+Then m ~ Binomial(n - 1, blanket) of the other reports come from the blanket, and it is only them
+that the report hides among: who else sent what, m, and whether the report is of the rest may as
+well be told. What is left are the counts of reports from Q_0 and from Q_1,
+
+    P = own (A + 1, C - A) + other (A, C - A + 1) + idle (A, C - A),
+
+with C ~ Binomial(m, tell) and A ~ Binomial(C, 1/2), against its mirror image Q. Mixed reports have
+at most the pair's (central epsilon, delta). docs/ldp_trie.md has the proofs, and those of
+
+- `any_randomiser`: for whatever is epsilon-LDP (2021, the numeric analysis): blanket e^-epsilon,
+  tell 1, own / other = e^epsilon, no idle;
+- `blanket_of_subsets`: what subset selection itself allows, about half of that epsilon.
+
+m must be told: with the total of both counts alone, how likely the report is to be idle would hang
+on the counts, and what is made from them would not be the same under P and Q.
+
+Sums are cut where less than a millionth of delta is left, which is added to delta, and raised by
+more than their rounding. Where m has many values they are taken in blocks, each as its least (fewer
+hide less). Bisections end on the side where delta is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
+from scipy.stats import binom
+
+from dphh.errors import UsageError
+from dphh.udfs.subsets import SubsetSelection
+
+FloatArray = NDArray[np.float64]
+
+#: The part of delta that may be cut off, and is then paid.
+_CUT = 1e-6
+# More than a hundred times what SciPy's binomials were off by, relatively, against 40 digits.
+_SLACK = 1e-9
+#: Bisections stop when the ends agree to this, relatively.
+_CLOSE = 1e-5
+_LESS = 1 - 1e-15  # rounds a probability down
+# Blocks of values of m: fewer where C takes more values than `_NARROW`, and m matters less.
+_MOST_BLOCKS, _LEAST_BLOCKS, _NARROW = 48, 6, 1000
+_TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Blanket:
+    """How a report hides: see the module. A smaller blanket, or a larger own, promises less."""
+
+    epsilon: float  #: the local one: ln(own / other)
+    blanket: float
+    tell: float
+    own: float
+    idle: float
+
+    @property
+    def other(self) -> float:
+        """How likely the report is from the other value's Q."""
+        return self.own * math.exp(-self.epsilon)
+
+    def __post_init__(self) -> None:
+        chances = (self.blanket, self.tell, self.own)
+        if not (
+            0 < self.epsilon < 700
+            and all(0 < chance <= 1 for chance in chances)
+            and self.idle >= 0
+            and self.own + self.other + self.idle <= 1 + 1e-12
+        ):
+            raise UsageError(
+                f"a blanket needs an epsilon above 0 and below 700, and probabilities, found {self}"
+            )
+
+
+def any_randomiser(epsilon: float) -> Blanket:
+    """For reports of which only their local epsilon is known."""
+    if not 0 < epsilon < 700:
+        raise UsageError(f"a local epsilon must lie above 0 and below 700, found {epsilon!r}")
+    return Blanket(epsilon, math.exp(-epsilon) * _LESS, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0)
+
+
+def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:
+    """For subset selection. Q_i is uniform over the sets with x_i and without x_(1-i), Z over those
+    with neither, and the blanket is uniform over all sets but those with both.
+    """
+    s, d, p = mechanism.domain, mechanism.size, mechanism.own_chance
+    one, both = Fraction(d * (s - d), s * (s - 1)), Fraction(d * (d - 1), s * (s - 1))
+    return Blanket(
+        mechanism.epsilon,
+        float((1 - p) * s / (s - d) * (1 - both)) * _LESS,
+        float(2 * one / (1 - both)) * _LESS,
+        float(p * (s - d) / (s - 1)),
+        float((1 - p) * (s - d - 1) / (s - 1)),
+    )
+
+
+def blanket_of_independent_values(mechanism: SubsetSelection) -> Blanket:
+    """The same for reports that hold each value by a coin of its own, with subset selection's p, q.
+
+    The blanket's reports hold every value with q.
+    """
+    p, q = mechanism.own_chance, mechanism.other_chance
+    return Blanket(
+        mechanism.epsilon_of_independent_values,
+        float((1 - p) / (1 - q) * (1 - q * q)) * _LESS,
+        float(2 * q / (1 + q)) * _LESS,
+        float(p * (1 - q)),
+        float((1 - p) * (1 - q)),
+    )
+
+
+def central_delta(hidden: Blanket, reports: int, epsilon: float, cut: float = 1e-20) -> float:
+    """An upper bound on delta at this central epsilon; probability below `cut` is cut and added."""
+    if not 1 <= reports < 1 << 52:
+        raise UsageError(f"there must be 1 to 2^52 reports, not {reports}")
+    if epsilon < 0:
+        raise UsageError(f"a central epsilon must be 0 or more, found {epsilon!r}")
+    hiding, chances, outside = _binomial(reports - 1, hidden.blanket, cut / 2)
+    if hidden.tell == 1.0:  # C = m
+        return min(_divergence(hidden, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0)
+    delta = outside
+    width = len(_binomial(int(hiding[-1]), hidden.tell, cut / 2)[0])
+    step = -(-len(hiding) // max(_MOST_BLOCKS * _NARROW // max(width, _NARROW), _LEAST_BLOCKS))
+    for first in range(0, len(hiding), step):
+        # All of a block's chance goes to its least m.
+        telling, share, left = _binomial(int(hiding[first]), hidden.tell, cut / 2)
+        one_more = np.append(share[1:], 0.0)
+        found = _divergence(hidden, epsilon, telling + 1, share, one_more) + left
+        delta += found * float(np.sum(chances[first : first + step]))
+    return min(delta, 1.0)
+
+
+def _binomial(n: int, p: float, cut: float) -> tuple[FloatArray, FloatArray, float]:
+    """Values of Binomial(n, p), their chances, and the chance of all others, about `cut` or less.
+
+    Bernstein: P[|C - n p| > x] <= 2 exp(-x^2 / (2 (n p (1-p) + x/3))).
+    """
+    digits = math.log(2 / cut)
+    reach = digits / 3 + math.sqrt(digits**2 / 9 + 2 * n * p * (1 - p) * digits)
+    least = max(math.floor(n * p - reach), 0)
+    most = min(math.ceil(n * p + reach), n)
+    outside = float(binom.cdf(least - 1, n, p) + binom.sf(most, n, p)) * (1 + _SLACK)
+    values = np.arange(least, most + 1, dtype=np.float64)
+    return values, np.asarray(binom.pmf(values, n, p), dtype=np.float64), outside
+
+
+def _divergence(
+    hidden: Blanket, epsilon: float, totals: FloatArray, before: FloatArray, here: FloatArray
+) -> float:
+    """The sum of [P - e^epsilon Q]_+ over all pairs of counts with these totals t.
+
+    `before` is P[C = t-1] and `here` P[C = t]. A pair whose first count is i has
+
+        P = b(i; t) ((2/t) before (own i + other (t - i)) + idle here),
+
+    b(i; t) = P[Binomial(t, 1/2) = i], and Q with own and other changed. P - e^epsilon Q has the
+    sign of a line in i that rises: it is positive from some k on, and the sum one of two tails.
+    """
+    ratio, rises = math.exp(epsilon), math.expm1(epsilon)
+    own, other, idle = hidden.own, hidden.other, hidden.idle
+    with np.errstate(over="ignore"):
+        held = idle * rises * here / np.maximum(2 * before, _TINY)
+    edge = totals * (ratio * own - other + held) / ((own - other) * (ratio + 1))
+    k = np.floor(np.minimum(edge, totals)) + 1
+    some = k <= totals
+    k, t, before, here = k[some], totals[some], before[some], here[some]
+    point = binom.pmf(k - 1, t - 1, 0.5)
+    beyond = np.where(k > t - 1, 0.0, betainc(k, np.maximum(t - k, 1.0), 0.5))  # P[Bin(t-1) >= k]
+    gain = before * (own - ratio * other) * point
+    loss = rises * (before * (own + other) * beyond + idle * here * (beyond + point / 2))
+    return float(max(np.sum(gain - loss), 0.0) + _SLACK * np.sum(abs(gain) + loss))
+
+
+def central_epsilon(hidden: Blanket, reports: int, delta: float) -> float:
+    """The smallest central epsilon at this delta, rounded up; never above the local one."""
+    _check_delta(delta)
+    return _smallest(
+        lambda epsilon: central_delta(hidden, reports, epsilon, _CUT * delta) <= delta,
+        hidden.epsilon,
+    )
+
+
+def group_epsilon(hidden: Blanket, reports: int, delta: float, size: int) -> float:
+    """The central epsilon at this delta if `size` reports are replaced: a user's, of one level.
+
+    One after the other, at epsilon' and delta' each: size epsilon' and delta' times the sum of
+    e^(i epsilon') for i < size.
+    """
+    _check_delta(delta)
+    if size < 1:
+        raise UsageError(f"a group has at least one report, not {size}")
+
+    def suffices(epsilon: float) -> bool:
+        growth = math.log(size) if epsilon == 0 else _log_geometric(epsilon, size)
+        each = math.exp(math.log(delta) - growth) * (1 - 1e-12)
+        return each > _TINY and central_delta(hidden, reports, epsilon, _CUT * each) <= each
+
+    return size * _smallest(suffices, hidden.epsilon) * (1 + 1e-15)
+
+
+def _log_geometric(epsilon: float, size: int) -> float:
+    """ln of the sum of e^(i epsilon) for i < size."""
+    return epsilon * (size - 1) + math.log(-math.expm1(-epsilon * size) / -math.expm1(-epsilon))
+
+
+def reports_needed(hidden: Blanket, epsilon: float, delta: float) -> int:
+    """The least number of reports, within 1 in 100,000, that keeps to central (epsilon, delta)."""
+    _check_delta(delta)
+    if epsilon <= 0:
+        raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
+
+    def suffices(reports: int) -> bool:
+        return central_delta(hidden, reports, epsilon, _CUT * delta) <= delta
+
+    high = 1
+    while not suffices(high):
+        high *= 2
+        if high > 1 << 50:
+            raise UsageError(
+                f"more than 2^50 reports would be needed for a central epsilon of {epsilon!r} at "
+                f"delta {delta!r}; ask for a smaller local epsilon"
+            )
+    low = high // 2
+    while high - low > max(1, int(_CLOSE * high)):
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def local_epsilon(
+    epsilon: float,
+    delta: float,
+    reports: int,
+    blanket: Callable[[float], Blanket] = any_randomiser,
+) -> float:
+    """The largest local epsilon, rounded down, whose reports keep to the central (epsilon, delta).
+
+    `blanket` makes a local epsilon's, for instance that of subset selection on a domain.
+    """
+    _check_delta(delta)
+    if epsilon <= 0:
+        raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
+
+    def keeps(local: float) -> bool:
+        found = blanket(local)
+        return (
+            found.epsilon <= epsilon
+            or central_delta(found, reports, epsilon, _CUT * delta) <= delta
+        )
+
+    low = high = epsilon  # what is private locally is private centrally
+    while keeps(high):
+        low, high = high, high * 1.5
+        if high > 600:
+            return low
+    while high - low > _CLOSE * low:
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
+
+
+# --- what was published ---------------------------------------------------------------------------
+
+
+def closed_form_2021(epsilon: float, reports: int, delta: float) -> float:
+    """Theorem 3.1 of "Hiding among the clones", for whatever is epsilon-LDP."""
+    _check_delta(delta)
+    if not 0 < epsilon <= math.log(reports / (16 * math.log(2 / delta))):
+        raise UsageError(
+            f"the closed form of 2021 needs epsilon <= ln(n / (16 ln(2/delta))), found {epsilon!r} "
+            f"with n = {reports}; take central_epsilon, which has no such condition"
+        )
+    spread = 8 * math.sqrt(math.exp(epsilon) * math.log(4 / delta) / reports)
+    return math.log1p(math.tanh(epsilon / 2) * (spread + 8 * math.exp(epsilon) / reports))
+
+
+def closed_form_2023(epsilon: float, reports: int, delta: float) -> float:
+    """The closed form that the Gboard paper prints as Theorem 2. For comparison: no price.
+
+    It rests on the general theorem of the paper of 2023, which its authors have withdrawn but for a
+    class of randomisers. Randomised response (subsets of one value) is in it, subset selection with
+    d >= 2 was not shown to be: two values' sets that hold both weigh more than the theorem allows.
+    """
+    _check_delta(delta)
+    if not 0 < epsilon <= math.log(reports / (8 * math.log(2 / delta)) - 1):
+        raise UsageError(
+            f"the closed form of 2023 needs epsilon <= ln(n / (8 ln(2/delta)) - 1), found "
+            f"{epsilon!r} with n = {reports}"
+        )
+    spread = 4 * math.sqrt(2 * math.log(4 / delta) / ((math.exp(epsilon) + 1) * reports))
+    return math.log1p(math.expm1(epsilon) * (spread + 4 / reports))
+
+
+def epsilon_by_blocks(
+    epsilon: float, reports: int, delta: float, step: int = 100, bisections: int = 10
+) -> float:
+    """The numeric analysis of 2021 as its authors' public tool does it, with its steps.
+
+    C is taken in blocks of `step` from its mean outwards, each at the end with fewer clones (fewer
+    hide less), and epsilon is halved `bisections` times from the closed form. The Gboard paper's
+    0.315 comes from this.
+    """
+    hidden = any_randomiser(epsilon)
+    n, r = reports - 1, hidden.blanket
+    start = math.ceil(n * r) % step
+    edges = np.arange(start - step, n + step, step, dtype=np.float64)
+    edges = edges[(edges > n * r - 60 * math.sqrt(n * r) - 3 * step)]
+    edges = edges[(edges < n * r + 60 * math.sqrt(n * r) + 3 * step)]
+    chances = np.diff(binom.cdf(np.append(edges - 1, n), n, r))
+    fewest = np.maximum(edges, 0.0)
+    outside = float(binom.cdf(edges[0] - 1, n, r))
+
+    def suffices(central: float) -> bool:
+        nothing = np.zeros_like(chances)
+        return _divergence(hidden, central, fewest + 1, chances, nothing) + outside < delta
+
+    low, high = 0.0, closed_form_2021(epsilon, reports, delta)
+    for _ in range(bisections):
+        middle = (low + high) / 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def _smallest(suffices: Callable[[float], bool], high: float) -> float:
+    """The smallest epsilon that suffices, from above; `high` does."""
+    if suffices(0.0):
+        return 0.0
+    low = 0.0
+    while high - low > _CLOSE * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def _check_delta(delta: float) -> None:
+    if not 0 < delta < 1:
+        raise UsageError(f"delta must lie between 0 and 1, found {delta!r}; 1e-10 is a common one")

@@ -1,0 +1,136 @@
+"""Analysts and their shares: what each may spend of a corpus's cap, and what each has spent.
+
+A share is a cap of its own on the runs that one analyst asked for. It never adds to the corpus's
+cap, which all runs stay under: shares may sum to more than the cap, and then who comes first has
+it. The tables are made with the first share; a ledger without analysts has none.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from dphh.errors import BudgetRefused, UsageError
+from dphh.privacy import ledger_records as records
+from dphh.privacy.ledger_budget import Budget, Price, checked_budget, fits, left, refusal, spent
+from dphh.privacy.ledger_records import AccountRow, Request
+from dphh.privacy.ledger_schema import reading, writing
+
+TABLES = (
+    """
+    CREATE TABLE IF NOT EXISTS shares (     -- the last row of an account and analyst is in force
+        id       INTEGER PRIMARY KEY,
+        account  INTEGER NOT NULL REFERENCES accounts (id),
+        analyst  TEXT NOT NULL,
+        epsilon  REAL NOT NULL,
+        delta    REAL NOT NULL,
+        recorded REAL NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS askers (     -- who asked for a run, where that was an analyst
+        run     INTEGER PRIMARY KEY REFERENCES runs (sequence),
+        analyst TEXT NOT NULL
+    )
+    """,
+)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What an analyst may spend of a corpus, what was spent, and what one more run could have."""
+
+    analyst: str
+    account: str
+    cap: Budget
+    spent: Budget
+    left: Budget  # of the share, and never more than the corpus itself has left
+    runs: int
+
+    @property
+    def label(self) -> str:
+        return self.account
+
+
+def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float) -> None:
+    """Give an analyst a share of an account, or change it. One below what was spent refuses."""
+    cap = checked_budget(epsilon, delta)
+    with writing(path) as con:
+        account = next((row for row in records.accounts(con) if row.name == name), None)
+        if account is None:
+            raise records.unknown_account(name)
+        if account.cap is not None and (
+            cap.epsilon > account.cap.epsilon or cap.delta > account.cap.delta
+        ):
+            raise UsageError(
+                f"share: {cap} is more than the cap of {name!r}, {account.cap}; give at most that"
+            )
+        for table in TABLES:
+            con.execute(table)
+        con.execute(
+            "INSERT INTO shares (account, analyst, epsilon, delta, recorded) "
+            "VALUES (?, ?, ?, ?, ?)",
+            (account.id, analyst, cap.epsilon, cap.delta, records.now(con)),
+        )
+
+
+def shares(path: Path, analyst: str | None = None) -> list[Share]:
+    """Every share in force, or one analyst's, in the order of the accounts."""
+    found = []
+    with reading(path) as con:
+        if con is None or not _has_tables(con):
+            return []
+        for account in records.accounts(con):
+            for name, cap in _in_force(con, account.id).items():
+                if analyst is None or name == analyst:
+                    own = records.prices(con, account.id, name)
+                    found.append((account, name, cap, own, records.prices(con, account.id)))
+    return [
+        Share(name, account.label, cap, spent(own, cap), _left(account, cap, own, all_), len(own))
+        for account, name, cap, own, all_ in found
+    ]
+
+
+def check_share(
+    con: sqlite3.Connection, analyst: str, account: AccountRow, request: Request
+) -> None:
+    """Refuse what passes the analyst's share; inside the transaction that reserves."""
+    cap = _in_force(con, account.id).get(analyst) if _has_tables(con) else None
+    if cap is None:
+        raise BudgetRefused(
+            f"Refused: {analyst} has no share of the account {account.label!r}. Nothing was spent. "
+            "Only the account's owner can give one."
+        )
+    own = records.prices(con, account.id, analyst)
+    if not fits([*own, request.price], cap):
+        label = f"{analyst}'s share of {account.label}"
+        raise BudgetRefused(refusal(label, own, cap, request.price))
+
+
+def record_asker(con: sqlite3.Connection, run: int, analyst: str) -> None:
+    con.execute("INSERT INTO askers VALUES (?, ?)", (run, analyst))
+
+
+def _has_tables(con: sqlite3.Connection) -> bool:
+    query = (
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('shares', 'askers')"
+    )
+    return bool(con.execute(query).fetchone()[0] == 2)
+
+
+def _in_force(con: sqlite3.Connection, account: int) -> dict[str, Budget]:
+    query = "SELECT analyst, epsilon, delta FROM shares WHERE account = ? ORDER BY id"
+    return {name: Budget(epsilon, delta) for name, epsilon, delta in con.execute(query, (account,))}
+
+
+def _left(account: AccountRow, cap: Budget, own: list[Price], every: list[Price]) -> Budget:
+    mine = left(own, cap)
+    if account.cap is None:
+        return mine
+    # At the same delta, so that the smaller of the two is what one more run could have.
+    of_all = left(every, account.cap, mine.delta)
+    if of_all.epsilon == 0:
+        of_all = left(every, account.cap)
+        mine = left(own, cap, of_all.delta)
+    return min(mine, of_all, key=lambda budget: budget.epsilon)

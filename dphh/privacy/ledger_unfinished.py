@@ -1,0 +1,111 @@
+"""Runs that have begun and are not settled: what the ledger keeps so that they can go on.
+
+A run draws each level once. Its rows are stored here before anybody sees them, so whoever runs the
+same request under the same run id, now or after the process was killed, takes the rows that stand
+and draws only what nobody has seen. What is stored is released: the settled run shows all of it.
+
+Functions take a connection and work inside the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import dataclass, field
+from typing import Any
+
+from dphh.errors import LedgerError, UsageError
+from dphh.privacy.ledger_records import canonical, pieces
+
+#: What must be the same when a run goes on: (what, found).
+Setting = dict[str, str]
+
+#: An attempt that fails may tell something of the data that no theorem covers (docs/threats.md).
+MOST_ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A run that may read its rows; `attempt` is 1 unless it goes on."""
+
+    #: By it a run draws again what it draws once.
+    key: bytes = field(repr=False)
+    attempt: int
+
+
+def insert(con: sqlite3.Connection, run: int, setting: Setting, key: bytes) -> Beginning:
+    text = canonical(setting, "the setting")
+    con.execute("INSERT INTO unfinished VALUES (?, ?, ?, 1)", (run, key, text))
+    return Beginning(key, 1)
+
+
+def go_on(con: sqlite3.Connection, found: dict[str, Any], setting: Setting) -> Beginning:
+    """One more attempt at a run that has begun, or why there can be none."""
+    run_id, run = found["run_id"], running(found)
+    row = con.execute(
+        "SELECT key, setting, attempts FROM unfinished WHERE run = ?", (run,)
+    ).fetchone()
+    if row is None:
+        raise LedgerError(
+            f"Run {run_id} did not finish, and cannot go on: an earlier dphh began it and kept "
+            "none of its levels. Its price stays spent. Use a new run id, which spends again."
+        )
+    key, text, attempts = row
+    began: Setting = json.loads(text)
+    for what in sorted(began.keys() | setting.keys()):
+        if began.get(what) != setting.get(what):
+            # Sizes and times of private files went into their state: an analyst may read this.
+            then, now = (each.get(what, "unknown") for each in (began, setting))
+            told = "" if what == "files" else f" (then {then}; now {now})"
+            raise UsageError(
+                f"Run {run_id} did not finish, and cannot go on: its {what} changed since it began"
+                f"{told}. Its price stays spent. Ask as it began, or use a new run id, which "
+                "spends again."
+            )
+    if attempts >= MOST_ATTEMPTS:
+        raise LedgerError(
+            f"Run {run_id} was begun {attempts} times and never finished; more attempts are not "
+            "allowed, because each failure may tell something of the data. Its price stays spent. "
+            "Find out why it fails, and use a new run id, which spends again."
+        )
+    con.execute("UPDATE unfinished SET attempts = attempts + 1 WHERE run = ?", (run,))
+    return Beginning(key, attempts + 1)
+
+
+def running(found: dict[str, Any]) -> int:
+    """The sequence number of a run that is going on."""
+    if found["state"] != "running":
+        raise LedgerError(
+            f"Run {found['run_id']} is not going on: its state is {found['state']}. The same "
+            "request with this run id returns the release of a settled run."
+        )
+    return int(found["sequence"])
+
+
+def level(con: sqlite3.Connection, run: int, step: str) -> bytes | None:
+    query = "SELECT data, sha256 FROM levels WHERE run = ? AND step = ? ORDER BY number"
+    found = con.execute(query, (run, step)).fetchall()
+    if not found:
+        return None
+    whole = b"".join(data for data, _ in found)
+    if {hashlib.sha256(whole).hexdigest()} != {digest for _, digest in found}:
+        raise LedgerError(
+            f"A stored level of run number {run} ({step}) is damaged. Restore the ledger from a "
+            "backup; the run stays spent."
+        )
+    return whole
+
+
+def insert_level(con: sqlite3.Connection, run: int, step: str, data: bytes) -> None:
+    digest = hashlib.sha256(data).hexdigest()
+    con.executemany(
+        "INSERT INTO levels VALUES (?, ?, ?, ?, ?)",
+        ((run, step, number, piece, digest) for number, piece in pieces(data)),
+    )
+
+
+def forget(con: sqlite3.Connection, run: int) -> None:
+    """A settled run needs no key, and its release holds its levels."""
+    con.execute("DELETE FROM levels WHERE run = ?", (run,))
+    con.execute("DELETE FROM unfinished WHERE run = ?", (run,))

@@ -1,0 +1,189 @@
+"""The server's half of LDP TrieHH: messages in, their count, the next broadcast out.
+
+`Growth` is all that a server remembers between rounds, and all of it is public: it follows from
+reports that were randomised before the server saw them. `broadcast` says what to ask, `tally`
+counts a table of messages, `grown` takes the step to the next round.
+
+A simulated run (`dphh.ldp_trie`) is this half joined to engines that stand for all devices.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dphh.broadcast import Broadcast, numbers, spelled, unspelled, values
+from dphh.errors import UsageError
+from dphh.levels import LocalLevel
+from dphh.plan import Plan
+from dphh.sql import query
+
+#: One row a report: who sent it (a name for the round, dropped once doubles are out), which of the
+#: sender's reports it is, from 1, and the set.
+MESSAGES = pa.schema(
+    [
+        ("client", pa.string()),
+        ("round", pa.string()),
+        ("report", pa.int64()),
+        ("subset", pa.list_(pa.int64())),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Where a run stands: the round to come, and what the rounds before it found. Words spelled."""
+
+    #: Names the run; rounds are named after it.
+    run: str
+    characters: tuple[str, ...]
+    #: How many of the plan's levels are done.
+    done: int
+    prefixes: tuple[str, ...]
+    known: tuple[str, ...]
+    #: What this pass has found; known from the next on.
+    found: tuple[str, ...] = ()
+
+    def dumps(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def growth_from_json(text: str) -> Growth:
+    """The growth that `dumps` wrote."""
+    return Growth(**values(Growth, text))
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A prefix that goes on, or with `ended` a word that was found: its characters."""
+
+    tokens: tuple[str, ...]
+    ended: bool
+    reports: int
+
+
+def planted(plan: Plan, run: str = "ldp_trie") -> Growth:
+    """Before the first round: every character is a prefix (P_0 = X), and the plan's words known."""
+    characters = tuple(plan["character_set"])
+    number = numbers(characters)
+    known = (spelled(tuple(word), number) for word in plan["known"])
+    return Growth(
+        run=run,
+        characters=characters,
+        done=0,
+        prefixes=_roots(characters),
+        known=tuple(sorted({word for word in known if word})),
+    )
+
+
+def broadcast(growth: Growth, level: LocalLevel) -> Broadcast:
+    """What the devices of the coming round are told."""
+    return Broadcast(
+        round=f"{growth.run}/pass {level.pass_number}/level {level.level}",
+        level=level.level,
+        characters=growth.characters,
+        prefixes=growth.prefixes,
+        known=growth.known,
+        contributions=level.contributions,
+        sampling=level.sampling,
+        domain=level.domain,
+        size=level.size,
+        numerator=level.numerator,
+    )
+
+
+def grown(growth: Growth, levels: Sequence[LocalLevel], kept: Any) -> tuple[Growth, list[Grown]]:
+    """After a round: where the run stands now, and what has grown.
+
+    `kept` is an Arrow table (value, reports): the values that most reports hold, `keep` at most.
+    """
+    width = len(growth.characters) + 1
+    prefixes: list[str] = []
+    found: list[str] = []
+    steps: list[Grown] = []
+    rows = zip(kept.column("value").to_pylist(), kept.column("reports").to_pylist(), strict=True)
+    for value, reports in sorted(rows):
+        below, character = growth.prefixes[value // width], value % width
+        ended = character == width - 1
+        word = below if ended else below + chr(character + 1)
+        (found if ended else prefixes).append(word)
+        steps.append(Grown(tuple(unspelled(word, growth.characters)), ended, reports))
+    done = growth.done + 1
+    now = replace(growth, done=done, prefixes=tuple(prefixes), found=(*growth.found, *found))
+    if done < len(levels) and levels[done].pass_number > levels[done - 1].pass_number:
+        known = tuple(sorted({*now.known, *now.found}))
+        now = replace(now, prefixes=_roots(growth.characters), known=known, found=())
+    return now, steps
+
+
+def _roots(characters: Sequence[str]) -> tuple[str, ...]:
+    return tuple(chr(number + 1) for number in range(len(characters)))
+
+
+@dataclass(frozen=True)
+class Tally:
+    """One round's messages, counted: (value, reports) of what was kept, and what was turned away.
+
+    How many were turned away, and why, tells of senders and is not for publication.
+    """
+
+    kept: Any
+    accepted: int
+    rejected: dict[str, int]
+
+
+def tally(messages: str | Path | pa.Table, said: Broadcast, level: LocalLevel) -> Tally:
+    """Count the messages of a round: an Arrow table, a Parquet file, or a folder of them.
+
+    Messages that are malformed, out of range, doubled or of another round are counted and left
+    out; files that are no tables of messages too. Nothing that a client sends stops a round, and
+    what it does send adds at most 1 to each of `size` values, `contributions` times.
+    """
+    tables, unreadable = [], 0
+    for part in _parts(messages):
+        try:
+            found = pq.read_table(part) if isinstance(part, Path) else part
+            tables.append(found.select(MESSAGES.names).cast(MESSAGES))
+        except (pa.ArrowException, OSError, KeyError):
+            unreadable += 1
+    everything = pa.concat_tables([MESSAGES.empty_table(), *tables])
+    with duckdb.connect() as con:
+        con.execute("SET enable_progress_bar = false")
+        con.register("messages", everything)
+        con.execute(
+            query("ldp_verdicts"),
+            {
+                "round": said.round,
+                "contributions": said.contributions,
+                "domain": said.domain,
+                "size": said.size,
+            },
+        )
+        con.execute(query("ldp_tally"))
+        of_prefixes = len(said.prefixes) * (len(said.characters) + 1)
+        kept = con.sql(
+            query("ldp_kept"), params={"values": of_prefixes, "keep": level.keep}
+        ).to_arrow_table()
+        verdicts = dict(
+            con.execute("SELECT verdict, count(*) FROM verdicts GROUP BY verdict").fetchall()
+        )
+    accepted = verdicts.pop("accepted", 0)
+    if unreadable:
+        verdicts["unreadable file"] = unreadable
+    return Tally(kept, accepted, verdicts)
+
+
+def _parts(messages: str | Path | pa.Table) -> list[Any]:
+    if not isinstance(messages, (str, Path)):
+        return [messages]
+    where = Path(messages)
+    if not where.exists():
+        raise UsageError(f"messages: {where} is not there; give a Parquet file or a folder of them")
+    return sorted(where.glob("*.parquet")) if where.is_dir() else [where]

@@ -1,0 +1,11 @@
+-- The votes that count, by the prefix that they are for.
+-- In: judged. Out: votes (node, token, ended, votes).
+CREATE TEMP TABLE votes AS
+SELECT
+    node,
+    token,
+    ended,
+    count(*) AS votes
+FROM judged
+WHERE verdict = 'counted'
+GROUP BY node, token, ended;

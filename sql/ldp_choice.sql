@@ -1,0 +1,48 @@
+-- LDP TrieHH, one level on the devices, before anything is randomised (Algorithm 2, lines 11 to
+-- 13): of the next prefixes that a user holds, at most $contributions are chosen.
+-- In: contributions (seat, word, times); known (word); prefixes (prefix, value), those of the level
+-- below, and the value of each with character number 0.
+-- Out: chosen (seat, report, value), report from 1.
+CREATE TEMP TABLE chosen AS
+WITH
+
+words AS (
+    SELECT
+        contributions.seat,
+        contributions.word,
+        contributions.times
+    FROM contributions
+    ANTI JOIN known ON contributions.word = known.word
+    WHERE contributions.seat > $first_seat AND contributions.seat <= $last_seat
+),
+
+next_prefixes AS (
+    SELECT
+        words.seat,
+        prefixes.value + CASE
+            WHEN length(words.word) = $level THEN $characters
+            ELSE unicode(substr(words.word, $level + 1, 1)) - 1
+        END AS value,
+        CAST(sum(words.times) AS BIGINT) AS times
+    FROM words
+    INNER JOIN prefixes ON left(words.word, $level) = prefixes.prefix
+    GROUP BY ALL
+),
+
+-- A lot for each of a user's prefixes, fresh at every level. In whatever order, what is chosen
+-- depends on that user's words and lots alone.
+lots AS MATERIALIZED (
+    SELECT
+        seat,
+        value,
+        CASE $sampling WHEN 'greedy' THEN -times ELSE 0 END AS rank,
+        dphh_word(seat || chr(31) || value, $purpose || '/sample') AS lot
+    FROM next_prefixes
+)
+
+SELECT
+    seat,
+    row_number() OVER (PARTITION BY seat ORDER BY rank, lot, value) AS report,
+    value
+FROM lots
+QUALIFY report <= $contributions;

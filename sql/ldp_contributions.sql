@@ -1,0 +1,10 @@
+-- The words of those who are asked, by seat: users have no other name from here on.
+-- In: local_words, seats. Out: contributions (seat, word, times).
+CREATE TEMP TABLE contributions AS
+SELECT
+    seats.seat,
+    local_words.word,
+    local_words.times
+FROM local_words
+INNER JOIN seats ON local_words.user_id = seats.user_id
+WHERE local_words.word IS NOT NULL;

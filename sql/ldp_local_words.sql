@@ -1,0 +1,36 @@
+-- Every user's words, each once, with how many of the user's rows hold it: what is on the devices.
+-- A word is spelled with one code point a character: character number i of $characters is
+-- chr(i + 1). A word with a character outside the set stays NULL: its user is there and says
+-- nothing of it.
+-- In: tokens_of_rows (user_id, tokens). Out: local_words (user_id, word, times).
+CREATE TEMP TABLE local_words AS
+WITH
+
+numbered AS (
+    SELECT
+        user_id,
+        list_transform(
+            list_filter(tokens, lambda token: token <> ''),
+            lambda token: coalesce(list_position($characters, token), 0)
+        ) AS numbers
+    FROM tokens_of_rows
+),
+
+spelled AS (
+    SELECT
+        user_id,
+        CASE
+            WHEN len(numbers) > 0 AND NOT list_contains(numbers, 0)
+                THEN array_to_string(
+                    list_transform(numbers, lambda number: chr(CAST(number AS INTEGER))), ''
+                )
+        END AS word
+    FROM numbered
+)
+
+SELECT
+    user_id,
+    word,
+    count(*) AS times
+FROM spelled
+GROUP BY user_id, word;

@@ -1,0 +1,46 @@
+-- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends $contributions
+-- reports, "nothing" where they have no more to say, each by subset selection (Algorithm 1); and
+-- the reports that hold a value are counted.
+-- In: chosen (seat, report, value). Out: reports (value, reports), drawn once.
+CREATE TEMP TABLE reports AS
+WITH
+
+due AS (
+    SELECT
+        seats.range AS seat,
+        turns.range AS report
+    FROM range($first_seat + 1, $last_seat + 1) AS seats, range(1, $contributions + 1) AS turns
+),
+
+said AS (
+    SELECT
+        due.seat,
+        due.report,
+        coalesce(chosen.value, $domain - 1) AS value
+    FROM due
+    LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
+),
+
+messages AS (
+    SELECT
+        dphh_subset(
+            seat || chr(31) || report,
+            value,
+            $domain,
+            $size,
+            CAST($numerator AS UBIGINT),
+            $purpose
+        ) AS subset
+    FROM said
+),
+
+votes AS (
+    SELECT unnest(subset) AS value
+    FROM messages
+)
+
+SELECT
+    value,
+    count(*) AS reports
+FROM votes
+GROUP BY value;

@@ -1,0 +1,15 @@
+-- How many of the messages that count hold each value. In: verdicts. Out: reports (value, reports).
+CREATE TEMP TABLE reports AS
+WITH
+
+votes AS (
+    SELECT unnest(subset) AS value
+    FROM verdicts
+    WHERE verdict = 'accepted'
+)
+
+SELECT
+    value,
+    count(*) AS reports
+FROM votes
+GROUP BY value;

@@ -1,0 +1,34 @@
+-- Which messages of a round count. Nothing that is in a message is trusted.
+-- In: messages (client, round, report, subset). Out: verdicts (subset, verdict).
+CREATE TEMP TABLE verdicts AS
+WITH
+
+looked_at AS (
+    SELECT
+        client,
+        report,
+        subset,
+        CASE
+            WHEN round IS NULL OR round <> $round THEN 'wrong round'
+            WHEN client IS NULL OR report IS NULL OR subset IS NULL THEN 'malformed'
+            WHEN report < 1 OR report > $contributions THEN 'malformed'
+            WHEN len(subset) <> $size OR list_count(subset) <> $size THEN 'malformed'
+            WHEN list_min(subset) < 0 OR list_max(subset) >= $domain THEN 'out of range'
+            -- A value that stood there twice would count twice.
+            WHEN len(list_distinct(subset)) <> $size THEN 'malformed'
+            ELSE 'accepted'
+        END AS verdict
+    FROM messages
+)
+
+-- Of several reports under one name and number, one counts: whoever sends more has no more say.
+SELECT
+    subset,
+    CASE
+        WHEN verdict = 'accepted' AND row_number() OVER (
+            PARTITION BY client, report, verdict
+            ORDER BY list_sort(subset)
+        ) > 1 THEN 'duplicate'
+        ELSE verdict
+    END AS verdict
+FROM looked_at;

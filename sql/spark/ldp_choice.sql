@@ -1,0 +1,24 @@
+-- LDP TrieHH, one level on the devices, before anything is randomised (Algorithm 2, lines 11 to
+-- 13): of the next prefixes that a user holds, at most $contributions are chosen. In whatever
+-- order, what is chosen depends on that user's words and lots alone.
+-- In: choice_lots (seat, value, times, lot). Out: chosen (seat, report, value), report from 1.
+CREATE TABLE chosen AS
+WITH
+
+ranked AS (
+    SELECT
+        seat,
+        value,
+        row_number() OVER (
+            PARTITION BY seat
+            ORDER BY CASE $sampling WHEN 'greedy' THEN -times ELSE 0 END, lot, value
+        ) AS report
+    FROM choice_lots
+)
+
+SELECT
+    seat,
+    report,
+    value
+FROM ranked
+WHERE report <= $contributions;

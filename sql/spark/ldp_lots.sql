@@ -1,0 +1,27 @@
+-- A lot for everybody, to be seated by. $idle of them have no rows: they sit among all others, and
+-- hold nothing. In: local_words. Out: lots (user_id, name, lot), drawn once.
+CREATE TABLE lots AS
+WITH
+
+users AS (
+    SELECT DISTINCT user_id
+    FROM local_words
+),
+
+everyone AS (
+    SELECT
+        user_id,
+        CAST(user_id AS STRING) AS name
+    FROM users
+    UNION ALL
+    SELECT
+        NULL AS user_id,
+        chr(31) || id AS name
+    FROM range($idle)
+)
+
+SELECT
+    user_id,
+    name,
+    dphh_word(name, 'ldp_trie/seats') AS lot
+FROM everyone;

@@ -1,0 +1,33 @@
+-- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends $contributions
+-- reports, "nothing" where they have no more to say, each by subset selection (Algorithm 1).
+-- In: chosen (seat, report, value). Out: messages (subset), drawn once.
+CREATE TABLE messages AS
+WITH
+
+due AS (
+    SELECT
+        seats.id AS seat,
+        turns.id AS report
+    FROM range($first_seat + 1, $last_seat + 1) AS seats
+    CROSS JOIN range(1, $contributions + 1) AS turns
+),
+
+said AS (
+    SELECT
+        due.seat,
+        due.report,
+        CAST(coalesce(chosen.value, $domain - 1) AS BIGINT) AS value
+    FROM due
+    LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
+)
+
+SELECT
+    dphh_subset(
+        seat || chr(31) || report,
+        value,
+        $domain,
+        $size,
+        CAST($numerator AS DECIMAL(20, 0)),
+        $purpose
+    ) AS subset
+FROM said;

@@ -1,0 +1,14 @@
+-- The reports that hold a value, counted. In: messages (subset). Out: reports (value, reports).
+CREATE TABLE reports AS
+WITH
+
+votes AS (
+    SELECT explode(subset) AS value
+    FROM messages
+)
+
+SELECT
+    value,
+    count(*) AS reports
+FROM votes
+GROUP BY value;

@@ -1,0 +1,37 @@
+-- What level queries know by name of texts and sequences, in Spark. How content becomes tokens is
+-- DuckDB's own ../text.sql, on the executors (udfs/texts.py): there is one definition of it.
+
+-- Spark reads text columns without a look at their bytes.
+CREATE OR REPLACE TEMPORARY FUNCTION checked (content STRING) RETURNS STRING
+RETURN CASE
+    WHEN content IS NULL OR is_valid_utf8(content) THEN content
+    ELSE raise_error('dphh: not UTF-8')
+END;
+
+CREATE OR REPLACE TEMPORARY FUNCTION all_checked (tokens ARRAY<STRING>) RETURNS ARRAY<STRING>
+RETURN CASE
+    WHEN exists(tokens, token -> NOT is_valid_utf8(token)) THEN raise_error('dphh: not UTF-8')
+    ELSE tokens
+END;
+
+-- The tokens that are there: an empty one is none, and NULL is none.
+CREATE OR REPLACE TEMPORARY FUNCTION not_empty (tokens ARRAY<STRING>) RETURNS ARRAY<STRING>
+RETURN filter(tokens, token -> token <> '');
+
+-- What sequences are sorted by: their spelling first, which every engine orders alike.
+CREATE OR REPLACE TEMPORARY FUNCTION spelled (tokens ARRAY<STRING>)
+RETURNS STRUCT<spelling STRING, number INT, tokens ARRAY<STRING>>
+RETURN named_struct(
+    'spelling', array_join(tokens, chr(31)), 'number', size(tokens), 'tokens', tokens
+);
+
+CREATE OR REPLACE TEMPORARY FUNCTION in_order (sequences ARRAY<ARRAY<STRING>>)
+RETURNS ARRAY<ARRAY<STRING>>
+RETURN transform(
+    array_sort(
+        transform(
+            sequences, tokens -> struct(array_join(tokens, chr(31)), size(tokens), tokens)
+        )
+    ),
+    spelling -> spelling.tokens
+);

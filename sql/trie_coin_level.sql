@@ -1,0 +1,37 @@
+-- One level as devices answer it: every user tosses a coin of their own, and who holds a sequence
+-- whose first tokens are in the trie votes for the next prefix. trie_level.sql draws the same
+-- votes, counted.
+-- In: one_each (user_id, tokens); trie (node, tokens), as it was broadcast.
+-- Out: cast_votes (node, token, ended, ticket).
+CREATE TEMP TABLE cast_votes AS
+WITH
+
+coins AS MATERIALIZED (
+    SELECT
+        tokens,
+        CAST(user_id AS VARCHAR) AS name,
+        dphh_word(CAST(user_id AS VARCHAR), $purpose) AS coin
+    FROM one_each
+),
+
+next_prefixes AS (
+    SELECT
+        trie.node,
+        coins.name,
+        coins.tokens[$level] AS token,
+        len(coins.tokens) < $level AS ended
+    FROM coins
+    INNER JOIN trie ON list_slice(coins.tokens, 1, $level - 1) = trie.tokens
+    WHERE coins.coin < CAST($numerator AS UBIGINT)
+)
+
+SELECT
+    node,
+    token,
+    ended,
+    printf(
+        '%016x%016x',
+        dphh_word(name, 'ticket of ' || $purpose),
+        dphh_word(name, 'ticket of ' || $purpose || ', second half')
+    ) AS ticket
+FROM next_prefixes;

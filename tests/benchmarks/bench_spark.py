@@ -1,0 +1,176 @@
+"""`ngrams` on Spark beside a plain PySpark job, how its time grows, and what it shuffles.
+
+    python tests/benchmarks/bench_spark.py [--data DIR] [--users 1 2 5 10] [--shuffle]
+                                            [--skip-msnbc]
+
+Every row is a process of its own with `local[2]`: wall seconds, and the processor seconds of all
+its processes, which are what to compare on a machine that others use. The plain job is what one
+writes first: at each level it spells out every k-gram as a string, leaves out repetitions of a
+user, and counts. It is not private. `--users` are millions, of a generated corpus of 8 words each.
+`--shuffle` reads Spark's event log: bytes shuffled and written by each step, for docs/scale.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parents[2]
+MASTER = "local[2]"
+
+
+def session(memory: str, log: str | None) -> Any:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master(MASTER).config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.memory", memory)
+    builder = builder.config("spark.ui.showConsoleProgress", "false")
+    if log is not None:
+        builder = builder.config("spark.eventLog.enabled", "true")
+        builder = builder.config("spark.eventLog.compress", "false")
+        builder = builder.config("spark.eventLog.rolling.enabled", "false")
+        builder = builder.config("spark.eventLog.dir", f"file://{log}")
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def plain(spark: Any, path: str, max_n: int) -> None:
+    """Counts the users of every k-gram, level by level, over exploded strings."""
+    from pyspark.sql import functions as f
+
+    words = spark.read.parquet(path).select("user_id", f.split("text", " ").alias("words"))
+    for n in range(1, max_n + 1):
+        starts = f.sequence(f.lit(1), f.size("words") - n + 1)
+        grams = f.transform(starts, lambda i: f.array_join(f.slice("words", i, n), " "))  # noqa: B023
+        held = words.filter(f.size("words") >= n).select("user_id", f.explode(grams).alias("gram"))
+        counts = held.distinct().groupBy("gram").count()
+        counts.write.mode("overwrite").format("noop").save()
+
+
+def private(path: str, max_n: int) -> None:
+    import dphh
+
+    corpus = dphh.Corpus(path, user="user_id", text="text")
+    plan = dphh.ngrams(corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=10)
+    with tempfile.TemporaryDirectory() as folder:
+        plan.run(engine="spark", ledger=Path(folder) / "ledger.sqlite")
+
+
+def child(how: str, path: str, max_n: str, memory: str, log: str) -> None:
+    spark = session(memory, log or None)
+    start = time.perf_counter()
+    if how == "plain":
+        plain(spark, path, int(max_n))
+    else:
+        private(path, int(max_n))
+    print(f"{time.perf_counter() - start:.1f}", flush=True)
+    java = spark.sparkContext._gateway.proc
+    spark.stop()
+    java.stdin.close()  # it ends then, and what it took is counted
+    java.wait()
+
+
+def measured(how: str, path: Path, max_n: int, log: str = "") -> tuple[float, float]:
+    """Seconds of the job, Spark's start left out; processor seconds of the whole process tree."""
+    out, inlet = os.pipe()
+    arguments = [sys.executable, __file__, "--child", how, str(path), str(max_n), "6g", log]
+    pid = os.posix_spawn(
+        sys.executable,
+        arguments,
+        os.environ,
+        file_actions=[(os.POSIX_SPAWN_DUP2, inlet, 1), (os.POSIX_SPAWN_CLOSE, out)],
+    )
+    os.close(inlet)
+    with os.fdopen(out) as said:
+        seconds = float(said.read().split()[-1])
+    _, status, used = os.wait4(pid, 0)
+    if status:
+        sys.exit(f"{how}: failed")
+    return seconds, used.ru_utime + used.ru_stime
+
+
+def generated(folder: Path, users: int) -> Path:
+    """Eight words a user, frequent words first: word n comes with probability about 1/n."""
+    import duckdb
+
+    path = folder / f"{users}.parquet"
+    word = "'w' || CAST(floor(pow(100000, hash(u, i) / 18446744073709551616.0)) AS INTEGER)"
+    with duckdb.connect() as con:
+        con.execute(
+            f"COPY (SELECT u AS user_id, string_agg({word}, ' ') AS text "
+            f"FROM range({users}) AS a(u), range(8) AS b(i) GROUP BY u) TO '{path}' "
+            "(FORMAT parquet)"
+        )
+    return path
+
+
+def show(title: str, path: Path, max_n: int, ways: list[str]) -> None:
+    print(f"\n{title}\n{'':28}{'seconds':>9}{'of processors':>15}", flush=True)
+    for how in ways:
+        seconds, processors = measured(how, path, max_n)
+        print(f"{how:<28}{seconds:9.1f}{processors:15.1f}", flush=True)
+
+
+def show_shuffle(path: Path, max_n: int) -> None:
+    with tempfile.TemporaryDirectory() as log:
+        measured("ngrams, private", path, max_n, log)
+        (events,) = (file for file in Path(log).rglob("*") if file.is_file())
+        steps: dict[int, str] = {}
+        totals: dict[str, list[int]] = defaultdict(lambda: [0] * 5)
+        for line in events.open():
+            event = json.loads(line)
+            if event["Event"] == "SparkListenerJobStart":
+                said = event["Properties"].get("spark.job.description", "other")
+                steps |= dict.fromkeys(event["Stage IDs"], said)
+            elif event["Event"] == "SparkListenerTaskEnd" and "Task Metrics" in event:
+                metrics = event["Task Metrics"]
+                shuffle, output = metrics["Shuffle Write Metrics"], metrics["Output Metrics"]
+                found = totals[steps.get(event["Stage ID"], "other")]
+                found[0] += shuffle["Shuffle Bytes Written"]
+                found[1] += shuffle["Shuffle Records Written"]
+                found[2] += output["Bytes Written"]
+                found[3] += output["Records Written"]
+                found[4] += metrics["Executor Run Time"]
+    heads = ("shuffled, bytes", "rows", "written, bytes", "rows", "task ms")
+    print(f"\n{'step, all levels':<32}" + "".join(f"{head:>16}" for head in heads))
+    for step, found in totals.items():
+        print(f"{step:<32}" + "".join(f"{number:16,}" for number in found))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default=str(HERE.parent / "shared" / "data"))
+    parser.add_argument("--users", type=float, nargs="*", default=[], help="millions")
+    parser.add_argument("--shuffle", action="store_true")
+    parser.add_argument("--skip-msnbc", action="store_true")
+    asked = parser.parse_args()
+    msnbc = Path(asked.data) / "msnbc.parquet"
+    if not msnbc.exists():
+        print(f"skipped: {msnbc} is not there")
+    elif not asked.skip_msnbc:
+        show("MSNBC, n up to 6, local[2]", msnbc, 6, ["ngrams, private", "plain"])
+    with tempfile.TemporaryDirectory() as folder:
+        for millions in asked.users:
+            path = generated(Path(folder), int(millions * 1e6))
+            title = f"{millions:g} million users of 8 words, n up to 3"
+            show(title, path, 3, ["ngrams, private"])
+            if asked.shuffle:
+                show_shuffle(path, 3)
+    if asked.shuffle and msnbc.exists() and not asked.skip_msnbc:
+        show_shuffle(msnbc, 6)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        child(*sys.argv[2:])
+    else:
+        main()

@@ -1,0 +1,100 @@
+"""Runs of `ldp_trie` whose randomisers a test sets, and the same in plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from dphh import Corpus, Plan, ldp_trie
+from dphh.corpus import as_sequences
+from dphh.flows import LevelDone
+from dphh.flows.ldp_trie import ldp_trie_levels
+from dphh.levels import LocalLevel
+from dphh.testing import SeededRandomness
+from tests.engines.levels import session_on
+
+Prefix = tuple[tuple[str, ...], bool]
+#: A plan that costs little to make; tests set what they need.
+ASK: dict[str, Any] = {
+    "local_epsilon": 8.0, "delta": 1e-6, "users_per_level": 10**6, "contributions": 1,
+    "max_length": 1, "keep": 10,
+}  # fmt: skip
+
+
+def plan_of(users: int, contributions: int, *, truthful: bool, **asked: Any) -> Plan:
+    """With so few users as no plan would pass; `truthful`: reports hold the own value alone."""
+    plan = ldp_trie(**(ASK | asked))
+
+    def changed(place: int, level: LocalLevel) -> LocalLevel:
+        level = replace(
+            level,
+            users=users,
+            contributions=contributions,
+            first_seat=place * users,
+        )
+        return replace(level, size=1, numerator=2**64 - 1) if truthful else level
+
+    levels = tuple(changed(place, level) for place, level in enumerate(plan.levels))
+    return replace(plan, levels=levels)
+
+
+def grown(engine: str, corpus: Corpus, plan: Plan, randomness: Any) -> list[LevelDone]:
+    read = as_sequences(corpus, 1)
+    with session_on(engine, read, randomness) as session:
+        return list(ldp_trie_levels(replace(plan, corpus=read), session))
+
+
+def prefixes(done: LevelDone) -> dict[Prefix, float]:
+    """What a level released, with its scores; each once."""
+    rows = done.rows.to_pylist()
+    found = {(tuple(row["tokens"]), row["ended"]): row["score"] for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def seated(users: Sequence[Any], randomness: SeededRandomness) -> list[Any]:
+    """The users in the order of their seats under this seed."""
+    names = [str(user) for user in users]
+    lots = randomness.words(len(names), "ldp_trie/seats", pa.array(names, pa.string()))
+    return [user for _, _, user in sorted(zip(lots.tolist(), names, users, strict=True))]
+
+
+def brute_force(
+    words: Mapping[Any, Sequence[Sequence[str]]], seats: Sequence[Any], plan: Plan
+) -> list[dict[Prefix, int]]:
+    """Algorithm 2 where everybody tells the truth and has room to tell all, by the paper's loop."""
+    characters = list(plan["character_set"])
+    place = {character: number for number, character in enumerate([*characters, None])}
+    known = {tuple(word) for word in plan["known"]}
+    released: set[Prefix] = set()
+    found: list[dict[Prefix, int]] = []
+    heavy: set[tuple[str, ...]] = set()
+    for level in plan.levels:
+        assert isinstance(level, LocalLevel)
+        if level.level == 1:
+            known |= {word for word, ended in released if ended}
+            heavy = {(character,) for character in characters}
+        votes: Counter[Prefix] = Counter()
+        for user in seats[level.first_seat : level.first_seat + level.users]:
+            votes.update({
+                (tuple(word[: level.level + 1]), len(word) == level.level)
+                for word in map(tuple, words[user])
+                if word not in known
+                and set(word) <= set(characters)
+                and word[: level.level] in heavy
+            })  # fmt: skip
+        first = sorted(
+            votes,
+            key=lambda vote: (
+                -votes[vote], [place[c] for c in [*vote[0], *([None] if vote[1] else [])]]
+            ),
+        )  # fmt: skip
+        kept = first[: level.keep]
+        heavy = {prefix for prefix, ended in kept if not ended}
+        found.append({vote: votes[vote] for vote in kept if vote not in released})
+        released |= set(kept)
+    return found

@@ -1,0 +1,205 @@
+"""The engines give one and the same release, integer for integer, where nothing is left to them.
+
+Under a test's randomness, and where no user is over the cap (which items such a user keeps is an
+engine's own hash), a release depends on the corpus alone.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from dphh import Corpus, UsageError, exact_ngrams, items, ldp_trie, ngrams, trie
+from dphh.engines import ENGINES, engine_of
+from dphh.testing import SeededRandomness
+from tests.engines.levels import histogram
+from tests.unit.test_patterns import PATTERNS, SUBJECTS
+
+FEW = settings(
+    max_examples=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+OTHERS = pytest.mark.parametrize("other", [name for name in ENGINES if name != "duckdb"])
+#: Words that separators, escapes and orders could confuse.
+WORDS = [
+    "a",
+    "b",
+    "é",
+    "É",
+    "日本",
+    "\x1f",
+    "\\",
+    "a\x1fb",
+    "b'",
+    "",
+    "zz",
+    "$",
+    "\0",
+    "naïve",
+    "Σ",
+]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Many users with a few lists each, of words that some share; some users have odd rows."""
+    rng = np.random.default_rng(7)
+    made = []
+    for user in range(3000):
+        for _ in range(rng.integers(1, 4)):
+            size = rng.integers(0, 6)
+            made.append((user, [WORDS[i] for i in rng.zipf(1.6, size) % len(WORDS)]))
+    return made
+
+
+def frame(rows):
+    return pl.DataFrame({"who": [u for u, _ in rows], "what": [list(t) for _, t in rows]})
+
+
+LOCAL = {
+    "local_epsilon": 6, "delta": 1e-6, "users_per_level": 700, "contributions": 2, "max_length": 2,
+    "keep": 12, "passes": 3, "character_set": [word for word in WORDS if word not in ("", "zz")],
+    "pad": True,
+}  # fmt: skip
+VERBS = {
+    "items": lambda c: items(c, epsilon=2, delta=1e-4),
+    "items sips": lambda c: items(c, epsilon=2, delta=1e-4, method="sips"),
+    "ngrams": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5),
+    "ngrams single": lambda c: ngrams(
+        c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5, pruning="single"
+    ),
+    "ngrams dpsu-all": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-all"),
+    "ngrams dpsu-even": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-even"),
+    "trie drawn": lambda c: trie(c, epsilon=4, delta=1e-4, max_length=5),
+    "trie most frequent": lambda c: trie(
+        c, epsilon=4, delta=1e-4, max_length=5, choice="most-frequent"
+    ),
+    "trie paper": lambda c: trie(
+        c, epsilon=8, delta=1e-2, max_length=4, accounting="paper", users=5000
+    ),
+    "ldp_trie": lambda c: ldp_trie(c, **LOCAL),
+    "ldp_trie greedy": lambda c: ldp_trie(c, sampling="greedy", **LOCAL),
+    "ldp_trie aggregate": lambda c: ldp_trie(c, mode="aggregate", **LOCAL),
+}
+
+
+def released(plan, engine):
+    release = plan.run(engine=engine, randomness=SeededRandomness(11))
+    assert release.manifest["engine"]["name"] == engine
+    table = release.to_arrow().to_pylist()
+    same = {
+        key: release.manifest[key] for key in ("parameters", "levels", "privacy", "events", "finds")
+    }
+    return sorted(table, key=str), same
+
+
+@OTHERS
+@pytest.mark.parametrize("kind", ["numbers", "names"])
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_seeds_release_is_the_same_on_every_engine(tmp_path, rows, other, verb, kind):
+    table = frame(rows)
+    if kind == "names":
+        table = table.with_columns(who="user " + pl.col("who").cast(pl.String))
+    table.write_parquet(tmp_path / "corpus.parquet")
+    corpus = Corpus(tmp_path / "corpus.parquet", user="who", text="what", as_="list")
+    plan = VERBS[verb](corpus)
+    table, manifest = released(plan, "duckdb")
+    assert len(table) > 5
+    assert released(plan, other) == (table, manifest)
+
+
+@OTHERS
+def test_exact_counts_are_the_same_on_every_engine(rows, other):
+    corpus = Corpus(frame(rows), user="who", text="what", as_="list")
+    one, two = (
+        sorted(exact_ngrams(corpus, max_n=3, engine=name).to_arrow().to_pylist(), key=str)
+        for name in ("duckdb", other)
+    )
+    assert one == two
+
+
+# Text. Characters that one of two Unicodes does not know yet may be classed or folded differently.
+
+READINGS = {
+    "words": {},
+    "lower": {"lower": True},
+    "unicode": {"split": "unicode"},
+    "characters": {"as_": "characters"},
+    "whole": {"as_": "whole"},
+    "units": {"as_": "whole", "unit": 3},
+    "cut units": {"as_": "whole", "unit": 3, "max_token_length": 7},
+    "long units": {"as_": "whole", "unit": 500, "max_token_length": 4},
+    "units of nothing": {"as_": "whole", "unit": 2, "max_token_length": 5, "too_long": "drop"},
+    "strip": {"strip": "'’é._-\\]^"},
+    "keep": {"keep": r"[\w'-]{2,}"},
+    "drop": {"drop": r".*\d|é.?"},
+    "short": {"max_token_length": 2},
+    "drop long": {"max_token_length": 2, "too_long": "drop"},
+    "all": {"lower": True, "split": "unicode", "strip": "_", "keep": ".{2,}", "drop": ".*a"},
+}
+ODD = "aAbzéÉßñΣσςİıǅ日本_'’-.,;?!1٣\0\t\n\v\f\r\x85\xa0\u1680\u2028\u3000 🙂\u200d\u0301Ⅷ½"
+TEXTS = st.text(
+    st.one_of(
+        st.sampled_from(ODD),
+        st.characters(codec="utf-8").filter(lambda c: unicodedata.category(c) != "Cn"),
+    ),
+    max_size=12,
+)
+
+
+@OTHERS
+@pytest.mark.parametrize("options", READINGS.values(), ids=READINGS.keys())
+@given(texts=st.lists(TEXTS, min_size=1, max_size=30))
+@example(texts=["ΑΣ ΑΣΑ İI Σ", "Ⅷ½ e\u0301A", " ", ODD])
+@FEW
+def test_engines_read_the_same_tokens(no_noise, other, options, texts):
+    corpus = Corpus(pl.DataFrame({"who": range(len(texts)), "what": texts}),
+                    user="who", **({"text": "what"} | options))  # fmt: skip
+    both = [histogram(name, corpus, no_noise, 100) for name in ("duckdb", other)]
+    assert both[0] == both[1]
+
+
+@OTHERS
+@pytest.mark.parametrize("option", ["keep", "drop", "split"])
+@given(pattern=PATTERNS)
+@settings(FEW, max_examples=6)
+def test_engines_read_the_same_patterns_or_refuse_them(no_noise, other, option, pattern):
+    table = pl.DataFrame({"who": range(len(SUBJECTS)), "what": [[text] for text in SUBJECTS]})
+    reading = {"text": "what", "as_": "list"}
+    if option == "split":
+        table, reading = table.explode("what"), {"text": "what"}
+    corpus = Corpus(table, user="who", **reading, **{option: pattern})
+    found = []
+    for name in ("duckdb", other):
+        try:
+            found.append(histogram(name, corpus, no_noise, 100))
+        except UsageError as problem:
+            assert re.match(f"{option}: .* is not a regular expression", str(problem), re.DOTALL)
+            found.append(problem)
+    one, two = found
+    assert one == two or isinstance(two, UsageError)
+
+
+# Which engine runs
+
+
+def test_what_the_corpus_is_chooses_the_engine(written):
+    table = frame([(1, ["a"])])
+    asked = {"user": "who", "text": "what", "as_": "list"}
+    for source, engine in (
+        (table, "polars"),
+        (table.lazy(), "polars"),
+        (table.to_arrow(), "duckdb"),
+    ):
+        corpus = Corpus(source, **asked)
+        assert engine_of(corpus) == engine
+        release = items(corpus, epsilon=1, delta=1e-7).run()
+        assert release.manifest["engine"]["name"] == engine
+    assert engine_of(written([(1, "a")])) == "duckdb"

@@ -1,0 +1,286 @@
+"""Devices that vote by file, against users in a corpus: the same votes, the same trie."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dphh import BudgetRefused, Corpus, CorpusError, Ledger, UsageError, trie
+from dphh.federated import Collection, one_sequence, read_broadcast, vote, votes_of_corpus
+from dphh.federated.device import VOTES_SCHEMA
+from dphh.testing import SeededRandomness
+from dphh.udfs.randomness import SystemRandomness
+from tests.engines.tries import Heads, brute_force
+
+WORDS = ["ab", "abc", "a\x1fb", "b", "日本", "abcd", "ab"]
+PLAN = trie(epsilon=12, delta=0.9, max_length=5, theta=2, p=0.5)
+EXAMPLE = Path(__file__).parents[2] / "examples" / "federated_trie.py"
+
+
+@pytest.fixture
+def begun(tmp_path, ledger):
+    def begin(name="c", plan=PLAN, **options):
+        asked = {"devices": "phones", "ledger": ledger, "is_test": True} | options
+        return Collection.begin(tmp_path / name, plan, **asked)
+
+    return begin
+
+
+def votes_of(broadcast, held, source):
+    return pa.concat_tables(
+        [vote(broadcast, [*word], randomness=source, name=str(who)) for who, word in held]
+    )
+
+
+def rows(table):
+    return sorted(map(str, table.to_pylist()))
+
+
+def prefixes(release):
+    return {
+        (row["level"], tuple(row["tokens"]), row["ended"]) for row in release.to_arrow().to_pylist()
+    }
+
+
+def hand_made(collection, changes):
+    """Votes for node 0 of the open round, each with its own ticket and these changes."""
+    broadcast = read_broadcast(collection.open_round())
+    usual = {
+        "run_id": collection.run_id, "level": broadcast.level, "node": 0, "token": "a",
+        "ended": False,
+    }  # fmt: skip
+    return pa.Table.from_pylist(
+        [usual | {"ticket": f"t{number}"} | own for number, own in enumerate(changes)],
+        schema=VOTES_SCHEMA,
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_devices_and_a_corpus_cast_the_same_votes_and_grow_the_same_trie(begun, written, seed):
+    rng = np.random.default_rng(seed)
+    held = [(who, WORDS[i]) for who, i in enumerate(rng.integers(0, len(WORDS), 60))]
+    corpus = written(held, text=None, item="what")
+    source = SeededRandomness(seed)
+    collected, simulated = begun("collected"), begun("simulated", run_id="simulated")
+    cast = 0
+    while (path := collected.open_round()) is not None:
+        votes = votes_of(read_broadcast(path), held, source)
+        users = votes_of_corpus(read_broadcast(simulated.open_round()), corpus, source)
+        assert rows(votes.drop_columns("run_id")) == rows(users.drop_columns("run_id"))
+        assert collected.close_round(votes) == simulated.close_round(users)
+        cast += len(votes)
+    assert 0 < cast < 60 * 5
+    release = collected.release()
+    assert release.to_arrow() == simulated.release().to_arrow()
+    assert len(release) > 0
+
+
+def test_where_every_coin_shows_heads_it_is_the_engines_trie(begun, engine, written):
+    held = list(enumerate(WORDS * 3))
+    collection = begun()
+    while (path := collection.open_round()) is not None:
+        collection.close_round(votes_of(read_broadcast(path), held, Heads()))
+    expected = brute_force([word for _, word in held], 5, 2)
+    assert prefixes(collection.release()) == {
+        (level, tokens, ended)
+        for level, found in enumerate(expected, start=1)
+        for tokens, ended in found
+    }
+    corpus = written(held, text=None, item="what")
+    of_engine = PLAN.run(corpus=corpus, engine=engine, randomness=Heads())
+    assert of_engine.to_arrow() == collection.release().to_arrow()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_device_draws_the_sequence_that_the_engine_draws(begun, written, seed):
+    own = [["b"], ["a", "b"], ["a", "b"], [], ["a\x1fb"]]
+    source = SeededRandomness(seed)
+    mine = one_sequence(own, randomness=source, name="7")
+    broadcast = read_broadcast(begun().open_round())
+    corpus = written([(7, tokens) for tokens in own], text="what", as_="list")
+    (cast,) = votes_of_corpus(broadcast, corpus, Heads(source), choice="drawn").to_pylist()
+    assert cast["token"] == mine[0]
+    assert one_sequence([[], []]) == []
+
+
+def test_the_processes_of_a_collection_share_files_alone(tmp_path):
+    command = [sys.executable, str(EXAMPLE), "rehearse", str(tmp_path), "--devices", "600"]
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")
+    assert {"2 a.", "3 an.", "3 at.", "3 to."} <= set(said)
+    assert [entry.state for entry in Ledger(tmp_path / "ledger.sqlite").runs()] == ["settled"]
+
+
+# What comes in
+
+
+def test_what_is_no_vote_is_rejected_and_counted(begun):
+    collection = begun()
+    votes = hand_made(
+        collection,
+        [
+            {}, {}, {"ticket": "t1"}, {"ticket": "t0"},  # the two sent once more
+            {"ticket": "x"}, {"ticket": "x", "token": "b"},
+            {"node": 1}, {"node": -1}, {"ended": True, "token": None},
+            {"token": None}, {"ended": True}, {"token": ""}, {"node": None}, {"ended": None},
+            {"ticket": None}, {"run_id": None}, {"level": None},
+            {"run_id": "another"}, {"level": 2},
+        ],
+    )  # fmt: skip
+    received = collection.close_round(votes)
+    assert received.counted == 2
+    assert received.rejected == {
+        "repeated": 2, "contradictory": 2, "out of range": 3, "malformed": 8, "of another round": 2,
+    }  # fmt: skip
+    assert repr(received) == "Received()"
+    assert read_broadcast(collection.open_round()).ways == (("a",),)
+
+
+def test_rejected_votes_grow_nothing(begun):
+    collection = begun()
+    collection.close_round(hand_made(collection, [{}, {"ticket": "t0"}, {"level": 7}]))
+    assert collection.open_round() is None
+    assert len(collection.release()) == 0
+
+
+def test_a_ticket_may_contradict_itself_by_the_end_alone(begun):
+    collection = begun()
+    collection.close_round(hand_made(collection, [{}, {}]))
+    end = {"ended": True, "token": None}
+    votes = hand_made(collection, [{"ticket": "x"}, {"ticket": "x"} | end, end, end])
+    assert collection.close_round(votes).rejected == {"contradictory": 2}
+
+
+def test_votes_of_other_types_are_malformed_and_no_error(begun, tmp_path):
+    collection = begun()
+    collection.open_round()
+    pl.DataFrame(
+        {"run_id": ["x"], "level": ["one"], "node": [1.5], "token": [3], "ended": ["maybe"],
+         "ticket": [9]}
+    ).write_parquet(tmp_path / "odd.parquet")  # fmt: skip
+    assert collection.close_round(tmp_path / "odd.parquet").rejected == {"malformed": 1}
+
+
+def test_a_table_that_is_none_of_votes_is_refused_and_the_round_stays_open(begun, tmp_path):
+    collection = begun()
+    path = collection.open_round()
+    with pytest.raises(CorpusError, match="votes: the table has no column ended, level"):
+        collection.close_round(pa.table({"node": [0], "token": ["a"], "run_id": ["a"]}))
+    with pytest.raises(CorpusError, match="votes: found no Parquet file"):
+        collection.close_round(tmp_path / "nothing.parquet")
+    assert collection.open_round() == path
+
+
+# Rounds
+
+
+def test_a_round_is_closed_once(begun, tmp_path, monkeypatch):
+    collection = begun()
+    votes = hand_made(collection, [{}, {}])
+    other = Collection.load(tmp_path / "c", ledger=collection.ledger)
+    path = other.open_round()
+    collection.close_round(votes)
+    monkeypatch.setattr(Collection, "open_round", lambda _: path)  # it saw the round open still
+    with pytest.raises(UsageError, match="round 1 was closed meanwhile"):
+        other.close_round(hand_made(collection, [{"token": "b"}] * 2))
+
+
+def test_a_collection_goes_on_in_another_process(begun, tmp_path):
+    collection = begun()
+    collection.close_round(hand_made(collection, [{}, {}]))
+    again = Collection.load(tmp_path / "c", ledger=collection.ledger)
+    assert again == collection
+    assert again.open_round() == collection.open_round()
+    with pytest.raises(UsageError, match="holds a collection already"):
+        begun()
+    with pytest.raises(UsageError, match=r"no collection\.json"):
+        Collection.load(tmp_path)
+
+
+def test_a_broadcast_says_what_a_device_needs_and_no_count(begun):
+    collection = begun()
+    collection.close_round(hand_made(collection, [{}, {}, {}]))
+    table = pq.read_table(collection.open_round())
+    assert table.to_pylist() == [{"node": 0, "tokens": ["a"]}]
+    assert {key.decode(): value.decode() for key, value in table.schema.metadata.items()} == {
+        "dphh.run_id": collection.run_id,
+        "dphh.level": "2",
+        "dphh.numerator": str(1 << 63),
+        "dphh.is_test": "1",
+    }
+
+
+def test_a_device_is_silent_as_often_as_its_coin_says(begun):
+    broadcast = read_broadcast(begun(is_test=False).open_round())
+    cast = sum(len(vote(broadcast, ["a"])) for _ in range(2000))
+    assert 1000 - 6 * 22.4 < cast < 1000 + 6 * 22.4
+    assert len(vote(broadcast, [], randomness=SystemRandomness())) == 0
+
+
+def test_a_tests_coins_go_with_a_tests_collection_alone(begun, written):
+    broadcast = read_broadcast(begun(is_test=False).open_round())
+    with pytest.raises(UsageError, match="a test's coins"):
+        vote(broadcast, ["a"], randomness=SeededRandomness(1))
+    with pytest.raises(UsageError, match="a test's coins"):
+        votes_of_corpus(broadcast, written([(1, "a")]), SeededRandomness(1))
+
+
+# The ledger
+
+
+def test_the_price_is_spent_as_the_first_round_opens_and_settled_with_the_last(begun, ledger):
+    phones = Corpus(pl.DataFrame({"w": [1]}), user="person", item="w").ledger_source()
+    ledger.add("phones", phones, 12.0, 0.9)
+    collection = begun(account="phones", user="person", is_test=False)
+    assert ledger.runs() == []
+    collection.open_round()
+    collection.open_round()
+    (run,) = ledger.runs("phones")
+    assert (run.state, run.epsilon, run.run_id) == ("running", 12.0, collection.run_id)
+    with pytest.raises(UsageError, match="a round is open still"):
+        collection.release()
+    collection.close_round(hand_made(collection, []))
+    release = collection.release()
+    assert [run.state for run in ledger.runs()] == ["settled"]
+    assert collection.release().manifest == release.manifest
+    assert release.manifest["randomness"] == "operating system"
+    assert release.privacy == PLAN.privacy.to_json()
+    assert [level["released"] for level in release.manifest["levels"]] == [0] * 5
+    with pytest.raises(BudgetRefused):
+        begun("again", account="phones", user="person").open_round()
+
+
+def test_a_tests_collection_says_so(begun):
+    collection = begun()
+    collection.close_round(hand_made(collection, []))
+    assert "NOT private" in collection.release().manifest["randomness"]
+
+
+def test_a_plan_that_was_edited_in_the_folder_is_refused(begun, tmp_path):
+    begun()
+    path = tmp_path / "c" / "collection.json"
+    written = json.loads(path.read_text())
+    written["plan"]["levels"][0]["theta"] = 1
+    path.write_text(json.dumps(written))
+    with pytest.raises(UsageError, match="it was edited"):
+        Collection.load(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        ({"accounting": "paper", "users": 10**6, "delta": 1e-6}, "coins of their own"),
+        ({"corpus": Corpus("x.parquet", user="u", item="i")}, "found a corpus"),
+    ],
+)
+def test_plans_that_devices_cannot_run_are_refused(begun, asked, said):
+    plan = trie(**({"epsilon": 4, "delta": 1e-3, "max_length": 3} | asked))
+    with pytest.raises(UsageError, match=said):
+        begun(plan=plan)

@@ -1,0 +1,357 @@
+"""A run whose process is killed, anywhere, comes to one release: no level is drawn twice."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from dphh import Corpus, Ledger, LedgerError, Release, UsageError, items
+from dphh.engines import open_session
+from dphh.engines.session import Limits
+from dphh.levels import VoteLevel
+from dphh.privacy.ledger_unfinished import MOST_ATTEMPTS
+from dphh.run import run
+from dphh.udfs.randomness import RunRandomness
+from tests.conftest import full
+from tests.engines.cut_short import (
+    DRAWING,
+    DRAWN,
+    READING,
+    ROOT,
+    RUN,
+    SETTLED,
+    SHOWN,
+    STORED,
+    AllHeads,
+    killed,
+    said,
+)
+from tests.engines.cut_short import run as run_verb
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+#: How many draws each verb makes: DPSU-all makes one for all its levels.
+DRAWS = {
+    "items": 1,
+    "items-sips": 3,
+    "ngrams": 3,
+    "ngrams-single": 3,
+    "ngrams-all": 1,
+    "ngrams-even": 2,
+    "trie": 4,
+    "trie-batch": 3,
+}
+FEW = ("items-sips", "ngrams", "trie")
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Corpus]:
+    """Items and prefixes of all frequencies, so that chance decides what many of them come to."""
+    folder = tmp_path_factory.mktemp("corpora")
+    words = [
+        (user, f"w{user % n} w{user % (n + 1)} w0") for n in range(1, 9) for user in range(400)
+    ]
+    letters = "abcdefg"
+    spelled = [
+        (user, letters[user % n] + letters[user % 3] + letters[user % (n + 1)])
+        for n in range(2, 7)
+        for user in range(2000)
+    ]
+    drawn = [(user, [f"{user} {choice}", "end"]) for user in range(200) for choice in "abcd"]
+    found = {}
+    for name, rows, options in (
+        ("words", words, {"text": "what"}),
+        ("spelled", spelled, {"item": "what"}),
+        ("drawn", drawn, {"item": "what", "as_": "list"}),
+    ):
+        path = folder / f"{name}.parquet"
+        pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
+        found[name] = Corpus(path, user="who", **options)  # type: ignore[arg-type]
+    return found
+
+
+def corpus_of(verb: str, corpora: dict[str, Corpus]) -> Corpus:
+    if verb == "trie-all":
+        return corpora["drawn"]
+    return corpora["spelled" if verb.startswith("trie") else "words"]
+
+
+def points_of(verb: str) -> list[tuple[str, int]]:
+    """In the middle of each level and after it; with DPHH_FULL=1, wherever a process may be."""
+    levels = range(1, DRAWS[verb] + 1)
+    some = [(which, level) for level in levels for which in (DRAWING, STORED)]
+    if not full():
+        return [*some, (SETTLED, 0)]
+    shown = [] if verb == "items-sips" else [(SHOWN, level) for level in levels]
+    return [(READING, 0), *some, *((DRAWN, level) for level in levels), *shown, (SETTLED, 0)]
+
+
+def stored_levels(ledger: Path) -> dict[str, Any]:
+    """The rows that stand in an unfinished run's ledger, read past dphh."""
+    with closing(sqlite3.connect(ledger)) as con:
+        found = con.execute("SELECT step, data FROM levels ORDER BY step, number").fetchall()
+    return {step: pq.read_table(io.BytesIO(data)) for step, data in found}
+
+
+def holds(release: Release, step: str, rows: Any) -> bool:
+    """Whether a release has a level's rows: by their noise or, in a trie, by their tokens."""
+    table = release.to_polars()
+    level = int(number[1]) if (number := re.search(r"level (\d+)", step)) else None
+    table = table if level is None else table.filter(pl.col("level") == level)
+    if "noisy" in rows.schema.names:
+        there = Counter(table["score"].to_list())
+        wanted = Counter(noisy / 1024 for noisy in rows.column("noisy").to_pylist())
+        return there >= wanted if level is None else there == wanted
+    there = Counter(
+        (row["tokens"][-1], row["ended"]) for row in table.to_dicts() if not row["ended"]
+    )
+    there[(None, True)] = table["ended"].sum()
+    pairs = zip(rows.column("token").to_pylist(), rows.column("ended").to_pylist(), strict=True)
+    return +there == Counter(pairs)
+
+
+@pytest.mark.parametrize("verb", DRAWS)
+def test_a_run_killed_anywhere_goes_on_and_draws_no_level_twice(
+    engine: str, verb: str, corpora: dict[str, Corpus], tmp_path: Path
+) -> None:
+    if engine != "duckdb" and verb not in FEW and not full():
+        pytest.skip("on this engine with DPHH_FULL=1")
+    corpus = corpus_of(verb, corpora)
+    for ledger in killed(verb, corpus, engine, points_of(verb), tmp_path):
+        standing = {} if "settled" in ledger.name else stored_levels(ledger)
+        before = said(ledger)
+        after: list[str] = []
+        release = run_verb(verb, corpus, ledger, engine, progress=after.append)
+        shown = [line for line in before if line.startswith("level")]
+        now = [line for line in after if line.startswith("level")]
+        assert now[: len(shown)] == shown if "settled" not in ledger.name else not now
+        for step, rows in standing.items():
+            assert holds(release, step, rows), (ledger.name, step)
+        (entry,) = Ledger(ledger).runs()
+        assert entry.state == "settled"
+        assert Ledger(ledger).accounts()[0].runs == 1
+        assert Ledger(ledger).release(RUN).manifest == release.manifest
+        assert stored_levels(ledger) == {}
+
+
+@pytest.mark.parametrize("verb", DRAWS if full() else FEW)
+def test_a_seeded_run_goes_on_to_the_very_same_release(
+    engine: str, verb: str, corpora: dict[str, Corpus], tmp_path: Path
+) -> None:
+    corpus = corpus_of(verb, corpora)
+    whole = run_verb(verb, corpus, tmp_path / "whole.sqlite", engine, seed=7)
+    assert len(whole) > 3
+    draws = DRAWS[verb]
+    points = [(DRAWING, draws), (STORED, 1)]
+    for ledger in killed(verb, corpus, engine, points, tmp_path, seed=7):
+        release = run_verb(verb, corpus, ledger, engine, seed=7)
+        assert release.to_arrow() == whole.to_arrow(), ledger.name
+        assert release.manifest == whole.manifest
+
+
+def test_every_user_keeps_the_sequence_that_was_drawn_before(
+    engine: str, corpora: dict[str, Corpus], tmp_path: Path
+) -> None:
+    """Level 1 shows what each of 200 users drew of four; level 2 is of those same sequences."""
+    corpus = corpora["drawn"]
+    (ledger,) = killed("trie-all", corpus, engine, [(SHOWN, 1)], tmp_path)
+    standing = stored_levels(ledger)["trie/level 1"]
+    found = run_verb("trie-all", corpus, ledger, engine).to_polars()
+    drawn = set(standing.column("token").to_pylist())
+    assert len(drawn) == 200
+    assert len({token[-1] for token in drawn}) == 4
+    second = found.filter(pl.col("level") == 2)["tokens"].to_list()
+    assert {tokens[0] for tokens in second} == drawn
+
+
+def test_other_keys_draw_other_sequences(engine: str, corpora: dict[str, Corpus]) -> None:
+    def drawn(key: bytes) -> set[str]:
+        randomness = RunRandomness(AllHeads())
+        session = open_session(engine, corpora["drawn"], randomness, Limits())
+        try:
+            randomness.draw_once_by(key)
+            session.hold_sequences("drawn")
+            rows = session.vote_level(VoteLevel(1, 2**63, 1), "trie/level 1")
+        finally:
+            session.close()
+        return set(rows.column("token").to_pylist())
+
+    first, again, other = drawn(bytes(32)), drawn(bytes(32)), drawn(b"\1" * 32)
+    assert first == again
+    assert 20 < len(first & other) < 90  # about a quarter of 200 by chance
+
+
+AT_ONCE = """
+import os, sys, time
+from pathlib import Path
+from dphh import Corpus, journal
+from dphh.run import LEVELS
+from tests.engines.cut_short import forked, run
+verb, path, engine, folder = sys.argv[1:]
+folder = Path(folder)
+as_stored, levels = journal.as_stored, LEVELS[verb]
+def late(table):
+    # Each has drawn this level before any of them stores it.
+    if not (folder / f"{os.getpid()} has drawn").exists():
+        (folder / f"{os.getpid()} has drawn").touch()
+        until = time.monotonic() + 60
+        while len(list(folder.glob("*has drawn"))) < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+    return as_stored(table)
+def seen(*arguments):
+    for step in levels(*arguments):
+        path = folder / f"{os.getpid()} saw level {step.level.level}"
+        path.write_text(repr(step.rows.to_pylist()))
+        yield step
+journal.as_stored, LEVELS[verb] = late, seen
+def work():
+    corpus = Corpus(path, user="who", text="what")
+    release = run(verb, corpus, folder / "ledger.sqlite", engine)
+    (folder / f"{os.getpid()} released").write_text(repr(release.to_arrow().to_pylist()))
+children = [forked(work) for _ in range(3)]
+sys.exit(any(os.waitpid(child, 0)[1] for child in children))
+"""
+
+
+def test_processes_with_one_run_id_come_to_one_release(
+    engine: str, corpora: dict[str, Corpus], tmp_path: Path
+) -> None:
+    corpus = corpora["words"]
+    subprocess.run(
+        [sys.executable, "-c", AT_ONCE, "ngrams", corpus.where[0], engine, str(tmp_path)],
+        cwd=ROOT,
+        check=True,
+        timeout=300,
+    )
+    assert len(list(tmp_path.glob("*has drawn"))) == 3  # three drew level 1, and one draw stands
+    saw = [{path.read_text() for path in tmp_path.glob(f"*saw level {n}")} for n in (1, 2, 3)]
+    assert [len(rows) for rows in saw] == [1, 1, 1]
+    assert len(list(tmp_path.glob("*saw level 1"))) == 3
+    assert len({path.read_text() for path in tmp_path.glob("*released")}) == 1
+    assert [entry.state for entry in Ledger(tmp_path / "ledger.sqlite").runs()] == ["settled"]
+
+
+# What may not go on
+
+
+ASK = {"epsilon": 1.0, "delta": 1e-7}
+
+
+class StopError(Exception):
+    pass
+
+
+def cut_short(corpus: Corpus, ledger: Ledger, **how: Any) -> None:
+    """A run that an error of the driver stops when level 1 is shown."""
+
+    def stop(line: str) -> None:
+        if line.startswith("level 1"):
+            raise StopError
+
+    with pytest.raises(StopError):
+        items(corpus, **ASK).run(ledger=ledger, run_id=RUN, progress=stop, **how)
+
+
+@pytest.fixture
+def corpus(written: Any) -> Corpus:
+    found: Corpus = written([(user, "the same words") for user in range(200)])
+    return found
+
+
+def test_a_run_goes_on_in_the_same_process_and_says_so(corpus: Corpus, ledger: Ledger) -> None:
+    cut_short(corpus, ledger)
+    lines: list[str] = []
+    release = items(corpus, **ASK).run(ledger=ledger, run_id=RUN, progress=lines.append)
+    assert "going on with a run that did not finish, attempt 2" in lines
+    assert len(release) == 3
+
+
+def test_a_changed_corpus_cannot_go_on(corpus: Corpus, ledger: Ledger) -> None:
+    cut_short(corpus, ledger)
+    path = Path(corpus.where[0])
+    status = path.stat()
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    with pytest.raises(UsageError, match="cannot go on: its files changed since it began"):
+        items(corpus, **ASK).run(ledger=ledger, run_id=RUN)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert len(items(corpus, **ASK).run(ledger=ledger, run_id=RUN)) == 3
+
+
+def test_a_table_in_memory_is_trusted_and_the_run_says_so(ledger: Ledger) -> None:
+    frame = pl.DataFrame({"who": list(range(200)), "what": ["the same words"] * 200})
+    corpus = Corpus(frame, user="who", text="what")
+    cut_short(corpus, ledger)
+    lines: list[str] = []
+    release = items(corpus, **ASK).run(ledger=ledger, run_id=RUN, progress=lines.append)
+    assert len(release) == 3
+    assert any("cannot be compared" in line for line in lines if line.startswith("note:"))
+
+
+def test_a_file_that_came_to_a_folder_is_a_change(corpus: Corpus, ledger: Ledger) -> None:
+    path = Path(corpus.where[0])
+    beside = Corpus(str(path.parent / "*.parquet"), user="who", text="what")
+    cut_short(beside, ledger)
+    (path.parent / "more.parquet").write_bytes(path.read_bytes())
+    with pytest.raises(UsageError, match="its files changed") as refused:
+        items(beside, **ASK).run(ledger=ledger, run_id=RUN)
+    # How many there are may be how many users there are.
+    assert not re.search(r"\d", str(refused.value).removeprefix(f"Run {RUN}"))
+
+
+def test_the_ledger_beside_the_corpus_is_no_change(corpus: Corpus, ledger: Ledger) -> None:
+    folder = Path(corpus.where[0]).parent
+    assert ledger.path.parent == folder
+    everything = Corpus(folder, user="who", text="what")
+    cut_short(everything, ledger)
+    assert len(items(everything, **ASK).run(ledger=ledger, run_id=RUN)) == 3
+
+
+def test_tests_and_others_do_not_go_on_with_each_others_runs(
+    corpus: Corpus, ledger: Ledger, no_noise: Any
+) -> None:
+    cut_short(corpus, ledger, randomness=no_noise)
+    with pytest.raises(UsageError, match=r"its randomness changed .*NOT private"):
+        items(corpus, **ASK).run(ledger=ledger, run_id=RUN)
+
+
+def test_another_plan_or_dphh_does_not_go_on(
+    corpus: Corpus, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut_short(corpus, ledger)
+    with pytest.raises(UsageError, match="another request"):
+        items(corpus, epsilon=2.0, delta=1e-7).run(ledger=ledger, run_id=RUN)
+    monkeypatch.setattr("dphh.journal.version", lambda _: "9.9")
+    with pytest.raises(UsageError, match=r"its dphh changed .*now 9\.9"):
+        items(corpus, **ASK).run(ledger=ledger, run_id=RUN)
+
+
+def test_a_run_that_always_fails_is_not_tried_for_ever(corpus: Corpus, ledger: Ledger) -> None:
+    for _ in range(MOST_ATTEMPTS):
+        cut_short(corpus, ledger)
+    with pytest.raises(LedgerError, match="never finished"):
+        items(corpus, **ASK).run(ledger=ledger, run_id=RUN)
+
+
+def test_what_stops_a_run_says_how_it_goes_on(corpus: Corpus, ledger: Ledger) -> None:
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        run(items(corpus, **ASK), ledger=ledger, run_id=RUN, progress=_interrupt)
+    assert stopped.value.__notes__ == [
+        f"the price is spent once: the same request with run id {RUN} goes on where this run was "
+        "cut short"
+    ]
+
+
+def _interrupt(line: str) -> None:
+    if line.startswith("reading"):
+        raise KeyboardInterrupt

@@ -1,0 +1,207 @@
+"""What Spark alone can do wrong: lose executors, run tasks twice, meet skew, tell what it saw."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dphh import Corpus, CorpusError, UsageError, items, ngrams
+from dphh.engines import engine_of, open_session
+from dphh.engines.session import Limits
+from dphh.levels import PrunedLevel
+from dphh.udfs.randomness import SystemRandomness
+from tests.engines.levels import bare_level, histogram, session_on
+
+pytestmark = pytest.mark.usefixtures("spark")
+ROWS = {"who": [1, 1, 2, 3], "what": ["a b", "b c", "b", "a"]}
+H = {"a": 591 + 1024, "b": 591 + 1024, "c": 591}
+
+
+# Sources of Spark's own
+
+
+def as_frame(spark):
+    return {"source": spark.createDataFrame(pa.table(ROWS))}
+
+
+def as_table(spark):
+    spark.createDataFrame(pa.table(ROWS)).createOrReplaceTempView("messages")
+    return {"source": "messages", "connection": spark}
+
+
+def as_frame_of_another_session(spark):
+    return {"source": spark.newSession().createDataFrame(pa.table(ROWS)).filter("who > 0")}
+
+
+@pytest.mark.parametrize("make", [as_frame, as_table, as_frame_of_another_session])
+def test_spark_reads_what_spark_has(spark, no_noise, make):
+    corpus = Corpus(**make(spark), user="who", text="what")
+    assert engine_of(corpus) == "spark"
+    assert histogram("spark", corpus, no_noise, 10) == H
+    assert spark.sql("SHOW VIEWS IN global_temp LIKE 'dphh*'").count() == 0
+
+
+def test_a_table_that_is_not_there_is_named(spark):
+    with pytest.raises(CorpusError, match="no table or view 'nothing'"):
+        Corpus("nothing", connection=spark, user="who", text="what")
+
+
+def test_a_spark_that_is_running_keeps_its_limits(spark):
+    corpus = Corpus(as_frame(spark)["source"], user="who", text="what")
+    plan = items(corpus, epsilon=1, delta=1e-6)
+    with pytest.raises(UsageError, match="threads: found 7, but Spark is running already"):
+        plan.run(threads=7)
+    with pytest.raises(UsageError, match="memory_limit: found '1GB', but Spark is running"):
+        plan.run(memory_limit="1GB")
+
+
+# Executors die, tasks run twice
+
+
+class DiesOnce:
+    """Kills the worker that draws, the first time in each task, after the words were drawn."""
+
+    is_test = False
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+        drawn = SystemRandomness().words(count, purpose, keys)
+        if count == 1 or "noise" not in purpose:
+            return drawn
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        if task is None:
+            return drawn
+        np.save(self.folder / f"{task.partitionId()}-{task.attemptNumber()}.npy", drawn)
+        if task.attemptNumber() == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return drawn
+
+
+def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tmp_path):
+    users = 3000
+    path = tmp_path / "own.parquet"
+    pl.DataFrame({"who": range(users), "what": [f"w{u}" for u in range(users)]}).write_parquet(path)
+    (tmp_path / "drawn").mkdir()
+    corpus = Corpus(path, user="who", text="what")
+    with session_on("spark", corpus, DiesOnce(tmp_path / "drawn")) as session:
+        session.hold_items()
+        session.noise_level(bare_level(1), "noise")
+        once = session.fetch("released", threshold=-(10**9))
+        twice = session.fetch("released", threshold=-(10**9))
+    attempts = Counter(name.stem.split("-")[1] for name in (tmp_path / "drawn").iterdir())
+    assert attempts["0"] == attempts["1"] >= 1, "no task was tried twice"
+    assert len(once) == users == len(set(once.column("key").to_pylist()))
+    assert once.equals(twice)
+    # What stands in the table is what each task's second attempt drew.
+    table = pl.from_arrow(once)
+    noise = Counter((table["noisy"] - 1024).to_list())
+    assert noise == Counter(noise_of(tmp_path / "drawn", "1"))
+    assert noise != Counter(noise_of(tmp_path / "drawn", "0"))
+
+
+def noise_of(folder: Path, attempt: str) -> list[int]:
+    from dphh.udfs.noise import draw_rounded_gaussian
+
+    class Drawn:
+        is_test = False
+
+        def __init__(self, words: Any) -> None:
+            self.drawn = words
+
+        def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+            return self.drawn
+
+    found: list[int] = []
+    for name in folder.glob(f"*-{attempt}.npy"):
+        words = np.load(name)
+        found += draw_rounded_gaussian(Drawn(words), 16, len(words), "noise").tolist()
+    return found
+
+
+# Skew
+
+
+def test_a_user_of_very_many_rows_weighs_no_more_than_any_other(tmp_path, no_noise):
+    """And a word that is everywhere is counted in two stages: a task sums before it sends."""
+    path = tmp_path / "skewed.parquet"
+    mine = [f"the w{i % 50_000}" for i in range(100_000)]
+    theirs = ["the end"] * 20_000
+    users = [0] * len(mine) + list(range(1, len(theirs) + 1))
+    pl.DataFrame({"who": users, "what": mine + theirs}).write_parquet(path)
+    corpus = Corpus(path, user="who", text="what")
+    found = histogram("spark", corpus, no_noise, 100)
+    assert found.pop("the") - 20_000 * 724 in (0, 102)
+    assert found.pop("end") == 20_000 * 724
+    assert 99 <= len(found) <= 100
+    assert set(found.values()) == {102}
+
+
+# What is left behind
+
+
+def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    with session_on("spark", corpus, SystemRandomness()) as session:
+        session.hold_words()
+        (folder,) = (path for path in tmp_path.iterdir() if path.name.startswith("dphh-"))
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert any(folder.rglob("*.parquet"))
+    assert [path.name for path in tmp_path.iterdir()] == ["c.parquet"]
+
+
+def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatch):
+    from py4j.protocol import Py4JNetworkError
+
+    def gone() -> None:
+        raise Py4JNetworkError
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    session: Any = open_session("spark", corpus, SystemRandomness(), Limits())
+    session.hold_words()
+    session.when_closed(gone)
+    with pytest.raises(Py4JNetworkError):
+        session.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["c.parquet"]
+
+
+def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):
+    """What dphh sets as descriptions and writes as SQL: no word of the corpus."""
+    from dphh.engines.spark.session import SparkRun
+
+    seen: list[str] = []
+    ask = SparkRun.ask
+
+    def listen(self: Any, step: str, select: str, parameters: dict[str, Any]) -> Any:
+        frame = ask(self, step, select, parameters)
+        seen.append(f"{self.spark.sparkContext.getLocalProperty('spark.job.description')}")
+        seen.append(f"{select} {parameters} {frame._jdf.queryExecution().toString()}")
+        return frame
+
+    monkeypatch.setattr(SparkRun, "ask", listen)
+    rows = [(user, "SENTINEL1 SENTINEL2") for user in range(300)]
+    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(tmp_path / "c.parquet")
+    plan = ngrams(max_n=2, epsilon=8, delta=1e-4)
+    assert isinstance(plan.levels[1], PrunedLevel)
+    release = plan.run(
+        corpus=Corpus(tmp_path / "c.parquet", user="who", text="what"), engine="spark"
+    )
+    assert len(release) == 3
+    assert len(seen) > 10
+    assert any("dphh: set_union_level" in line for line in seen)
+    assert not any("SENTINEL" in line for line in seen)

@@ -1,0 +1,285 @@
+"""Amplification: never below the truth of the shuffled model, enumerated; and published numbers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import combinations, combinations_with_replacement, product
+from math import comb, exp
+
+import pytest
+
+from dphh.errors import UsageError
+from dphh.privacy.amplification import (
+    Blanket,
+    any_randomiser,
+    blanket_of_independent_values,
+    blanket_of_subsets,
+    central_delta,
+    central_epsilon,
+    closed_form_2021,
+    closed_form_2023,
+    epsilon_by_blocks,
+    group_epsilon,
+    local_epsilon,
+    reports_needed,
+)
+from dphh.udfs.subsets import SubsetSelection, subset_selection
+
+Law = dict[tuple[int, ...], float]
+REPORTS, DELTA = 30_000_000, 1e-10  # the Gboard paper's
+GBOARD = subset_selection(10**6 + 1, 10.0)
+EPSILONS = [0.0, 0.05, 0.2, 0.5, 1.0, 1.5]
+
+
+# The shuffled model, with all its messages
+
+
+def subsets_law(mechanism: SubsetSelection, value: int) -> Law:
+    s, d, p = mechanism.domain, mechanism.size, mechanism.p
+    return {
+        report: p / comb(s - 1, d - 1) if value in report else (1 - p) / comb(s - 1, d)
+        for report in combinations(range(s), d)
+    }
+
+
+def independent_law(mechanism: SubsetSelection, value: int) -> Law:
+    law = {}
+    for bits in product((0, 1), repeat=mechanism.domain):
+        chance = 1.0
+        for v, bit in enumerate(bits):
+            coin = mechanism.p if v == value else mechanism.q
+            chance *= coin if bit else 1 - coin
+        law[bits] = chance
+    return law
+
+
+def shuffled(laws: list[Law]) -> dict[tuple[tuple[int, ...], ...], float]:
+    """The law of the multiset of reports."""
+    mixed: dict[tuple[tuple[int, ...], ...], float] = {(): 1.0}
+    for law in laws:
+        longer: dict[tuple[tuple[int, ...], ...], float] = defaultdict(float)
+        for reports, chance in mixed.items():
+            for report, share in law.items():
+                longer[tuple(sorted((*reports, report)))] += chance * share
+        mixed = longer
+    return mixed
+
+
+def true_delta(one: list[Law], other: list[Law], epsilon: float) -> float:
+    p, q = shuffled(one), shuffled(other)
+    return sum(max(chance - exp(epsilon) * q[key], 0.0) for key, chance in p.items())
+
+
+def worst_deltas(law: Callable[[int], Law], domain: int, reports: int) -> list[float]:
+    """For each epsilon, over all others' values and all pairs (up to renaming: 0 and 1)."""
+    laws = [law(value) for value in range(domain)]
+    worst = [0.0] * len(EPSILONS)
+    for others in combinations_with_replacement(range(domain), reports - 1):
+        rest = [laws[value] for value in others]
+        p, q = shuffled([laws[0], *rest]), shuffled([laws[1], *rest])
+        for i, epsilon in enumerate(EPSILONS):
+            delta = sum(max(c - exp(epsilon) * q[key], 0.0) for key, c in p.items())
+            worst[i] = max(worst[i], delta)
+    return worst
+
+
+@pytest.mark.parametrize(
+    "domain, size, epsilon, reports",
+    [
+        (2, 1, 1.0, 6),
+        (3, 1, 1.0, 5),
+        (3, 2, 0.7, 5),
+        (4, 1, 3.0, 4),
+        (4, 2, 1.0, 4),
+        (4, 2, 3.0, 4),
+        (5, 2, 1.5, 3),
+        (5, 3, 0.5, 3),
+        (6, 3, 2.0, 2),
+    ],
+)
+def test_subset_selection_is_never_below_the_truth(
+    domain: int, size: int, epsilon: float, reports: int
+) -> None:
+    mechanism = subset_selection(domain, epsilon, size)
+    worst = worst_deltas(lambda value: subsets_law(mechanism, value), domain, reports)
+    own, general = blanket_of_subsets(mechanism), any_randomiser(epsilon)
+    for central, delta in zip(EPSILONS, worst, strict=True):
+        assert delta <= central_delta(own, reports, central) * (1 + 1e-12) + 1e-15
+        assert delta <= central_delta(general, reports, central) * (1 + 1e-12) + 1e-15
+
+
+def test_two_values_leave_nothing_to_gain() -> None:
+    """For randomised response on two values all others are hidden: the bound is the truth."""
+    mechanism = subset_selection(2, 1.0)
+    worst = worst_deltas(lambda value: subsets_law(mechanism, value), 2, 6)
+    for central, delta in zip(EPSILONS, worst, strict=True):
+        assert (
+            central_delta(blanket_of_subsets(mechanism), 6, central) >= delta > 0 or delta < 1e-12
+        )
+    alone = worst_deltas(lambda value: subsets_law(mechanism, value), 2, 1)
+    for central, delta in zip(EPSILONS, alone, strict=True):
+        assert central_delta(blanket_of_subsets(mechanism), 1, central) == pytest.approx(
+            delta, rel=1e-7, abs=1e-15
+        )
+
+
+@pytest.mark.parametrize(
+    "domain, size, epsilon, reports", [(2, 1, 1.0, 4), (3, 1, 2.0, 3), (3, 2, 0.5, 3)]
+)
+def test_independent_values_are_never_below_the_truth(
+    domain: int, size: int, epsilon: float, reports: int
+) -> None:
+    mechanism = subset_selection(domain, epsilon, size)
+    worst = worst_deltas(lambda value: independent_law(mechanism, value), domain, reports)
+    own = blanket_of_independent_values(mechanism)
+    general = any_randomiser(mechanism.epsilon_of_independent_values)
+    for central, delta in zip(EPSILONS, worst, strict=True):
+        assert delta <= central_delta(own, reports, central) * (1 + 1e-12) + 1e-15
+        assert delta <= central_delta(general, reports, central) * (1 + 1e-12) + 1e-15
+
+
+def test_counts_without_their_total_of_hiding_reports_would_promise_too_much() -> None:
+    """What the module's m is told for: the pair averaged over m lies below the truth."""
+    mechanism = subset_selection(3, 1.0, 1)
+    worst = worst_deltas(lambda value: subsets_law(mechanism, value), 3, 5)
+    own = blanket_of_subsets(mechanism)
+    not_told = [pair_delta(own, 5, epsilon, told=False) for epsilon in EPSILONS]
+    assert any(delta > too_low * 1.01 for delta, too_low in zip(worst, not_told, strict=True))
+
+
+def test_the_clones_of_2023_are_too_many_for_sets_of_two() -> None:
+    """Its general theorem needs every law to be at least (R_0 + R_1) / (e^epsilon + 1)."""
+    for size, holds in ((1, True), (2, False)):
+        mechanism = subset_selection(4, 1.0, size)
+        laws = [subsets_law(mechanism, value) for value in range(4)]
+        lacking = [laws[2][r] - (laws[0][r] + laws[1][r]) / (exp(1.0) + 1) for r in laws[0]]
+        assert (min(lacking) > -1e-12) == holds
+
+
+def test_a_group_is_never_below_the_truth() -> None:
+    mechanism = subset_selection(3, 0.7, 2)
+    laws = [subsets_law(mechanism, value) for value in range(3)]
+    rest = [laws[0], laws[1], laws[2]]
+    for delta in (0.3, 0.1, 0.01):
+        epsilon = group_epsilon(blanket_of_subsets(mechanism), 5, delta, 2)
+        for pair in product(range(3), repeat=4):
+            one, other = [laws[v] for v in pair[:2]], [laws[v] for v in pair[2:]]
+            assert true_delta(one + rest, other + rest, epsilon) <= delta
+
+
+# The pair itself
+
+
+def pair_delta(hidden: Blanket, reports: int, epsilon: float, told: bool = True) -> float:
+    """All counts of the pair of distributions, one by one; m is one of them if it is told."""
+    n, share, tell = reports - 1, hidden.blanket, hidden.tell
+    p: dict[tuple[int, int, int], float] = defaultdict(float)
+    q: dict[tuple[int, int, int], float] = defaultdict(float)
+    own, other, idle = hidden.own, hidden.other, hidden.idle
+    for m in range(n + 1):
+        for c in range(m + 1):
+            for i in range(c + 1):
+                chance = comb(n, m) * share**m * (1 - share) ** (n - m)
+                chance *= comb(m, c) * tell**c * (1 - tell) ** (m - c) * comb(c, i) / 2**c
+                known = m if told else 0
+                for law, first, second in ((p, own, other), (q, other, own)):
+                    law[known, i + 1, c - i] += first * chance
+                    law[known, i, c - i + 1] += second * chance
+                    law[known, i, c - i] += idle * chance
+    return sum(max(chance - exp(epsilon) * q[key], 0.0) for key, chance in p.items())
+
+
+@pytest.mark.parametrize("reports", [1, 2, 10, 40])
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        any_randomiser(1.0),
+        any_randomiser(5.0),
+        Blanket(3.0, 0.2, 0.5, 0.4, 0.5),
+        Blanket(9.0, 0.6, 0.1, 0.9, 0.05),
+        blanket_of_subsets(subset_selection(20, 2.0)),
+        blanket_of_independent_values(subset_selection(20, 2.0)),
+    ],
+)
+def test_central_delta_is_the_pairs(hidden: Blanket, reports: int) -> None:
+    for epsilon in [*EPSILONS, 2.9, 8.0]:
+        exact = pair_delta(hidden, reports, epsilon)
+        found = central_delta(hidden, reports, epsilon)
+        assert exact * (1 - 1e-12) - 1e-15 <= found <= exact * (1 + 1e-6) + 1e-13
+
+
+def test_more_reports_hide_more_and_epsilon_ends_at_the_local_one() -> None:
+    for hidden in (any_randomiser(4.0), blanket_of_subsets(subset_selection(1000, 4.0))):
+        found = [central_epsilon(hidden, n, 1e-6) for n in (1, 10, 10**3, 10**5)]
+        assert found == sorted(found, reverse=True)
+        assert 3.9 < found[0] <= 4.0
+        assert found[-1] < 0.2
+        for n in (10**3, 10**5):
+            epsilon = central_epsilon(hidden, n, 1e-6)
+            assert central_delta(hidden, n, epsilon, 1e-12) <= 1e-6
+            assert central_delta(hidden, n, epsilon * 0.99, 1e-12) > 1e-6
+
+
+def test_inverses_agree() -> None:
+    for of in (any_randomiser, lambda e: blanket_of_subsets(subset_selection(10**4, e, 20))):
+        local = local_epsilon(0.3, 1e-8, 10**5, of)
+        assert central_epsilon(of(local), 10**5, 1e-8) <= 0.3 * (1 + 2e-5)
+        assert central_epsilon(of(local * 1.001), 10**5, 1e-8) > 0.3
+        needed = reports_needed(of(local), 0.3, 1e-8)
+        assert 0.99e5 < needed <= 10**5 + 2
+    assert local_epsilon(2.0, 1e-8, 1) == pytest.approx(2.0, rel=3e-5)
+
+
+def test_a_group_of_one_is_one_and_larger_ones_cost_more_than_their_multiple() -> None:
+    hidden = blanket_of_subsets(GBOARD)
+    one = central_epsilon(hidden, REPORTS, DELTA)
+    assert group_epsilon(hidden, REPORTS, DELTA, 1) == pytest.approx(one, rel=3e-5)
+    assert group_epsilon(hidden, REPORTS, DELTA, 60) > 60 * one
+    assert group_epsilon(any_randomiser(10.0), 100, DELTA, 60) <= 600 * (1 + 1e-9)
+
+
+# Published
+
+
+def test_the_gboard_papers_central_epsilon() -> None:
+    assert epsilon_by_blocks(10.0, REPORTS, DELTA) == pytest.approx(0.31475, abs=1e-5)
+    assert central_epsilon(any_randomiser(10.0), REPORTS, DELTA) == pytest.approx(0.30747, abs=1e-5)
+    assert central_epsilon(blanket_of_subsets(GBOARD), REPORTS, DELTA) == pytest.approx(
+        0.1493, abs=5e-5
+    )
+    independent = blanket_of_independent_values(GBOARD)
+    assert central_epsilon(independent, REPORTS, DELTA) == pytest.approx(0.1503, abs=2e-4)
+    assert closed_form_2021(10.0, REPORTS, DELTA) == pytest.approx(0.7308, abs=5e-5)
+    assert closed_form_2023(10.0, REPORTS, DELTA) == pytest.approx(0.5654, abs=5e-5)
+
+
+def test_blocks_and_closed_forms_are_above_the_exact_analysis() -> None:
+    for epsilon, reports, delta in [(1.0, 10**5, 1e-6), (4.0, 10**6, 1e-8), (8.0, 10**7, 1e-9)]:
+        exact = central_epsilon(any_randomiser(epsilon), reports, delta)
+        fine = epsilon_by_blocks(epsilon, reports, delta, 1, 40)
+        assert fine == pytest.approx(exact, rel=1e-3)
+        assert exact * (1 - 1e-5) <= epsilon_by_blocks(epsilon, reports, delta)
+        assert exact < closed_form_2021(epsilon, reports, delta)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    hidden = any_randomiser(1.0)
+    for call in (
+        lambda: any_randomiser(0.0),
+        lambda: any_randomiser(1000.0),
+        lambda: Blanket(1.0, 0.0, 1.0, 0.7, 0.0),
+        lambda: Blanket(1.0, 0.5, 1.0, 0.7, 0.3),
+        lambda: central_delta(hidden, 0, 0.1),
+        lambda: central_delta(hidden, 10, -0.1),
+        lambda: central_epsilon(hidden, 10, 0.0),
+        lambda: group_epsilon(hidden, 10, 1e-5, 0),
+        lambda: reports_needed(hidden, 0.0, 1e-5),
+        lambda: reports_needed(any_randomiser(60.0), 0.1, 1e-5),
+        lambda: local_epsilon(0.0, 1e-5, 10),
+        lambda: closed_form_2021(10.0, 1000, 1e-10),
+        lambda: closed_form_2023(10.0, 1000, 1e-10),
+        lambda: closed_form_2023(1.0, 10**6, 1.0),
+    ):
+        with pytest.raises(UsageError):
+            call()

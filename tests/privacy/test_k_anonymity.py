@@ -1,0 +1,88 @@
+"""k-anonymity: the bound against simulated levels, its premise enumerated, the paper's numbers."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dphh.errors import UsageError
+from dphh.privacy.k_anonymity import k_anonymity, kept_at_most, lemma_1, normal_k
+from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.subsets import draw_subsets, subset_selection
+
+GBOARD = subset_selection(10**6 + 1, 10.0)
+REPORTS, KEEP = 30_000_000, 10_000
+
+
+def test_simulated_levels_keep_rare_words_no_oftener_than_said() -> None:
+    """Whole levels by messages; the others hold nothing, or all the same, or each their own."""
+    mechanism = subset_selection(1001, 4.0)
+    reports, keep, alpha, runs = 2000, 10, 0.8, 150
+    k = k_anonymity(mechanism, reports, keep, alpha)
+    assert k is not None and k >= 5
+    bound = kept_at_most(mechanism, reports, keep, k, alpha)
+    assert bound <= 1 - alpha < kept_at_most(mechanism, reports, keep, k + 1, alpha)
+    much = 0
+    for others in (np.full(reports, 1000), np.full(reports, 7), np.arange(reports) % 999 + 1):
+        values = others.copy()
+        values[:k] = 0
+        kept = 0
+        for _ in range(runs):
+            drawn = draw_subsets(SystemRandomness(), values, mechanism, "x")
+            counts = np.bincount(drawn.ravel(), minlength=1001)[:1000]
+            kept += int(counts[0] >= np.sort(counts)[-keep])
+        assert kept <= binom.isf(1e-9, runs, bound)
+        much += kept
+    assert much > 0.02 * runs  # and the bound is not idle
+
+
+@pytest.mark.parametrize("domain, size", [(4, 2), (5, 2), (5, 3), (6, 3)])
+def test_values_of_a_report_are_negatively_correlated(domain: int, size: int) -> None:
+    """The premise, seen on pairs of disjoint groups: one full makes the other less likely full."""
+    mechanism = subset_selection(domain, 1.5, size)
+    p = mechanism.p
+    law = {
+        r: p / comb(domain - 1, size - 1) if 0 in r else (1 - p) / comb(domain - 1, size)
+        for r in combinations(range(domain), size)
+    }
+
+    def chance(group: tuple[int, ...]) -> float:
+        return sum(share for report, share in law.items() if set(group) <= set(report))
+
+    for one in (g for n in (1, 2) for g in combinations(range(domain), n)):
+        rest = [v for v in range(domain) if v not in one]
+        for other in (g for n in (1, 2) for g in combinations(rest, n)):
+            assert chance((*one, *other)) <= chance(one) * chance(other) + 1e-15
+
+
+def test_the_gboard_papers_setting() -> None:
+    assert lemma_1(GBOARD, REPORTS, KEEP) is None
+    assert k_anonymity(GBOARD, REPORTS, KEEP) == 48
+    assert normal_k(GBOARD, REPORTS, KEEP) == pytest.approx(50.0, abs=0.1)
+    assert kept_at_most(GBOARD, REPORTS, KEEP, 45) <= 0.05  # the paper's 45 is true
+
+
+def test_lemma_1_gives_less_than_what_is_true_and_more_reports_end_it() -> None:
+    found = [lemma_1(GBOARD, n, KEEP) for n in (10**6, 3 * 10**6, 6 * 10**6, 10**7)]
+    assert found == [4, 4, 2, None]
+    for n, k in zip((10**6, 3 * 10**6, 6 * 10**6), found, strict=False):
+        assert k is not None and k < (k_anonymity(GBOARD, n, KEEP) or 0)
+    assert lemma_1(subset_selection(1000, 9.0), 10**4, 10) is None  # subsets of one: none left
+
+
+def test_where_all_candidates_are_kept_no_word_is_hidden() -> None:
+    mechanism = subset_selection(100, 2.0)
+    assert k_anonymity(mechanism, 1000, 99) is None
+    assert kept_at_most(mechanism, 1000, 99, 0) == 1.0
+
+
+def test_what_cannot_be_is_refused() -> None:
+    for reports, keep, alpha in ((0, 10, 0.9), (10, 0, 0.9), (10, 10**7, 0.9), (10, 10, 1.0)):
+        with pytest.raises(UsageError):
+            k_anonymity(GBOARD, reports, keep, alpha)
+    with pytest.raises(UsageError, match="holders"):
+        kept_at_most(GBOARD, 10, 5, 11)

@@ -1,0 +1,159 @@
+"""Looking at saved releases: small ones, whose answers a reader can check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dphh.release import SCHEMA, TRIE_SCHEMA
+
+Rows = Callable[..., list[dict[str, Any]]]
+
+PHRASES = {
+    ("see",): 90.0,
+    ("you",): 80.0,
+    ("me",): 40.0,
+    ("Flurble",): 30.0,
+    ("see", "you"): 60.0,
+    ("see", "me"): 20.0,
+    ("you", "see"): 25.0,
+    ("see", "you", "see"): 15.0,
+}
+#: "a" and "ab" are whole sequences; "b" goes on to "bc" only.
+WAYS = [("a", False), ("b", False), ("a", True), ("ab", False), ("bc", False), ("ab", True)]
+
+
+@pytest.fixture
+def phrases(tmp_path: Path) -> str:
+    path = tmp_path / "phrases.parquet"
+    columns = zip(
+        *((len(gram), " ".join(gram), gram, s) for gram, s in PHRASES.items()), strict=True
+    )
+    pq.write_table(pa.table([list(column) for column in columns], schema=SCHEMA), path)
+    return str(path)
+
+
+@pytest.fixture
+def trie(tmp_path: Path) -> str:
+    folder = tmp_path / "trie"
+    folder.mkdir()
+    rows = [(len(way) + ended, way, list(way), None, ended) for way, ended in WAYS]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    pq.write_table(pa.table(columns, schema=TRIE_SCHEMA), folder / "release.parquet")
+    return str(folder)
+
+
+def test_a_release_is_found_by_its_folder(rows: Rows, trie: str) -> None:
+    for folder in (trie, trie + "/"):
+        assert len(rows("FROM dphh_release_at(?)", folder)) == len(WAYS)
+
+
+def test_levels_are_summed_up(rows: Rows, phrases: str) -> None:
+    found = rows("FROM dphh_levels(?)", phrases)
+    assert [(row["level"], row["items"]) for row in found] == [(1, 4), (2, 3), (3, 1)]
+    assert found[0]["least_score"], found[0]["most_score"] == (30.0, 90.0)
+    assert found[1]["median_score"] == 25.0
+
+
+def test_one_step_down_a_trie(rows: Rows, trie: str) -> None:
+    release = f"{trie}/release.parquet"
+    root = rows("FROM dphh_children(?)", release)
+    assert [(row["token"], row["ended"]) for row in root] == [("a", True), ("b", False)]
+    below = rows("FROM dphh_children(?, prefix := ['a'])", release)
+    assert [(row["token"], row["item"], row["ended"]) for row in below] == [("b", "ab", True)]
+    assert rows("FROM dphh_children(?, prefix := ['z'])", release) == []
+
+
+def test_a_trie_as_an_indented_tree(rows: Rows, trie: str, phrases: str) -> None:
+    tree = [row["tree"] for row in rows("FROM dphh_tree(?)", f"{trie}/release.parquet")]
+    assert tree == ["a", "  b", "b", "  c"]
+    below = rows("FROM dphh_tree(?, prefix := ['see'])", phrases)
+    assert [row["tree"] for row in below] == ["see", "  me", "  you", "    see"]
+
+
+def test_completions_are_the_likeliest_first(rows: Rows, phrases: str) -> None:
+    found = rows("FROM dphh_completions(?, 'see y', most := 5)", phrases)
+    assert [(row["item"], row["score"]) for row in found] == [
+        ("see you", 60.0),
+        ("see you see", 15.0),
+    ]
+    # What is typed is text, not a pattern.
+    assert rows("FROM dphh_completions(?, '%')", phrases) == []
+    assert len(rows("FROM dphh_completions(?, '', most := 3)", phrases)) == 3
+
+
+def test_next_words_have_shares(rows: Rows, phrases: str) -> None:
+    found = rows("FROM dphh_next_words(?, ['see'])", phrases)
+    assert [(row["token"], row["share"]) for row in found] == [("you", 0.75), ("me", 0.25)]
+
+
+def test_next_words_fall_back_to_the_longest_known_ending(rows: Rows, phrases: str) -> None:
+    (known,) = rows("FROM dphh_next_words(?, ['see', 'you'])", phrases)
+    assert (known["token"], known["after"]) == ("see", ["see", "you"])
+    (shorter,) = rows("FROM dphh_next_words(?, ['me', 'you'])", phrases)
+    assert (shorter["token"], shorter["after"], shorter["share"]) == ("see", ["you"], 1.0)
+    nothing = rows("FROM dphh_next_words(?, ['what', 'ever'])", phrases)
+    assert [row["token"] for row in nothing] == ["see", "you", "me", "Flurble"]
+    assert {tuple(row["after"]) for row in nothing} == {()}
+
+
+def test_the_longest_released_beginning(rows: Rows, phrases: str) -> None:
+    (found,) = rows("FROM dphh_longest_prefix(?, ['see', 'you', 'soon'])", phrases)
+    assert (found["item"], found["length"]) == ("see you", 2)
+    assert rows("FROM dphh_longest_prefix(?, ['soon'])", phrases) == []
+
+
+def test_what_a_public_dictionary_lacks(
+    rows: Rows, con: duckdb.DuckDBPyConnection, phrases: str
+) -> None:
+    con.execute("CREATE OR REPLACE TEMP TABLE words AS SELECT unnest(['See', 'you', 'me']) AS word")
+    (found,) = rows("FROM dphh_new_to(?, 'words')", phrases)
+    assert (found["item"], found["unknown"]) == ("Flurble", ["Flurble"])
+
+
+def test_two_releases_compared(rows: Rows, con: duckdb.DuckDBPyConnection, phrases: str) -> None:
+    con.execute(
+        "CREATE OR REPLACE TEMP TABLE later AS SELECT * REPLACE (score + 1 AS score) "
+        f"FROM '{phrases}' WHERE item != 'me' "
+        "UNION ALL SELECT 1, 'new', ['new'], 5.0"
+    )
+    found = rows("FROM dphh_compare(?, 'later')", phrases)
+    changed = {row["item"]: row for row in found if row["change"] != "kept"}
+    assert {item: row["change"] for item, row in changed.items()} == {"me": "lost", "new": "gained"}
+    assert (changed["me"]["score_before"], changed["me"]["score_after"]) == (40.0, None)
+    assert {row["score_change"] for row in found if row["change"] == "kept"} == {1.0}
+
+
+def test_a_trie_compared_with_itself_is_all_kept(rows: Rows, trie: str) -> None:
+    release = f"{trie}/release.parquet"
+    assert {row["change"] for row in rows("FROM dphh_compare(?, ?)", release, release)} == {"kept"}
+
+
+def test_help_names_every_macro_that_it_says_and_no_other(
+    rows: Rows, con: duckdb.DuckDBPyConnection
+) -> None:
+    there = {
+        (row["function_name"], tuple(row["parameters"]))
+        for row in rows("FROM duckdb_functions() WHERE function_name LIKE 'dphh_%'")
+    }
+    for row in rows("FROM dphh_help()"):
+        name, _, rest = row["call"].removeprefix("FROM ").partition("(")
+        named = tuple(
+            part.split(":=")[0].strip() for part in rest.removesuffix(")").split(",") if part
+        )
+        assert (name, named) in there, row["call"]
+
+
+def test_nothing_draws_at_random(con: duckdb.DuckDBPyConnection) -> None:
+    definitions = con.execute(
+        "SELECT macro_definition FROM duckdb_functions() WHERE function_name LIKE 'dphh_%'"
+    ).fetchall()
+    assert definitions
+    for (definition,) in definitions:
+        assert not any(word in definition for word in ("random", "setseed", "uuid", "sample"))

@@ -1,0 +1,240 @@
+"""`dphh.connect()`: the verbs as table macros, and that a request is drawn, and paid, once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+import dphh
+from dphh import Corpus, Ledger
+from dphh.macros import content_signature, macros, verb_signatures
+
+ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> str:
+    path = tmp_path / "reviews.parquet"
+    rows = [(f"u{n}", "the cat sat" if n % 3 else "the dog ran") for n in range(600)]
+    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
+    return str(path)
+
+
+@pytest.fixture
+def con(texts: str, ledger: Ledger) -> duckdb.DuckDBPyConnection:
+    ledger.add("reviews", Corpus(texts, user="who", text="what").ledger_source(), 10.0, 1e-4)
+    return dphh.connect(ledger)
+
+
+def test_a_named_corpus_is_asked_by_name(con: Any) -> None:
+    found = con.execute(f"SELECT level, item, tokens, score FROM {ITEMS}").fetchall()
+    assert {row[1] for row in found} == {"the", "cat", "sat", "dog", "ran"}
+    assert all(level == 1 and tokens == [item] for level, item, tokens, _ in found)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) FROM {0} a, {0} b",
+        "WITH r AS (FROM {0}) FROM r a, r b",
+        "WITH r AS NOT MATERIALIZED (FROM {0}) SELECT (SELECT count(*) FROM r), max(score) FROM r",
+        "FROM {0} UNION ALL FROM {0}",
+        "FROM {0} EXCEPT FROM {0}",
+        "SELECT count(*) FROM range(5000), {0}",
+        "SELECT (SELECT max(score) FROM {0}) - (SELECT max(score) FROM {0})",
+        "SELECT count(*) FROM range(40) t(i), LATERAL (FROM {0})",
+        "EXPLAIN ANALYZE FROM {0}",
+        "SUMMARIZE FROM {0}",
+    ],
+)
+def test_however_often_a_query_mentions_it_it_is_drawn_once(
+    con: Any, ledger: Ledger, query: str
+) -> None:
+    con.execute(query.format(ITEMS)).fetchall()
+    assert len(ledger.runs()) == 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "EXPLAIN FROM {0}",
+        "DESCRIBE FROM {0}",
+        "FROM {0} LIMIT 0",
+        "PREPARE asked AS FROM {0}",
+        "CREATE VIEW later AS FROM {0}",
+        "SELECT count(*) FROM {0} WHERE false",
+        "SELECT json_serialize_sql('FROM {1}')",
+    ],
+)
+def test_what_asks_for_no_row_costs_nothing(con: Any, ledger: Ledger, query: str) -> None:
+    con.execute(query.format(ITEMS, ITEMS.replace("'", "''"))).fetchall()
+    assert ledger.runs() == []
+
+
+def test_both_mentions_see_the_same_draw(con: Any) -> None:
+    query = f"SELECT count(*) FROM {ITEMS} a JOIN {ITEMS} b USING (item) WHERE a.score <> b.score"
+    assert con.execute(query).fetchone() == (0,)
+
+
+def test_a_relation_that_runs_again_and_a_prepared_statement_cost_once(
+    con: Any, ledger: Ledger
+) -> None:
+    relation = con.sql(f"FROM {ITEMS}")
+    assert relation.fetchall() == relation.fetchall()
+    repr(relation)
+    con.execute(f"PREPARE asked AS FROM {ITEMS}")
+    con.execute("EXECUTE asked")
+    con.execute("EXECUTE asked")
+    assert len(ledger.runs()) == 1
+
+
+def test_another_request_or_another_run_id_draws_anew(con: Any, ledger: Ledger) -> None:
+    con.execute(f"FROM {ITEMS}")
+    con.execute(f"FROM {ITEMS.replace('1.0', '0.5')}")
+    con.execute(f"FROM {ITEMS[:-1]}, run_id := 'again')")
+    assert len(ledger.runs()) == 3
+    dphh.connect(ledger).execute(f"FROM {ITEMS}")
+    assert len(ledger.runs()) == 4
+
+
+def test_cursors_asking_at_once_pay_once(con: Any, ledger: Ledger) -> None:
+    found: list[Any] = []
+
+    def ask() -> None:
+        found.append(con.cursor().execute(f"FROM {ITEMS} ORDER BY ALL").fetchall())
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ledger.runs()) == 1
+    assert all(rows == found[0] for rows in found) and len(found) == 4
+
+
+def test_a_path_and_a_table_say_their_columns(con: Any, texts: str, ledger: Ledger) -> None:
+    columns = "user_column := 'who', item_column := 'what', epsilon := 1, delta := 1e-6"
+    con.execute(f"CREATE TABLE held AS FROM '{texts}'")
+    by_path = con.execute(f"SELECT item FROM dphh_items('{texts}', {columns})").fetchall()
+    by_table = con.execute(f"SELECT item FROM dphh_items('held', {columns})").fetchall()
+    assert set(by_path) == set(by_table) == {("the cat sat",), ("the dog ran",)}
+    paid = [entry.accounts for entry in ledger.runs()]
+    assert paid[0] == ("reviews",)  # the file is the account's, however it is asked for
+    assert paid[1] != ("reviews",)
+
+
+def test_a_table_pays_from_the_account_it_names(con: Any, texts: str, ledger: Ledger) -> None:
+    con.execute(f"CREATE TABLE held AS FROM '{texts}'")
+    con.execute(
+        "FROM dphh_items('held', user_column := 'who', text_column := 'what', "
+        "account := 'reviews', epsilon := 1, delta := 1e-6)"
+    )
+    assert [entry.accounts for entry in ledger.runs()] == [("reviews",)]
+
+
+def test_trie_and_ngrams_answer_like_their_verbs(con: Any, texts: str) -> None:
+    grams = con.execute(
+        "SELECT max(level) FROM dphh_ngrams('reviews', max_n := 3, max_items := [9, 9, 9], "
+        "epsilon := 4, delta := 1e-6)"
+    ).fetchone()
+    assert grams == (3,)
+    grown = con.execute(
+        f"SELECT item FROM dphh_trie('{texts}', user_column := 'who', item_column := 'what', "
+        "epsilon := 4, delta := 1e-6, max_length := 14) WHERE ended ORDER BY item"
+    ).fetchall()
+    assert grown == [("the cat sat",), ("the dog ran",)]
+
+
+def test_plans_ledger_and_releases_cost_nothing(con: Any, ledger: Ledger) -> None:
+    said = con.execute(
+        "SELECT said FROM dphh_plan_items('reviews', epsilon := 1.0, delta := 1e-6) "
+        "WHERE section = 'privacy' AND what = 'promise'"
+    ).fetchone()
+    assert said == ("(1, 1e-06)-differential privacy",)
+    row = con.execute("SELECT corpus, cap_epsilon, runs FROM dphh_ledger()").fetchone()
+    assert row == ("reviews", 10.0, 0)
+    assert con.execute("FROM dphh_releases()").fetchall() == []
+    assert ledger.runs() == []
+
+
+def test_a_release_comes_back_by_its_run_id(con: Any) -> None:
+    made = con.execute(f"SELECT item, score FROM {ITEMS} ORDER BY ALL").fetchall()
+    (run_id,) = con.execute("SELECT run_id FROM dphh_releases()").fetchone()
+    again = con.execute("SELECT item, score FROM dphh_release(?) ORDER BY ALL", [run_id]).fetchall()
+    assert again == made
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("FROM dphh_items('nothing', epsilon := 1, delta := 1e-6)", "no name in the ledger"),
+        ("FROM dphh_items('reviews', epsilon := 99, delta := 1e-6)", "Refused: the run asks"),
+        ("FROM dphh_items('reviews', epsilon := 1)", "dphh_items: needs 'delta'"),
+        ("FROM dphh_items('reviews', epsilon := 'much', delta := 1e-6)", "epsilon"),
+        ("FROM dphh_items(7, epsilon := 1, delta := 1e-6)", "corpus: found 7"),
+        ("FROM dphh_ngrams('reviews', epsilon := 1, delta := 1e-6)", "max_n"),
+        ("FROM dphh_items('reviews', lower := true, epsilon := 1, delta := 1e-6)", "lower"),
+        ("FROM dphh_release('none')", "no run 'none'"),
+    ],
+)
+def test_what_is_refused_says_why_and_costs_nothing(
+    con: Any, ledger: Ledger, query: str, said: str
+) -> None:
+    with pytest.raises(duckdb.InvalidInputException, match=said) as refused:
+        con.execute(query).fetchall()
+    assert "Traceback" not in str(refused.value) and ".py" not in str(refused.value)
+    assert ledger.runs() == []
+
+
+def test_a_failed_request_is_not_paid_twice(con: Any, ledger: Ledger, texts: str) -> None:
+    schema = {"who": pl.String, "what": pl.String}
+    pl.DataFrame({"who": [None], "what": ["x"]}, schema=schema).write_parquet(texts)
+    for _ in range(2):
+        with pytest.raises(duckdb.InvalidInputException):
+            con.execute(f"FROM {ITEMS}").fetchall()
+    assert len(ledger.runs()) == 1
+
+
+def test_a_database_file_keeps_no_macro(tmp_path: Path, ledger: Ledger) -> None:
+    path = tmp_path / "analysis.duckdb"
+    with dphh.connect(ledger, database=path) as con:
+        con.execute("FROM dphh_ledger()")
+    with duckdb.connect(str(path)) as plain:
+        found = plain.execute(
+            "SELECT count(*) FROM duckdb_functions() WHERE function_name LIKE 'dphh_%'"
+        ).fetchone()
+    assert found == (0,)
+
+
+def test_every_verb_is_there_with_its_options_and_defaults() -> None:
+    for verb, options in verb_signatures().items():
+        parameters, _ = macros()[verb]
+        assert options.items() <= parameters.items()
+        assert not options.keys() & content_signature().keys()
+        assert content_signature().items() <= parameters.items()
+    assert {"items", "ngrams", "trie", "plan_items", "ledger", "releases", "release"} <= set(
+        macros()
+    )
+
+
+def test_the_public_verbs_are_all_macros() -> None:
+    public: list[Callable[..., Any]] = [dphh.items, dphh.ngrams, dphh.trie, dphh.ldp_trie]
+    assert {verb.__name__ for verb in public} <= set(verb_signatures())
+
+
+def test_ldp_trie_is_asked_like_its_verb(con: Any, tmp_path: Path) -> None:
+    path = tmp_path / "words.parquet"
+    pl.DataFrame([(f"u{n}", "ab") for n in range(4000)], schema=["who", "what"], orient="row")\
+        .write_parquet(path)  # fmt: skip
+    found = con.execute(
+        f"SELECT item FROM dphh_ldp_trie('{path}', user_column := 'who', item_column := 'what', "
+        "local_epsilon := 8.0, delta := 1e-6, users_per_level := 1000, contributions := 1, "
+        "max_length := 3, keep := 1, character_set := 'abc') ORDER BY level"
+    ).fetchall()
+    assert ("ab",) in found

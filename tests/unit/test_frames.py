@@ -1,0 +1,81 @@
+"""`frame.dphh` says what the typed functions say, on both kinds of frame, in any import order."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from typing import Required, get_origin, get_type_hints
+
+import polars as pl
+import pytest
+
+import dphh
+from dphh import frames
+from dphh.testing import SeededRandomness
+
+FRAME = pl.DataFrame({"who": range(300), "what": ["a b", "a b c", "b"] * 100})
+COST = {"epsilon": 4.0, "delta": 1e-3}
+ASKED = {
+    "items": {"max_items": 3, "method": "sips"},
+    "ngrams": {"max_n": 2, "pruning": "single", "decay": 0.9},
+    "trie": {"max_length": 3, "choice": "most-frequent"},
+}
+OPTIONS = {
+    "items": frames.ItemsOptions,
+    "ngrams": frames.NgramsOptions,
+    "trie": frames.TrieOptions,
+    "ldp_trie": frames.LdpTrieOptions,
+}
+
+
+@pytest.mark.parametrize("kind", ["frame", "lazy"])
+@pytest.mark.parametrize("verb", ASKED)
+def test_a_namespaces_verb_is_the_typed_function(verb, kind):
+    source = FRAME if kind == "frame" else FRAME.lazy()
+    plan = getattr(source.dphh, verb)(
+        user="who", text="what", lower=True, name=None, **COST, **ASKED[verb]
+    )
+    corpus = dphh.Corpus(FRAME, user="who", text="what", lower=True)
+    typed = getattr(dphh, verb)(corpus, **COST, **ASKED[verb])
+    assert plan.events == typed.events
+    assert plan.parameters == typed.parameters
+    assert plan.corpus.content == typed.corpus.content
+    one, two = (each.run(randomness=SeededRandomness(1), engine="polars") for each in (plan, typed))
+    assert one.to_arrow() == two.to_arrow()
+    assert len(one) > 0
+
+
+@pytest.mark.parametrize("verb", OPTIONS)
+def test_a_namespaces_verb_takes_all_options_of_the_function_and_no_other(verb):
+    own = OPTIONS[verb].__annotations__.keys()
+    of_verb = inspect.signature(getattr(dphh, verb)).parameters.keys() - {"corpus"}
+    of_corpus = inspect.signature(dphh.Corpus).parameters.keys()
+    # `unit` is the verb's; a connection goes with the name of a table.
+    assert own == of_verb | of_corpus - {"source", "connection", "unit"}
+    required = {
+        name
+        for call in (getattr(dphh, verb), dphh.Corpus)
+        for name, one in inspect.signature(call).parameters.items()
+        if one.default is one.empty
+    } - {"source"}
+    hints = get_type_hints(OPTIONS[verb], include_extras=True)
+    assert {name for name, hint in hints.items() if get_origin(hint) is Required} == required
+
+
+@pytest.mark.parametrize(
+    "imports", ["import dphh, polars", "import polars, dphh", "import dphh.corpus, polars, dphh"]
+)
+def test_frames_have_the_namespace_in_any_order_of_imports(imports):
+    done = subprocess.run(
+        [sys.executable, "-c", f"{imports}; print(polars.DataFrame().dphh.items.__name__, "
+         "polars.LazyFrame().dphh.trie.__name__)"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "items trie\n"
+
+
+def test_importing_dphh_does_not_import_polars():
+    say = "import dphh, sys; print('polars' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", say], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

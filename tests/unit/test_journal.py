@@ -1,0 +1,61 @@
+"""What is stored of a level: values alone, in an order that says nothing of how they came."""
+
+from __future__ import annotations
+
+import io
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dphh.journal import DRAWING, as_stored
+
+ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]
+
+
+def table(rows: list[tuple[str, int]], text: pa.DataType) -> pa.Table:
+    return pa.table(
+        {"key": pa.array([key for key, _ in rows], text), "noisy": [noisy for _, noisy in rows]}
+    )
+
+
+def test_what_draws_is_known_by_its_purpose() -> None:
+    known = {"set_union_level", "pruned_level", "vote_level", "batch_level"}
+    assert known <= DRAWING
+    assert not {name for name in DRAWING if name.startswith(("hold", "place", "walk", "forget"))}
+
+
+def test_the_same_rows_are_stored_alike_however_an_engine_gave_them() -> None:
+    stored = set()
+    for seed, text in enumerate((pa.string(), pa.large_string(), pa.string_view())):
+        rows = random.Random(seed).sample(ROWS, len(ROWS))
+        whole = table(rows, text)
+        stored |= {as_stored(whole), as_stored(pa.concat_tables([whole[:1], whole[1:]]))}
+    assert len(stored) == 1
+    found = pq.read_table(io.BytesIO(stored.pop()))
+    assert list(zip(*found.to_pydict().values(), strict=True)) == sorted(ROWS)
+
+
+def test_what_lies_under_a_null_or_beside_the_rows_is_not_stored() -> None:
+    hidden = pa.StringArray.from_buffers(
+        3,
+        pa.py_buffer(b"\0\0\0\0\x06\0\0\0\x07\0\0\0\x0d\0\0\0"),
+        pa.py_buffer(b"secretasecret"),
+        pa.py_buffer(b"\x02"),  # the middle row alone is there
+    )
+    grown = pa.table({"node": [0, 0, 1], "token": hidden, "ended": [True, False, True]})
+    grown = grown.replace_schema_metadata({"note": "secret"})
+    grown = pa.concat_tables([grown, pa.table({**_row("secret")}, schema=grown.schema)])
+    stored = as_stored(grown.slice(0, 3))
+    assert b"secret" not in stored
+    found = pq.read_table(io.BytesIO(stored)).to_pydict()
+    assert found == {"node": [0, 0, 1], "token": ["a", None, None], "ended": [False, True, True]}
+
+
+def _row(token: str) -> dict[str, list[object]]:
+    return {"node": [5], "token": [token], "ended": [False]}
+
+
+def test_levels_without_rows_are_levels() -> None:
+    found = pq.read_table(io.BytesIO(as_stored(table([], pa.string()))))
+    assert (found.num_rows, found.schema.names) == (0, ["key", "noisy"])

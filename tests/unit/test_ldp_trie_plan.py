@@ -1,0 +1,231 @@
+"""What a plan of `ldp_trie` fixes, promises, refuses and costs."""
+
+from __future__ import annotations
+
+import json
+import string
+
+import pytest
+from click.testing import CliRunner
+from scipy.stats import binom
+
+from dphh import Corpus, Ledger, UsageError, ldp_trie, plan_from_json
+from dphh.cli import cli
+from dphh.privacy.accounting import compose
+from dphh.privacy.amplification import blanket_of_subsets, central_delta
+from dphh.privacy.events import ApproximateEvent, LocalEvent, event_from_json
+from dphh.udfs.subsets import subset_selection
+
+GBOARD = {
+    "local_epsilon": 10.0, "delta": 1e-10, "users_per_level": 500_000, "contributions": 60,
+    "max_length": 15, "keep": 10_000, "sampling": "greedy", "passes": 2,
+}  # fmt: skip
+SMALL = {
+    "local_epsilon": 4.0, "delta": 1e-6, "users_per_level": 20_000, "contributions": 2,
+    "max_length": 3, "keep": 50, "character_set": "abc",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def gboard():
+    return ldp_trie(**GBOARD)
+
+
+def test_gboards_plan_has_the_papers_numbers(gboard):
+    assert len(gboard.levels) == 30
+    assert [level.first_seat for level in gboard.levels] == [i * 500_000 for i in range(30)]
+    first, second, *_, last = gboard.levels
+    # P_0 is every character; after that eta_max prefixes, with 100 characters or the end.
+    assert first.domain == 100 * 101 + 1
+    assert second.domain == last.domain == 10_000 * 101 + 1
+    assert (last.level, last.pass_number, last.size) == (15, 2, 46)
+    assert gboard["character_set"] == string.printable
+    assert gboard.privacy.epsilon == 10
+    # Level 1 has fewer values than the others and hides a report less well: 0.175, not 0.149.
+    assert 0.175 < gboard.privacy.central_epsilon < 0.176
+    assert any("any local randomiser it would be 0.3075" in said for said in gboard.privacy.caveats)
+    for level in (first, second):
+        assert level.mechanism == subset_selection(level.domain, 10.0)
+        assert 10 - 1e-9 < level.mechanism.epsilon <= 10
+
+
+def test_how_many_values_there_are_follows_from_the_plan_alone():
+    plan = ldp_trie(**SMALL | {"max_length": 5, "keep": 20})
+    assert [level.prefixes for level in plan.levels] == [3, 9, 20, 20, 20]
+    assert [level.domain for level in plan.levels] == [13, 37, 81, 81, 81]
+
+
+def test_the_statement_names_unit_and_both_epsilons(gboard):
+    privacy = gboard.to_json()["privacy"]
+    assert privacy["epsilon"] == 10
+    assert privacy["delta"] == 1e-10
+    assert privacy["unit"].startswith("an item")
+    assert privacy["central_epsilon"] < 0.2 < privacy["user_epsilon"]
+    assert "Ye & Barg" in privacy["theorem"]
+    said = repr(gboard)
+    assert "10-local differential privacy, for one item" in said
+    assert "for all of a user's items: what the ledger books" in " ".join(said.split())
+
+
+def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboard):
+    published, curators = gboard.events
+    assert published == ApproximateEvent(gboard.privacy.user_epsilon, 1e-10, published.note)
+    assert isinstance(curators, LocalEvent)
+    assert curators.epsilon == 600
+    # Group privacy over 60 reports of level 1, at the delta that each of them leaves.
+    each = gboard.privacy.user_epsilon / 60
+    growth = sum(2.718281828459045 ** (i * each) for i in range(60))
+    hidden = blanket_of_subsets(gboard.levels[0].mechanism)
+    assert central_delta(hidden, 30_000_000, each, cut=1e-32) <= 1e-10 / growth * 1.001
+    assert compose(gboard.events).delta(gboard.privacy.price) <= 1e-10
+
+
+def test_one_contribution_costs_a_user_what_it_costs_an_item():
+    plan = ldp_trie(**SMALL | {"contributions": 1})
+    assert plan.privacy.user_epsilon == plan.privacy.central_epsilon
+
+
+def test_a_plan_comes_back_from_json_with_lists_of_tokens_and_words():
+    for more in (
+        {},
+        {"character_set": ["home", "news", "x"], "known": [["home", "news"], ["x"]]},
+        {"known": ["ab", "c"], "mode": "aggregate", "pad": True},
+    ):
+        plan = ldp_trie(**SMALL | more)
+        assert plan_from_json(plan.dumps()) == plan
+
+
+def test_counts_drawn_at_once_keep_to_the_local_epsilon():
+    for at_once, messages in zip(
+        ldp_trie(**SMALL, mode="aggregate").levels, ldp_trie(**SMALL).levels, strict=True
+    ):
+        mechanism = at_once.mechanism
+        assert 3.9999 < mechanism.epsilon_of_independent_values <= 4.0
+        assert mechanism.size == messages.size
+        assert mechanism.numerator < messages.numerator
+
+
+def test_what_it_finds_is_found():
+    """One level, one report a user: votes against the bar, by another sum."""
+    plan = ldp_trie(**SMALL | {"max_length": 1, "contributions": 1, "keep": 4})
+    (level,) = plan.levels
+    n, p, q = level.users, level.mechanism.p, level.mechanism.q
+    bar = binom.isf(4 / 12, n, q)
+
+    def kept(holders):
+        chance = holders / n * p + (1 - holders / n) * q
+        return binom.sf(bar, n, chance)
+
+    assert kept(plan.finds.users) >= 0.9 > kept(plan.finds.users - 1)
+
+
+def test_more_passes_find_rarer_words_of_more_users():
+    one, two = (ldp_trie(**GBOARD | {"passes": passes}) for passes in (1, 2))
+    assert one.finds.users < two.finds.users < 2 * one.finds.users
+
+
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"local_epsilon": 0}, "local_epsilon: found 0; give a number above 0"),
+        ({"local_epsilon": "ten"}, "local_epsilon: found 'ten'; give a number"),
+        ({"delta": 1}, "delta: found 1; give a number between 0 and 1"),
+        ({"users_per_level": 0}, "users_per_level: found 0; give a whole number from 1"),
+        ({"contributions": 1.5}, "contributions: found 1.5; give a whole number"),
+        ({"max_length": 1001}, "max_length: found 1001; give a whole number from 1 to 1,000"),
+        ({"keep": True}, "keep: found True; give a whole number"),
+        ({"passes": -1}, "passes: found -1; give a whole number"),
+        ({"sampling": "all"}, "sampling: found 'all'; say one of random, greedy"),
+        ({"mode": "fast"}, "mode: found 'fast'; say one of messages, aggregate"),
+        ({"pad": 1}, "pad: found 1; say True or False"),
+        ({"character_set": ""}, "character_set: give a text of all characters"),
+        ({"character_set": ["a", ""]}, "character_set: give a text of all characters"),
+        ({"character_set": "aba"}, "character_set: one of them is there twice"),
+        ({"known": "ab"}, "known: found a text; give a list of words"),
+        ({"keep": 10**8, "max_length": 30}, "keep, character_set: "),
+        ({"users_per_level": 1, "contributions": 1, "local_epsilon": 0.5},
+         "users_per_level: with 1 users a level even an item"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_cannot_be_is_refused_with_what_to_do(change, said):
+    with pytest.raises(UsageError) as refused:
+        ldp_trie(**SMALL | change)
+    assert str(refused.value).startswith(said)
+
+
+def test_a_local_event_costs_no_budget_and_comes_back_from_json():
+    event = LocalEvent(600.0, "a user's reports")
+    assert event_from_json(event.to_json()) == event
+    assert compose([event]).epsilon(0.0) == 0
+    both = compose([event, ApproximateEvent(1.0, 1e-6)])
+    assert both == compose([ApproximateEvent(1.0, 1e-6)])
+
+
+def test_a_run_that_books_nothing_published_is_priced_by_its_claim(ledger: Ledger, tmp_path):
+    source = Corpus(str(tmp_path / "x.parquet"), user="u", item="w").ledger_source()
+    ledger.add("words", source, 2.0, 1e-6)
+    ledger.reserve("one", source, "ldp_trie", {}, [LocalEvent(5.0)], 1.5, 1e-7)
+    assert ledger.status("words").spent.epsilon >= 1.49
+
+
+OPTIONS = [
+    "--user", "who", "--item", "what", "--local-epsilon", "6", "--delta", "1e-6",
+    "--users-per-level", "2000", "--contributions", "1", "--max-length", "2", "--keep", "5",
+    "--character-set", "aet",
+]  # fmt: skip
+
+
+def dphh(*arguments):
+    return CliRunner().invoke(cli, ["ldp-trie", *map(str, arguments)])
+
+
+def test_the_command_line_shows_its_price_and_stops(written):
+    corpus = written([(user, "at") for user in range(10)], text=None, item="what")
+    done = dphh(corpus.where[0], *OPTIONS, "--plan", "--json")
+    shown = json.loads(done.stdout)
+    assert shown["verb"] == "ldp_trie"
+    assert shown["privacy"]["central_epsilon"] <= 6
+    assert shown["finds"]["probability"] == 0.9
+    assert plan_from_json(shown).levels[0].domain == 3 * 4 + 1
+
+
+def test_the_command_line_runs_and_leaves_known_words_out(written, tmp_path):
+    words = ["at", "tea", "a", "té"]
+    corpus = written([(user, words[user % 4]) for user in range(4000)], text=None, item="what")
+    (tmp_path / "known.txt").write_text("at\n", encoding="utf-8")
+    done = dphh(
+        corpus.where[0], *OPTIONS, "--known", tmp_path / "known.txt", "--json",
+        "--out", tmp_path / "out", "--sampling", "greedy",
+    )  # fmt: skip
+    manifest = json.loads(done.stdout)
+    assert {"central_epsilon", "user_epsilon", "unit", "theorem"} <= set(manifest["privacy"])
+    assert [level["kind"] for level in manifest["levels"]] == ["local", "local"]
+    assert manifest["parameters"]["known"] == ["at"]
+    assert (tmp_path / "out" / "release.parquet").exists()
+    assert (tmp_path / "out" / "release.json").exists()
+
+
+def test_the_ledger_shows_what_the_curator_was_told_beside_the_price(
+    ledger: Ledger, own_ledger, tmp_path
+):
+    source = Corpus(str(tmp_path / "x.parquet"), user="u", item="w").ledger_source()
+    ledger.add("words", source, 9.0, 1e-6)
+    events = [LocalEvent(20.0), ApproximateEvent(2.0, 1e-7)]
+    ledger.reserve("one", source, "ldp_trie", {}, events, 2.0, 1e-7)
+    ledger.reserve("two", source, "items", {}, [ApproximateEvent(1.0, 1e-7)], 1.0, 1e-7)
+    show = ["ledger", "show", "words", "--ledger", str(own_ledger)]
+    said = CliRunner().invoke(cli, show).stdout
+    assert said.count("to the curator") == 1
+    assert "local epsilon 20 a user" in said
+    runs = json.loads(CliRunner().invoke(cli, [*show, "--json"]).stdout)["runs"]
+    assert [run["local_epsilon"] for run in runs] == [20.0, None]
+
+
+def test_too_few_users_are_bad_input_and_the_message_says_how_many(written, tmp_path):
+    corpus = written([(user, "at") for user in range(10)], text=None, item="what")
+    done = dphh(corpus.where[0], *OPTIONS)
+    assert "4,000 users are needed" in str(done.exception)
+    assert done.exception.exit_code == 2
+    missing = dphh(corpus.where[0], *OPTIONS, "--known", tmp_path / "nowhere.txt")
+    assert "one word a line" in str(missing.exception)

@@ -1,0 +1,98 @@
+"""RE2's patterns, as Polars is told them, match what RE2 matches; DuckDB's RE2 is the oracle."""
+
+from __future__ import annotations
+
+import duckdb
+import polars as pl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dphh import UsageError
+from dphh.engines.polars.patterns import check_pattern, in_rust
+from dphh.engines.polars.queries.text import full_match, pattern_words
+
+#: What RE2 and another dialect may read differently.
+ATOMS = [
+    r"\d", r"\D", r"\s", r"\S", r"\w", r"\W", r"\b", r"\B", ".", "é", "a", "b", "-", "&", r"\<",
+    r"\.",
+    "[a-b]", "[^a]", r"[\w-]", r"[^\s]", "[[:alpha:]]", "[[]", "[a&&b]", "[a~~b]", "[+--]", "[-a]",
+    "[]a]", "[^]a]", "[--a]", "[a[b]", r"[\d\]]", r"\pL", r"\p{Greek}", r"\x41",
+    r"\x{e9}",
+    r"\Qa.b\E", "{", "}", "a{,2}", "(?i:É)", "(?:ab|a)", "^", "$", "(?s:.)", "(?-s:.)", "(a)",
+    r"[\<&]", "[^^]", "(?P<name>b)",
+]  # fmt: skip
+PATTERNS = st.lists(
+    st.tuples(st.sampled_from(ATOMS), st.sampled_from(["", "", "?", "*", "+?", "{1,2}", "|"])),
+    min_size=1,
+    max_size=4,
+).map(lambda parts: "".join(atom + times for atom, times in parts))
+SUBJECTS = [
+    "", "a", "b", "ab", "a.b", "é", "É", "aé", "1", "٣", " ", "\v", "\n", "-", "&", "~", "[", "]",
+    "<", "a<", "{", "}", "a{,2}", "A", "_", "ſ", "K", "σ", "ς", "\x1f", "日", "a b-é", "^", "\\",
+    "a-b", "--", "+", ",", "aab", "a\nb",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    with duckdb.connect() as con:
+        con.register("subjects", pl.DataFrame({"text": SUBJECTS}).to_arrow())
+        yield con
+
+
+def agree(oracle, pattern):
+    try:
+        by_re2 = oracle.execute(
+            "SELECT regexp_full_match(text, $1), regexp_extract_all(text, $1) FROM subjects",
+            [pattern],
+        ).fetchall()
+    except duckdb.Error:
+        with pytest.raises(UsageError, match=r"^keep: .* is not a regular expression \(of RE2"):
+            check_pattern("keep", pattern)
+        return False
+    try:
+        check_pattern("keep", pattern)
+    except UsageError as refused:
+        assert "though RE2 can; write it otherwise or use engine='duckdb'" in str(refused)
+        return False
+    text = pl.col("text")
+    by_rust = pl.DataFrame({"text": SUBJECTS}).select(
+        full_match(text, pattern).alias("whole"), pattern_words(text, pattern).alias("words")
+    )
+    for subject, (whole, words), (also, found) in zip(
+        SUBJECTS, by_re2, by_rust.rows(), strict=True
+    ):
+        assert (subject, whole) == (subject, also)
+        # No level sees an empty word.
+        assert (subject, [w for w in words if w]) == (subject, [w for w in found if w])
+    return True
+
+
+@pytest.mark.parametrize("atom", ATOMS)
+def test_each_part_means_the_same(oracle, atom):
+    assert agree(oracle, atom)
+    agree(oracle, atom + "+")
+
+
+@given(pattern=PATTERNS)
+@settings(max_examples=60, deadline=None)
+def test_parts_together_mean_the_same(oracle, pattern):
+    assume(agree(oracle, pattern))
+
+
+@pytest.mark.parametrize("pattern", [r"\C", r"\012"])
+def test_what_rust_cannot_say_is_refused(pattern):
+    with pytest.raises(UsageError, match="though RE2 can"):
+        check_pattern("split", pattern)
+
+
+@pytest.mark.parametrize("pattern", ["a)|(b", "(", "(?x)a # b", "(?=a)", "a{1001}", r"(a)\1"])
+def test_what_is_not_re2_is_refused(pattern):
+    with pytest.raises(UsageError, match=r"^drop: .* is not a regular expression \(of RE2"):
+        check_pattern("drop", pattern)
+
+
+def test_most_patterns_need_no_other_words():
+    for pattern in (r"[a-z_@#\-;()*:.'/]{3,}", r"(?:http|www).*|.*[?!.;,]", "[a-z]+"):
+        assert in_rust(pattern) == pattern
