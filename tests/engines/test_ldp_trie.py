@@ -26,7 +26,7 @@ FEW = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 #: How often a test of chance may fail a right mechanism.
-CHANCE = 1e-8
+CHANCE = 1e-9
 #: "é" is no character of the tests' tries.
 WORDS = st.text(st.sampled_from("ab$é"), max_size=4)
 

@@ -267,7 +267,7 @@ def test_every_command_and_option_explains_itself(names):
 def test_progress_shows_on_a_terminal_and_holds_no_private_number(path):
     terminal, other_end = pty.openpty()
     done = subprocess.run(
-        [sys.executable, "-m", "dphh", "items", path, *READ, *COST],
+        [sys.executable, "-m", "dphh", "items", path, *READ, *COST, "--run-id", "one"],
         stdout=subprocess.PIPE, stderr=other_end, check=True, text=True,
     )  # fmt: skip
     os.close(other_end)
@@ -294,7 +294,9 @@ def test_a_terminal_that_knows_only_ascii_still_gets_its_release(tmp_path):
     assert "日本".encode() in done.stdout
 
 
-def test_the_demo_finds_what_is_shared_and_keeps_back_what_is_not(dphh, own_ledger):
+def test_the_demo_finds_what_is_shared_and_keeps_back_what_is_not(dphh, own_ledger, monkeypatch):
+    # At the demo's own delta one of its 100,000 secrets passes three times in 100,000 runs.
+    monkeypatch.setattr(sys.modules["dphh.cli.demo"], "DELTA", 1e-14)
     code, out, _ = dphh("demo")
     assert code == 0
     alone = next(line for line in out.splitlines() if "held by one person alone" in line)
