@@ -21,7 +21,7 @@ from dphh.gateway.server import Gateway
 
 #: In one user's rows alone: must never come back.
 SECRET = "hunter2 lives at elm street"
-#: So many that noise drops none of their words at the epsilons of these tests: 1e-25 at (0.5, 1e-8).
+#: So many that noise drops none of their words: at (0.5, 1e-8) with probability 1e-25.
 USERS = 900
 
 
