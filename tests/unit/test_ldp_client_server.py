@@ -228,6 +228,11 @@ def test_messages_that_are_not_what_was_asked_for_are_counted_and_left_out():
     assert counts(counted) == {value: expected[value] for value in best}
 
 
+def test_a_tally_shows_no_count_unasked():
+    counted = tally(sent(("a", SAID.round, 1, subset(1)), ("b", "x", 1, [])), SAID, LEVEL)
+    assert repr(counted) == f"{counted}" == "Tally()"
+
+
 def test_one_client_adds_its_share_at_most_however_much_it_sends():
     honest = sent(*((f"c{i}", SAID.round, 1, subset(i % 5)) for i in range(50)))
     flood = sent(*(("x", SAID.round, report, subset(9)) for report in range(-5, 20)))
