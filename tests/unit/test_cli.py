@@ -227,6 +227,31 @@ def test_an_unnamed_corpus_is_recorded_under_its_path(dphh, path):
     assert (found["name"], found["label"], found["cap"]) == (None, path, None)
 
 
+def test_a_corpus_is_shown_by_its_path_from_any_folder(dphh, path, tmp_path, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for corpus in ("corpus.parquet", "c*.parquet"):
+        dphh("items", corpus, *READ, *COST, "--run-id", corpus)
+    asked = {tmp_path: ("", "./"), tmp_path / "folder": ("../", f"{tmp_path}/", "../link/")}
+    for folder, spellings in asked.items():
+        monkeypatch.chdir(folder)
+        for corpus in ("corpus.parquet", "c*.parquet"):
+            for spelling in spellings:
+                code, out, _ = dphh("ledger", "show", f"{spelling}{corpus}", "--json")
+                assert (code, [run["run_id"] for run in json.loads(out)["runs"]]) == (0, [corpus])
+    for other in ("corpus.parquet", "../*.parquet", ""):
+        code, _, err = dphh("ledger", "show", other)
+        assert code == 2 and "no account" in err
+
+
+def test_a_named_corpus_is_shown_by_its_name_and_by_its_path(dphh, path, tmp_path, monkeypatch):
+    dphh("ledger", "add", "notes", path, *READ, *COST)
+    monkeypatch.chdir(tmp_path)
+    for asked in ("notes", path, "corpus.parquet"):
+        assert json.loads(dphh("ledger", "show", asked, "--json")[1])["name"] == "notes"
+
+
 def test_version_and_completion(dphh):
     assert dphh("--version") == (0, f"dphh {__version__}\n", "")
     for shell in ("bash", "zsh", "fish"):
