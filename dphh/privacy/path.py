@@ -64,10 +64,15 @@ class _Resolution:
     chord: float  # the change of ln G between two points of the grid, times sqrt(levels)
     least: int
     most: int
+    levels: float = math.inf  # for more levels than this it is as fine as for this many
+
+    def scale(self, levels: int) -> float:
+        return math.sqrt(min(levels, self.levels))
 
 
 _FINE = _Resolution(polygon=0.15, chord=0.12, least=400, most=4000)
-_COARSE = _Resolution(polygon=0.5, chord=0.4, least=150, most=1200)
+# What only has to say where to look: at more levels it errs by more, much alike for every theta.
+_COARSE = _Resolution(polygon=0.5, chord=0.4, least=150, most=1200, levels=16)
 
 
 @dataclass(frozen=True)
@@ -288,7 +293,7 @@ def _delta(epsilon: float, p: float, theta: int, levels: int, resolution: _Resol
     polygon, steepness = _polygon(epsilon, p, theta, levels, resolution)
     beyond = _removal(p, 1 - p)
     reach = epsilon + beyond
-    wanted = reach * steepness * math.sqrt(levels) / resolution.chord
+    wanted = reach * steepness * resolution.scale(levels) / resolution.chord
     points = min(max(wanted, resolution.least), resolution.most)
     step = reach / points
     below = math.ceil(epsilon / step) + 1
@@ -337,7 +342,7 @@ def _polygon(
     b, gap = _tails(k, p, theta)
     with np.errstate(divide="ignore"):
         moved = np.maximum(abs(np.diff(np.log(b))), abs(np.diff(np.log(gap))))
-    spacing = min(resolution.polygon / math.sqrt(levels), 0.2)
+    spacing = min(resolution.polygon / resolution.scale(levels), 0.2)
     steps = np.cumsum(np.minimum(moved, 1.0)) / spacing
     chosen = np.concatenate([[True, True], np.diff(np.floor(steps)) > 0])
     chosen[-1] = True
