@@ -28,7 +28,7 @@ def answer(
     words: Iterable[Sequence[str]],
     *,
     local_epsilon: float,
-    contributions: int | None = None,
+    contributions: int,
     randomness: Randomness | None = None,
     name: str = "",
 ) -> Integers:
@@ -39,16 +39,16 @@ def answer(
     words: one for each time that the user has typed one, as a sequence of characters.
     local_epsilon: what the device allows a report to tell; a broadcast that asks for more is
     refused, whoever sent it. contributions: how many reports it allows, for each tells of another
-    of the user's prefixes; without it, so many as the broadcast asks. name: for a
-    test's randomness alone.
+    of the user's prefixes; a broadcast that asks for more is refused too. Both are what the device
+    was built or told to allow, never what the broadcast says. name: for a test's randomness alone.
     """
     mechanism = SubsetSelection(said.domain, said.size, said.numerator)
-    if mechanism.epsilon > local_epsilon:
+    if not mechanism.epsilon <= local_epsilon:  # no number is not enough either
         raise UsageError(
             f"broadcast: a report would tell epsilon {mechanism.epsilon:.6g}, more than the "
             f"{local_epsilon:g} that this device allows: it does not answer"
         )
-    if contributions is not None and said.contributions > contributions:
+    if not said.contributions <= contributions:
         raise UsageError(
             f"broadcast: it asks for {said.contributions:,} reports, more than the "
             f"{contributions:,} that this device allows: it does not answer"

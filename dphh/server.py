@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +131,13 @@ def _roots(characters: Sequence[str]) -> tuple[str, ...]:
 class Tally:
     """One round's messages, counted: (value, reports) of what was kept, and what was turned away.
 
-    How many were turned away, and why, tells of senders and is not for publication.
+    How many were counted or turned away, and why, tells of senders and is not for publication, so
+    that neither a log nor a notebook shows it unasked.
     """
 
-    kept: Any
-    accepted: int
-    rejected: dict[str, int]
+    kept: Any = field(repr=False)
+    accepted: int = field(repr=False)
+    rejected: dict[str, int] = field(repr=False)
 
 
 def tally(messages: str | Path | pa.Table, said: Broadcast, level: LocalLevel) -> Tally:

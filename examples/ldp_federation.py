@@ -1,7 +1,7 @@
 """LDP TrieHH with a server and devices that share nothing but files.
 
     python examples/ldp_federation.py server FOLDER --plan plan.json     # the first broadcast
-    python examples/ldp_federation.py devices FOLDER WORDS --local-epsilon 8
+    python examples/ldp_federation.py devices FOLDER WORDS --local-epsilon 8 --contributions 1
     python examples/ldp_federation.py server FOLDER                      # counts, broadcasts anew
 
 and so on in turn, with other devices each time, until the server says that it is done; words found
@@ -30,13 +30,18 @@ from dphh.plan import Plan, plan_from_json
 from dphh.server import MESSAGES, broadcast, grown, growth_from_json, planted, tally
 
 
-def devices(folder: Path, words: Path, local_epsilon: float) -> None:
+def devices(folder: Path, words: Path, local_epsilon: float, contributions: int) -> None:
     said = broadcast_from_json((folder / "broadcast.json").read_text(encoding="utf-8"))
     rows = sorted(zip(*pq.read_table(words).to_pydict().values(), strict=True))
     messages = []
     for _, held in groupby(rows, key=lambda row: row[0]):
         name = os.urandom(16).hex()
-        subsets = answer(said, [list(word) for _, word in held], local_epsilon=local_epsilon)
+        subsets = answer(
+            said,
+            [list(word) for _, word in held],
+            local_epsilon=local_epsilon,
+            contributions=contributions,
+        )
         messages += [
             {"client": name, "round": said.round, "report": report, "subset": subset.tolist()}
             for report, subset in enumerate(subsets, start=1)
@@ -94,11 +99,12 @@ def main() -> None:
     of_devices.add_argument("folder", type=Path)
     of_devices.add_argument("words", type=Path)
     of_devices.add_argument("--local-epsilon", type=float, required=True)
+    of_devices.add_argument("--contributions", type=int, required=True)
     asked = parser.parse_args()
     if asked.part == "server":
         server(asked.folder, asked.plan)
     else:
-        devices(asked.folder, asked.words, asked.local_epsilon)
+        devices(asked.folder, asked.words, asked.local_epsilon, asked.contributions)
 
 
 if __name__ == "__main__":

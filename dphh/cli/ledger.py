@@ -58,8 +58,12 @@ def cap(name: str, epsilon: float, delta: float, ledger_file: str | None) -> Non
 @_json
 @ledger_option
 def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
-    """What was spent, what the caps are, what is left; with NAME, its runs too."""
+    """What was spent, what the caps are, what is left; with NAME, its runs too.
+
+    NAME is a name in the ledger or, of a corpus that has none, its path.
+    """
     book = Ledger(ledger_file)
+    name = None if name is None else book.label_of(name)
     accounts = book.accounts() if name is None else [book.status(name)]
     runs = [] if name is None else book.runs(name)
     if as_json:

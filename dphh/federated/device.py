@@ -7,7 +7,7 @@ and the coordinator's threshold are all that the guarantee stands on (docs/feder
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,24 +57,53 @@ class Broadcast:
 
 def read_broadcast(path: str | Path) -> Broadcast:
     """The broadcast of a round's file; read it once and vote for many."""
+    name = Path(path).name
     try:
         table = pq.read_table(path)
         notes = table.schema.metadata or {}
         run_id, level, numerator, is_test = (notes[note].decode() for note in _NOTES)
-        ways = table.cast(BROADCAST_SCHEMA).sort_by("node").column("tokens").to_pylist()
-    except (pa.ArrowException, KeyError, ValueError):
+        nodes, ways = table.cast(BROADCAST_SCHEMA).sort_by("node").to_pydict().values()
+        found = tuple(tuple(way) for way in ways)
+        said = Broadcast(run_id, int(level), int(numerator), is_test == "1", found)
+        _check(said, nodes)
+    except FileNotFoundError:
+        raise UsageError(f"broadcast: {name} is not there; fetch it from the coordinator") from None
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
         raise UsageError(
-            f"broadcast: {Path(path).name} is not what Collection.open_round wrote; fetch it anew"
+            f"broadcast: {name} is not what Collection.open_round wrote; fetch it anew"
         ) from None
-    found = tuple(tuple(way) for way in ways)
-    return Broadcast(run_id, int(level), int(numerator), is_test == "1", found)
+    return said
+
+
+def _check(said: Broadcast, nodes: list[int]) -> None:
+    """What comes over a wire may ask for a coin that always falls on heads: it is no broadcast."""
+    if not 0 < said.numerator < 2**64 or said.level < 1:
+        raise ValueError
+    tokens = (token for way in said.ways for token in way)
+    if nodes != list(range(len(said.ways))) or any(token is None for token in tokens):
+        raise ValueError
+    if any(len(way) != said.level - 1 for way in said.ways):
+        raise ValueError
+
+
+def _texts(tokens: Sequence[str]) -> tuple[str, ...]:
+    """The tokens, if each is a text; never shown, whatever they are."""
+    own = tuple(tokens) if isinstance(tokens, Iterable) else (tokens,)
+    for token in own:
+        if not isinstance(token, str):
+            raise UsageError(
+                f"tokens: found {type(token).__name__} where a text was expected; give a "
+                "device's sequence as a list of texts"
+            )
+    return own
 
 
 def one_sequence(
     sequences: Sequence[Sequence[str]], *, randomness: Randomness | None = None, name: str = ""
 ) -> list[str]:
     """A device's one sequence for a whole collection, drawn from all that it holds. Keep it."""
-    own = sorted(("\x1f".join(tokens), len(tokens), list(tokens)) for tokens in sequences if tokens)
+    texts = [_texts(tokens) for tokens in sequences]
+    own = sorted(("\x1f".join(tokens), len(tokens), list(tokens)) for tokens in texts if tokens)
     if len(own) < 2:
         return own[0][2] if own else []
     source = randomness or SystemRandomness()
@@ -93,6 +122,7 @@ def vote(
     `randomness` and `name` are for tests; a device's coins are its operating system's.
     """
     source = randomness or SystemRandomness()
+    own = _texts(tokens)  # before the coin, so that what is wrong shows at once
     if source.is_test and not broadcast.is_test:
         raise UsageError(
             "randomness: a test's coins can be foretold, and this collection is a real one; leave "
@@ -102,7 +132,6 @@ def vote(
     rows = []
     if _word(source, purpose, name) < broadcast.numerator:
         below = broadcast.level - 1
-        own = tuple(tokens)
         if own and own[:below] in broadcast.ways:
             ended = len(own) == below
             high = _word(source, f"ticket of {purpose}", name)

@@ -19,6 +19,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,6 +137,18 @@ class Ledger:
             raise unknown_account(name)
         row, prices = min(found, key=lambda each: each[0].name is None)
         return row.account(prices)
+
+    def label_of(self, asked: str) -> str:
+        """The label of a corpus by its name, its label, or its path from this folder."""
+        accounts = sorted(self.accounts(), key=lambda account: account.name is None)
+        if any(asked == account.label for account in accounts):
+            return asked
+        for account in accounts:
+            if account.source.kind != "path" or not asked:
+                continue
+            if replace(account.source, where=(asked,)).fingerprint() == account.fingerprint:
+                return account.label
+        raise unknown_account(asked)
 
     def set_share(self, name: str, analyst: str, epsilon: float, delta: float) -> None:
         """Give an analyst a share of an account's cap, or change it."""

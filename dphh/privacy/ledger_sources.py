@@ -147,7 +147,8 @@ def places(source: Source) -> Places:
 def files_state(source: Source, besides: str) -> str:
     """Tells files that changed by their names, sizes and times; reads none, nor `besides`.
 
-    Not how many there are: of a corpus in folders named by user, that is its number of users.
+    Not how many there are: of a corpus in folders named by user, that is its number of users. Who
+    reads the hash can try guesses on it, which a key beside it would not stop (docs/threats.md).
     What lies in memory or elsewhere cannot be told like that.
     """
     if source.kind != "path":

@@ -2,7 +2,7 @@
 
 Many copies of one small situation stand side by side in one corpus, with users and items of their
 own, so that one run is thousands of independent trials. All bounds are exact (Clopper-Pearson, chi
-squared) and fail a right mechanism with probability below 1e-6. Each claim is also put to a
+squared) and fail a right mechanism with probability below 1e-8. Each claim is also put to a
 mechanism that breaks it, and must catch it.
 """
 
@@ -23,7 +23,7 @@ from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import weight
 
 #: Of one bound; a test makes a few of them.
-FAILS = 1e-7
+FAILS = 1e-9
 EPSILON, DELTA = 1.0, 0.4
 
 

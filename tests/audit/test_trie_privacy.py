@@ -2,7 +2,7 @@
 
 Many copies of one small situation stand side by side in one corpus: each is a word of its own, so
 its votes are its own, and one run is thousands of independent trials. All bounds are exact
-(Clopper-Pearson) and fail a right mechanism with probability below 1e-6. Each claim is also put to
+(Clopper-Pearson) and fail a right mechanism with probability below 1e-8. Each claim is also put to
 a mechanism that breaks it, and must catch it.
 """
 
@@ -22,7 +22,7 @@ from dphh.levels import VoteLevel
 from dphh.privacy.path import path_delta, path_guarantee, removal_epsilon
 
 #: Of one bound; a test makes a few of them.
-FAILS = 1e-7
+FAILS = 1e-9
 
 
 def between(count: int, trials: int) -> tuple[float, float]:

@@ -430,6 +430,42 @@ def test_encoded_text_is_text(engine, no_noise, kind):
     assert histogram(engine, corpus, no_noise, 10) == expected(ROWS)
 
 
+MONTH = pa.array([pa.MonthDayNano([1, 0, 0])] * 2)
+
+
+@pytest.mark.parametrize(
+    "user, whats, as_",
+    [
+        ("who", MONTH, "whole"),
+        ("what", MONTH, "whole"),
+        ("who", pa.array([[MONTH[0]]] * 2), "list"),
+        ("who", pa.array([5, 6], pa.duration("us")), "whole"),
+        ("who", pa.array([[5], [6]], pa.list_(pa.duration("us"))), "list"),
+    ],
+)
+def test_spans_of_time_are_refused_by_polars_before_anything_is_spent(
+    ledger, no_noise, user, whats, as_
+):
+    table = pa.table({"who": [1, 2], "what": whats})
+    corpus = Corpus(table, user=user, text="what", as_=as_)
+    with pytest.raises(CorpusError, match="cast the column to text, or use engine='duckdb'"):
+        items(corpus, epsilon=1, delta=1e-7).run(engine="polars", ledger=ledger)
+    assert ledger.runs() == []
+    users = 2 if user == "who" else 1
+    assert sum(histogram("duckdb", corpus, no_noise, 9).values()) == users * 1024
+
+
+def test_a_file_with_an_interval_is_refused_by_polars(tmp_path, ledger):
+    path = tmp_path / "spans.parquet"
+    duckdb.sql("SELECT 1 AS who, INTERVAL 1 MONTH AS what").write_parquet(str(path))
+    corpus = Corpus(path, user="who", item="what")
+    with pytest.raises(
+        CorpusError, match=r"spans\.parquet: it holds a type that Polars cannot read"
+    ):
+        items(corpus, epsilon=1, delta=1e-7).run(engine="polars", ledger=ledger)
+    assert ledger.runs() == []
+
+
 @pytest.mark.parametrize("values", [[7, 8], [date(2024, 2, 29), None], [True, False], [1.5, 2.5]])
 def test_whole_items_may_be_of_any_simple_type(engine, no_noise, values):
     corpus = Corpus(frame(list(enumerate(values))), user="who", item="what")

@@ -224,6 +224,42 @@ def test_a_device_is_silent_as_often_as_its_coin_says(begun):
     assert len(vote(broadcast, [], randomness=SystemRandomness())) == 0
 
 
+@pytest.mark.parametrize("tokens", [["SENTINEL", 7], [b"SENTINEL"], [None], [["SENTINEL"]], 7])
+def test_tokens_that_are_no_texts_are_refused_whatever_the_coin_shows(begun, tokens):
+    broadcast = read_broadcast(begun().open_round())
+    with pytest.raises(UsageError, match=r"^tokens: found \w+ where a text was expected") as said:
+        vote(broadcast, tokens)
+    with pytest.raises(UsageError, match=r"^tokens: found") as of_all:
+        one_sequence([["a"], tokens])
+    assert "SENTINEL" not in f"{said.value}{of_all.value}"
+
+
+def test_a_broadcast_that_is_not_there_or_not_whole_is_refused(begun, tmp_path):
+    with pytest.raises(UsageError, match=r"none\.parquet is not there"):
+        read_broadcast(tmp_path / "none.parquet")
+    good = pq.read_table(begun().open_round())
+    notes = good.schema.metadata
+    told = {
+        "rate": {b"dphh.numerator": b"%d" % 2**64}, "level": {b"dphh.level": b"0"},
+        "number": {b"dphh.level": b"one"}, "text": {b"dphh.run_id": b"\xff"},
+    }  # fmt: skip
+    bad = [good.replace_schema_metadata(notes | change) for change in told.values()]
+    bad += [good.replace_schema_metadata({}), good.drop_columns("tokens")]
+    for ways in ([None], [["a"]], [[None]]):
+        table = pa.table({"node": [0], "tokens": pa.array(ways, pa.list_(pa.string()))})
+        bad.append(table.replace_schema_metadata(notes))
+    for table in bad:
+        pq.write_table(table, tmp_path / "bad.parquet")
+        with pytest.raises(UsageError, match=r"bad\.parquet is not what Collection"):
+            read_broadcast(tmp_path / "bad.parquet")
+    for junk in (b"", b"PAR1 and no more"):
+        (tmp_path / "bad.parquet").write_bytes(junk)
+        with pytest.raises(UsageError, match=r"bad\.parquet is not what"):
+            read_broadcast(tmp_path / "bad.parquet")
+    with pytest.raises(UsageError, match="is not what"):
+        read_broadcast(tmp_path)  # a folder
+
+
 def test_a_tests_coins_go_with_a_tests_collection_alone(begun, written):
     broadcast = read_broadcast(begun(is_test=False).open_round())
     with pytest.raises(UsageError, match="a test's coins"):

@@ -26,7 +26,7 @@ FEW = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 #: How often a test of chance may fail a right mechanism.
-CHANCE = 1e-8
+CHANCE = 1e-9
 #: "é" is no character of the tests' tries.
 WORDS = st.text(st.sampled_from("ab$é"), max_size=4)
 
@@ -228,8 +228,8 @@ def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sam
             {"client": str(seat), "round": said.round, "report": report, "subset": subset.tolist()}
             for seat in range(level.first_seat + 1, level.first_seat + level.users + 1)
             for report, subset in enumerate(
-                answer(said, words[seats[seat - 1]], local_epsilon=1.5, randomness=randomness,
-                       name=str(seat)),
+                answer(said, words[seats[seat - 1]], local_epsilon=1.5, contributions=2,
+                       randomness=randomness, name=str(seat)),
                 start=1,
             )
         ]  # fmt: skip

@@ -21,6 +21,7 @@ from dphh import Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.engines import open_session
 from dphh.engines.session import Limits
 from dphh.levels import VoteLevel
+from dphh.privacy.ledger_sources import files_state
 from dphh.privacy.ledger_unfinished import MOST_ATTEMPTS
 from dphh.run import run
 from dphh.udfs.randomness import RunRandomness
@@ -296,6 +297,19 @@ def test_a_table_in_memory_is_trusted_and_the_run_says_so(ledger: Ledger) -> Non
     release = items(corpus, **ASK).run(ledger=ledger, run_id=RUN, progress=lines.append)
     assert len(release) == 3
     assert any("cannot be compared" in line for line in lines if line.startswith("note:"))
+
+
+def test_what_tells_the_files_is_the_owners_while_it_is_needed_and_then_gone(
+    corpus: Corpus, ledger: Ledger, tmp_path: Path
+) -> None:
+    cut_short(corpus, ledger)
+    state = files_state(corpus.ledger_source(), str(ledger.path))
+    assert state.encode() in ledger.path.read_bytes()
+    assert ledger.path.stat().st_mode & 0o777 == 0o600
+    ledger.export(tmp_path / "runs.csv")
+    assert state not in (tmp_path / "runs.csv").read_text()
+    items(corpus, **ASK).run(ledger=ledger, run_id=RUN)
+    assert state.encode() not in ledger.path.read_bytes()
 
 
 def test_a_file_that_came_to_a_folder_is_a_change(corpus: Corpus, ledger: Ledger) -> None:

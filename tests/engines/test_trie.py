@@ -34,7 +34,7 @@ FEW = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 #: How often a test of chance may fail a right mechanism.
-CHANCE = 1e-8
+CHANCE = 1e-9
 #: Whatever may stand in a token, the marks that others end sequences with among them.
 ODD = st.one_of(
     st.sampled_from(

@@ -21,6 +21,8 @@ from dphh.gateway.server import Gateway
 
 #: In one user's rows alone: must never come back.
 SECRET = "hunter2 lives at elm street"
+#: So many that noise drops none of their words: at (0.5, 1e-8) with probability 1e-25.
+USERS = 900
 
 
 def no_quack() -> str | None:
@@ -73,8 +75,8 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.ledger = Ledger(folder / "ledger.sqlite")
-        self.corpus = write_texts(folder / "reviews.parquet", 600)
-        self.other = write_texts(folder / "letters.parquet", 600)
+        self.corpus = write_texts(folder / "reviews.parquet", USERS)
+        self.other = write_texts(folder / "letters.parquet", USERS)
         self.ledger.add("reviews", self.corpus.ledger_source(), 4.0, 1e-5)
         self.ledger.add("letters", self.other.ledger_source(), 4.0, 1e-5)
         self.analysts = Analysts.of(self.ledger)

@@ -30,10 +30,10 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Attacke
     with attacked.served() as uri:
         bob = attacked.client(uri, "bob")
         bob.ask(
-            "FROM dphh_items('canary_letters', epsilon := 0.5, delta := 1e-7, "
+            "FROM dphh_items('canary_letters', epsilon := 0.5, delta := 1e-10, "
             "run_id := 'quarterly')"
         )
-        bob.ask("FROM dphh_items('reviews', epsilon := 0.5, delta := 1e-7)")
+        bob.ask("FROM dphh_items('reviews', epsilon := 0.5, delta := 1e-10)")
         yield attacked, uri
 
 

@@ -144,7 +144,7 @@ def test_analysts_ask_at_once(place: Place) -> None:
     asked = [
         (name, f"FROM dphh_items('reviews', epsilon := {epsilon}, delta := 1e-7)")
         for name in ("alice", "bob")
-        for epsilon in (0.5, 0.6)  # below, noise would now and then drop an item
+        for epsilon in (0.5, 0.6)
     ]
     threads = [
         in_thread(lambda name=name, query=query: place.client(name).ask(query))  # type: ignore[misc]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dphh.errors import UsageError
-from dphh.privacy import path
+from dphh.privacy import path_bound
 from dphh.privacy.gaussian import FloatArray
 from dphh.privacy.path import (
     choose_path,
@@ -172,8 +172,10 @@ def test_no_sequence_of_counts_costs_more_and_some_cost_nearly_as_much(
 def test_a_finer_computation_lowers_the_bound_by_little(
     epsilon: float, p: float, theta: int, levels: int
 ) -> None:
-    finer = path._delta(epsilon, p, theta, levels, path._Resolution(0.06, 0.06, 1000, 9000))
-    coarser = path._delta(epsilon, p, theta, levels, path._COARSE)
+    finer = path_bound.delta_bound(
+        epsilon, p, theta, levels, path_bound.Resolution(0.06, 0.06, 1000, 9000)
+    )
+    coarser = path_bound.delta_bound(epsilon, p, theta, levels, path_bound.COARSE)
     bound = path_delta(epsilon, p, theta, levels)
     assert finer <= bound * (1 + 1e-6) <= coarser * (1 + 1e-5)
     assert bound <= finer * 1.01
@@ -373,8 +375,8 @@ def test_extreme_parameters_give_a_probability() -> None:
 )
 def test_the_tails_are_far_closer_than_they_are_trusted(p: float, theta: int) -> None:
     ks = sorted({int(theta - 1 + x * theta / p) for x in (0, 0.01, 0.1, 0.4, 0.8, 1.0, 1.3)})
-    b, gap = path._tails(np.array(ks, dtype=np.float64), p, theta)
-    allowed = path._TAIL_ERROR * (theta + 100) / 100
+    b, gap = path_bound.tails(np.array(ks, dtype=np.float64), p, theta)
+    allowed = path_bound.TAIL_ERROR * (theta + 100) / 100
     with mpmath.workdps(50):
         for k, passed, more in zip(ks, b, gap, strict=True):
             below, above = kept(k, p, theta), kept(k + 1, p, theta)

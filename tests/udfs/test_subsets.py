@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from mpmath import mp, mpf
-from scipy.stats import binom, chisquare, norm
+from scipy.stats import binom, chi2, chisquare, norm
 
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
@@ -217,8 +217,9 @@ def test_estimates_are_unbiased_with_the_variance_they_say() -> None:
     variance = mechanism.variance(len(values), holders)
     standardised = (found.mean(axis=0) - holders) / np.sqrt(variance / runs)
     assert abs(standardised).max() < norm.isf(CHANCE / 60)
-    ratio = found.var(axis=0, ddof=1) / variance
-    assert abs(ratio - 1).max() < norm.isf(CHANCE / 60) * np.sqrt(2 / (runs - 1))
+    squares = (runs - 1) * found.var(axis=0, ddof=1) / variance
+    low, high = chi2.ppf([CHANCE / 60, 1 - CHANCE / 60], runs - 1)
+    assert low < squares.min() <= squares.max() < high
 
 
 @pytest.mark.parametrize("block", [1, 100, 4096])

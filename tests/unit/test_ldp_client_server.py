@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -80,7 +81,7 @@ def test_a_message_has_the_same_form_whatever_the_device_holds():
         ["é", "zzz"],
         list("abcabc"),
     ):
-        message = answer(SAID, words, local_epsilon=1.5)
+        message = answer(SAID, words, local_epsilon=1.5, contributions=3)
         assert message.shape == (SAID.contributions, SAID.size)
         assert (np.diff(message, axis=1) > 0).all()
         assert message.tolist() == sorted(message.tolist())  # no row's place tells of its value
@@ -90,10 +91,10 @@ def test_a_message_has_the_same_form_whatever_the_device_holds():
 
 def test_a_device_refuses_to_tell_more_than_it_allows():
     with pytest.raises(UsageError, match="more than the 1 that this device allows"):
-        answer(SAID, ["ab"], local_epsilon=1.0)
+        answer(SAID, ["ab"], local_epsilon=1.0, contributions=3)
     greedy = replace(SAID, size=1, numerator=2**64 - 1)
     with pytest.raises(UsageError, match="does not answer"):
-        answer(greedy, ["ab"], local_epsilon=10.0)
+        answer(greedy, ["ab"], local_epsilon=10.0, contributions=3)
 
 
 def test_a_device_refuses_to_send_more_reports_than_it_allows():
@@ -102,6 +103,14 @@ def test_a_device_refuses_to_send_more_reports_than_it_allows():
     with pytest.raises(UsageError, match=f"asks for {most + 1} reports, more than the {most} that"):
         more = replace(SAID, contributions=most + 1)
         answer(more, ["ab"], local_epsilon=1.5, contributions=most)
+    with pytest.raises(TypeError, match="contributions"):  # what it allows, a device must say
+        answer(SAID, ["ab"], local_epsilon=1.5)  # type: ignore[call-arg]
+
+
+def test_a_limit_that_is_no_number_allows_nothing():
+    for allowed in ({"local_epsilon": nan, "contributions": 3}, {"contributions": 0}):
+        with pytest.raises(UsageError, match="it does not answer"):
+            answer(SAID, ["ab"], **({"local_epsilon": 1.5} | allowed))
 
 
 def test_a_device_looks_at_the_prefixes_that_its_words_continue():
@@ -145,7 +154,7 @@ def test_a_device_needs_numpy_and_five_files_alone(tmp_path):
         "from dphh.broadcast import broadcast_from_json\n"
         "from dphh.client import answer\n"
         "said = broadcast_from_json(sys.stdin.read())\n"
-        "print(answer(said, ['ab', 'ac'], local_epsilon=1.5).tolist())\n",
+        "print(answer(said, ['ab', 'ac'], local_epsilon=1.5, contributions=3).tolist())\n",
         encoding="utf-8",
     )
     told = subprocess.run(
@@ -217,6 +226,11 @@ def test_messages_that_are_not_what_was_asked_for_are_counted_and_left_out():
                 expected[value] = expected.get(value, 0) + 1
     best = sorted(expected, key=lambda value: (-expected[value], value))[: LEVEL.keep]
     assert counts(counted) == {value: expected[value] for value in best}
+
+
+def test_a_tally_shows_no_count_unasked():
+    counted = tally(sent(("a", SAID.round, 1, subset(1)), ("b", "x", 1, [])), SAID, LEVEL)
+    assert repr(counted) == f"{counted}" == "Tally()"
 
 
 def test_one_client_adds_its_share_at_most_however_much_it_sends():
@@ -297,13 +311,14 @@ def test_a_server_and_devices_that_share_files_alone_find_the_words(tmp_path):
     folder.mkdir()
     said = run("server", folder, "--plan", tmp_path / "plan.json")
     words = ["tea", "oat", "eat"]
+    allowed = ("--local-epsilon", 6, "--contributions", 1)
     for level in plan.levels:
         devices = pl.DataFrame({
             "user": [f"{level.level}/{user}" for user in range(1500)],
             "word": [words[user % 3] for user in range(1500)],
         })  # fmt: skip
         devices.write_parquet(tmp_path / "words.parquet")
-        run("devices", folder, tmp_path / "words.parquet", "--local-epsilon", 6)
+        run("devices", folder, tmp_path / "words.parquet", *allowed)
         said = run("server", folder)
         assert "1,500 reports counted, left out {}" in said
     assert said.endswith("done\n")

@@ -14,9 +14,6 @@ from mpmath import mp, mpf
 from dphh.baselines.sfp import (
     LETTERS,
     Hashes,
-    _binomial,
-    _fragment_sums,
-    _most_frequent,
     assemble,
     draw_binomials,
     draw_hashes,
@@ -28,6 +25,8 @@ from dphh.baselines.sfp import (
     sfp,
     sketch_sums,
 )
+from dphh.baselines.sfp_puzzle import fragment_sums, most_frequent
+from dphh.baselines.sfp_sketch import _binomial
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
 
@@ -207,7 +206,7 @@ def test_all_fragments_at_once_are_asked_as_one_by_one(peak):
     rng = np.random.default_rng(5)
     hashes = draw_hashes(SeededRandomness(5), 12, 16, [256, 6, 6], "hashes")
     sketches = rng.integers(0, peak, size=(5, 12, 16), dtype=np.int32)
-    sums = _fragment_sums(hashes, sketches, 4)
+    sums = fragment_sums(hashes, sketches, 4)
     keys = np.array(list(product(range(256), range(4), range(4))))
     for at in range(5):
         assert (sums[at] == sketch_sums(hashes, sketches[at], keys)).all()
@@ -218,10 +217,10 @@ def test_the_most_frequent_fragments():
     sums = np.zeros(256 * 9, dtype=np.int64)
     for (w, a, b), count in {(3, 1, 2): 50, (9, 2, 0): 40, (3, 0, 0): 30, (4, 0, 1): 60}.items():
         sums[w * 9 + a * 3 + b] = count
-    found = _most_frequent(sums, 100, 4, 1024, flip_numerator(100.0), symbols)
+    found = most_frequent(sums, 100, 4, 1024, flip_numerator(100.0), symbols)
     assert [(one.hash, one.text) for one in found] == [(3, "ab"), (9, "b"), (3, "")]
     assert [round(one.estimate) for one in found] == [50, 40, 30]
-    three = _most_frequent(sums, 100, 3, 1024, flip_numerator(100.0), symbols)
+    three = most_frequent(sums, 100, 3, 1024, flip_numerator(100.0), symbols)
     assert three == found[:2]
 
 

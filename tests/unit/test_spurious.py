@@ -1,7 +1,7 @@
 """Spurious grams: how many, which, and their scores, against the exact distributions.
 
 With the operating system's randomness. Each statistical check fails a right draw with probability
-below 1e-6.
+below 1e-8.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.spurious import draw_spurious
 from dphh.udfs.randomness import SystemRandomness
 
-FAILS = 1e-6
+FAILS = 1e-9
 SIGMA = 40
 NOISE = rounded_gaussian(SIGMA)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import polars as pl
+import pyarrow as pa
 
 from dphh.corpus import SPLITS, Content, Corpus
-from dphh.engines.polars.files import scan_files
+from dphh.engines.polars.files import NO_INTERVALS, scan_files
 from dphh.engines.polars.patterns import check_pattern
 from dphh.engines.polars.queries import text as sql_text
 from dphh.engines.polars.queries import text_units
@@ -54,6 +56,7 @@ def user_expression(column: str, kind: pl.DataType) -> pl.Expr:
 def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
     """The expression, over the functions of `queries/text.py`, that reads one row's content."""
     column = pl.col(content.column)
+    _refuse_what_has_no_text(content, kind)
     if content.reading == "list":
         if not isinstance(kind, (pl.List, pl.Array)):
             raise CorpusError(
@@ -85,6 +88,18 @@ def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
     else:
         tokens = sql_text.pattern_words(text, content.split)
     return _cleaned(tokens, content)
+
+
+def _refuse_what_has_no_text(content: Content, kind: pl.DataType) -> None:
+    """Polars would say so in the middle of the run, when it is paid for."""
+    inner: object = kind
+    while isinstance(inner, (pl.List, pl.Array)):
+        inner = inner.inner
+    if isinstance(inner, (pl.Duration, pl.Object)):
+        raise CorpusError(
+            f"text or item: {content.column!r} is {kind}, which Polars does not write as text; "
+            "cast the column to text, or use engine='duckdb'"
+        )
 
 
 def _as_text(column: pl.Expr, kind: pl.DataType, content: Content) -> pl.Expr:
@@ -179,6 +194,7 @@ def _rows(corpus: Corpus) -> tuple[Loader, pl.Schema]:
     names = schema_in_memory(corpus)
     refuse_missing_columns(corpus, names.names)
     columns = list(dict.fromkeys([corpus.user, corpus.content.column]))
+    _refuse_intervals(corpus, names)
     with source_errors(corpus):
         schema = pl.DataFrame(names.empty_table().select(columns)).schema
 
@@ -188,3 +204,13 @@ def _rows(corpus: Corpus) -> tuple[Loader, pl.Schema]:
             return pl.DataFrame(rows).lazy()
 
     return load, schema
+
+
+def _refuse_intervals(corpus: Corpus, schema: Any) -> None:
+    """Polars has no type for Arrow's intervals of months, days and nanoseconds: it panics."""
+    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
+        kind = schema.field(column).type
+        while pa.types.is_nested(kind) and kind.num_fields == 1:
+            kind = kind.field(0).type
+        if pa.types.is_interval(kind):
+            raise CorpusError(f"{option}: {column!r} is an interval: {NO_INTERVALS}")

@@ -11,8 +11,10 @@ import polars as pl
 
 from dphh.corpus import Corpus
 from dphh.engines.sources import parquet_pattern, refuse_missing_columns, unreadable_files
+from dphh.errors import CorpusError
 
 FILE = "dphh: file"
+NO_INTERVALS = "Polars reads none; cast the column to text, or use engine='duckdb'"
 #: How Hive names the folder of rows without a value.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -31,6 +33,9 @@ def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
         raise unreadable_files(
             corpus, "its files hold a column in types that do not go together"
         ) from None
+    except pl.exceptions.PanicException:  # as it does where any column is an interval
+        found = f"it holds a type that Polars cannot read, such as an interval: {NO_INTERVALS}"
+        raise CorpusError(f"corpus: {', '.join(corpus.where)}: {found}") from None
     except (pl.exceptions.PolarsError, OSError) as problem:
         found = f"it cannot be read as Parquet ({type(problem).__name__})"
         raise unreadable_files(corpus, found) from None

@@ -1,0 +1,43 @@
+"""Where a function of one number crosses zero, or is smallest, in few evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def crossing(
+    slack: Callable[[float], float], low: float, high: float, precision: float
+) -> tuple[float, float]:
+    """Narrows an interval at whose ends `slack` is on either side of 0 (which counts as above)."""
+    at_low, at_high = slack(low), slack(high)
+    side = 0
+    while high - low > precision:
+        middle = low + (high - low) * at_low / (at_low - at_high)
+        middle = min(max(middle, low + 0.4 * precision), high - 0.4 * precision)
+        here = slack(middle)
+        if (here >= 0) == (at_low >= 0):
+            low, at_low = middle, here
+            at_high, side = (at_high / 2 if side == 1 else at_high), 1
+        else:
+            high, at_high = middle, here
+            at_low, side = (at_low / 2 if side == -1 else at_low), -1
+    return low, high
+
+
+def smallest_integer(value: Callable[[int], float], largest: int) -> int:
+    """Where a function of 1, 2, ..., largest that first falls and then rises is smallest."""
+    low, middle = 0, 8
+    while 2 * middle <= largest and value(2 * middle) < value(middle):
+        low, middle = middle, 2 * middle
+    high = min(2 * middle, largest + 1)
+    while high - low > 2:  # golden section: into the wider side
+        if high - middle > middle - low:
+            other = middle + max(round(0.382 * (high - middle)), 1)
+        else:
+            other = middle - max(round(0.382 * (middle - low)), 1)
+        left, right = min(middle, other), max(middle, other)
+        if value(left) <= value(right):
+            middle, high = left, right
+        else:
+            low, middle = left, right
+    return middle
