@@ -169,11 +169,17 @@ def analysts(context: click.Context, as_json: bool, ledger_file: str | None) -> 
     type=click.Path(path_type=Path),
     help="With --connect: the file with your token, if not $DPHH_TOKEN.",
 )
+@click.option(
+    "--ca-cert",
+    type=click.Path(path_type=Path),
+    help="With --connect: whom to believe who the host is, if not those this machine believes.",
+)
 @terms_options
 @click.argument("shell_arguments", nargs=-1)
 def shell(
     uri: str | None,
     token_file: Path | None,
+    ca_cert: Path | None,
     ledger_file: str | None,
     engine: str,
     memory_limit: str | None,
@@ -192,15 +198,16 @@ def shell(
     stop: Callable[[], None]
     if uri is None:
         terms = Terms(engine=engine, memory=memory_limit, threads=threads)
-        gateway, token = stock.own_gateway(Ledger(ledger_file), terms)
-        uri, stop = gateway.uri, partial(gateway.stop, None)
+        gateway, address = stock.own_gateway(Ledger(ledger_file), terms)
+        stop = partial(gateway.stop, None)
     else:
         token = stock.read_token(token_file, os.environ.get("DPHH_TOKEN"))
-        stop = partial(stock.remote_stop, uri, token)
+        address = stock.Address(uri, token, ca_cert)
+        stop = partial(stock.remote_stop, address)
     try:
         if sys.stdin.isatty() and sys.stdout.isatty():
-            click.echo(stock.banner(uri, token), err=True)
-        code = stock.open_shell(uri, token, stop, shell_arguments)
+            click.echo(stock.banner(address), err=True)
+        code = stock.open_shell(address, stop, shell_arguments)
     finally:
         if gateway is not None:
             gateway.close()

@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,52 +28,74 @@ from dphh.macros import Parameters, macro_sql, macros, packed_sql, parameters_sq
 from dphh.privacy.ledger import Ledger
 
 
-def start_script(uri: str, token: str) -> str:
+@dataclass(frozen=True)
+class Address:
+    """Where a gateway is, and what it takes to speak to it."""
+
+    uri: str
+    token: str = field(repr=False)
+    #: Whom to believe that the host is who it says, if not those this machine believes.
+    ca_cert: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.ca_cert is not None and not self.ca_cert.is_file():
+            raise UsageError(f"--ca-cert: there is no file {self.ca_cert}; give one in PEM format")
+
+    def setup_sql(self) -> str:
+        believed = f"SET ca_cert_file = {_text(str(self.ca_cert))};" if self.ca_cert else ""
+        return f"{believed}CREATE SECRET (TYPE quack, TOKEN {_text(self.token)});"
+
+    def ask_sql(self, asked: str) -> str:
+        """On a connection of its own, as a query with two macros, or CREATE TABLE AS, needs."""
+        return f"FROM quack_query({_text(self.uri)}, {asked})"
+
+
+def start_script(address: Address) -> str:
     """What the shell runs before its first line, without a word of output."""
     lines = [
         ".output /dev/null",
         load_sql(),
-        _secret_sql(token),
+        address.setup_sql(),
         *(
-            f"{forwarding_sql(uri, name, parameters)};"
+            f"{forwarding_sql(address, name, parameters)};"
             for name, (parameters, _) in macros().items()
         ),
-        f"{macro_sql('dphh_stop', '', _ask_sql(uri, _STOP))};",
+        f"{macro_sql('dphh_stop', '', address.ask_sql(_STOP))};",
         ".output",
     ]
     return "\n".join(lines) + "\n"
 
 
-def forwarding_sql(uri: str, name: str, parameters: Parameters) -> str:
+def forwarding_sql(address: Address, name: str, parameters: Parameters) -> str:
     asked = (
         f"'FROM dphh_asked_{name}(''' || replace({packed_sql(parameters)}, '''', '''''') || ''')'"
     )
-    return macro_sql(f"dphh_{name}", parameters_sql(parameters), _ask_sql(uri, asked))
+    return macro_sql(f"dphh_{name}", parameters_sql(parameters), address.ask_sql(asked))
 
 
-def banner(uri: str, token: str) -> str:
+def banner(address: Address) -> str:
     """Which corpora there are, and how much budget."""
-    with _client(token) as con:
+    with _client(address) as con:
         rows = con.execute(
             f"SELECT corpus, left_epsilon, left_delta, cap_epsilon, cap_delta, runs "
-            f"FROM ({_ask_sql(uri, _LEDGER)})"
+            f"FROM ({address.ask_sql(_LEDGER)})"
         ).fetchall()
     lines = [
         f"  {corpus}: left epsilon {left:.4g} at delta {left_delta:.3g}, "
         f"of ({cap:g}, {cap_delta:g}); {runs} run{'' if runs == 1 else 's'} so far"
         for corpus, left, left_delta, cap, cap_delta, runs in rows
     ]
-    head = f"dphh at {uri}: " + ("corpora and budget" if rows else "no corpus is named for you yet")
+    head = f"dphh at {address.uri}: " + (
+        "corpora and budget" if rows else "no corpus is named for you yet"
+    )
     tail = "Ask with FROM dphh_ngrams('CORPUS', max_n := 3, epsilon := 0.5, delta := 1e-8);"
     return "\n".join([head, *lines, *([tail] if rows else [])])
 
 
-def open_shell(
-    uri: str, token: str, stop: Callable[[], None], arguments: tuple[str, ...] = ()
-) -> int:
+def open_shell(address: Address, stop: Callable[[], None], arguments: tuple[str, ...] = ()) -> int:
     """Run the shell until it ends; Ctrl-C stops what the gateway has running for it."""
     with tempfile.TemporaryFile("w", encoding="utf-8") as script:  # has no name in any folder
-        script.write(start_script(uri, token))
+        script.write(start_script(address))
         script.flush()
         file = script.fileno()
         shell = subprocess.Popen(
@@ -88,18 +111,19 @@ def open_shell(
         signal.signal(signal.SIGINT, before)
 
 
-def own_gateway(ledger: Ledger, terms: Terms) -> tuple[Gateway, str]:
-    """A gateway for this user alone, at a free port of the loopback, and its token."""
+def own_gateway(ledger: Ledger, terms: Terms) -> tuple[Gateway, Address]:
+    """A gateway for this user alone, at a free port of the loopback, and its address."""
     owner = OnlyOwner()
     for _ in range(10):
         with suppress(_PortTaken):
-            return _gateway_at(_free_port(), ledger, owner, terms), owner.token
+            gateway = _gateway_at(_free_port(), ledger, owner, terms)
+            return gateway, Address(gateway.uri, owner.token)
     raise UsageError("shell: found no free port to listen at; close something that listens")
 
 
-def remote_stop(uri: str, token: str) -> None:
-    with suppress(DphhError, duckdb.Error), _client(token) as con:
-        con.execute(_ask_sql(uri, _STOP))
+def remote_stop(address: Address) -> None:
+    with suppress(DphhError, duckdb.Error), _client(address) as con:
+        con.execute(address.ask_sql(_STOP))
 
 
 class _PortTaken(Exception):  # noqa: N818 - somebody was quicker
@@ -121,25 +145,16 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _client(token: str) -> duckdb.DuckDBPyConnection:
+def _client(address: Address) -> duckdb.DuckDBPyConnection:
     con = duckdb.connect(":memory:")
     load(con)
-    con.execute(_secret_sql(token))
+    con.execute(address.setup_sql())
     return con
-
-
-def _secret_sql(token: str) -> str:
-    return f"CREATE SECRET (TYPE quack, TOKEN {_text(token)});"
-
-
-def _ask_sql(uri: str, asked: str) -> str:
-    """Asks on a connection of its own, as a query with two macros, or CREATE TABLE AS, needs."""
-    return f"FROM quack_query({_text(uri)}, {asked})"
 
 
 def _text(value: str) -> str:
     if "'" in value or not value.isprintable():
-        raise UsageError("--connect: a URI or a token holds no quote and no line break")
+        raise UsageError("--connect: a URI, a token or a path holds no quote and no line break")
     return f"'{value}'"
 
 
