@@ -3,14 +3,17 @@
     spark-submit --master yarn --deploy-mode client \\
         --conf spark.dphh.folder=hdfs:///user/me/private \\
         --conf spark.eventLog.enabled=false --conf spark.ui.enabled=false \\
+        --conf spark.log.level=ERROR \\
         --conf spark.pyspark.python=./environment/bin/python \\
         --archives dphh-environment.tar.gz#environment \\
         examples/spark_submit_job.py reviews.messages author body --out release
 
 The archive is a packed Python environment with `dphh[spark]` in it (for example by venv-pack):
 noise is drawn on the executors, so they need dphh as well. docs/engines.md says what the settings
-are for. To try it on one machine: `spark-submit --master 'local[2]' examples/spark_submit_job.py
-'parquet:reviews/*.parquet' author body --out release`.
+are for. To try it on one machine, with the environment active that dphh is in:
+
+    spark-submit --master 'local[2]' --conf spark.log.level=ERROR --conf spark.ui.enabled=false \\
+        examples/spark_submit_job.py 'parquet:reviews/*.parquet' author body --out release
 """
 
 from __future__ import annotations

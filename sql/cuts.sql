@@ -1,36 +1,68 @@
 -- Where the keys of over-full users are cut: such a user keeps those whose hash lies below their
 -- ($max_items + 1)st smallest, which is never more than $max_items. Which ones they are does not
 -- matter for privacy, as long as it depends on that user alone: so neither user_id nor key may be
--- a number that another user's coming or going would change. For one part in $parts of the users.
--- In: held (user_id, key), holders (user_id, t). Out: added to cuts (user_id, cut).
-INSERT INTO cuts
+-- a number that another user's coming or going would change.
+-- In: held (user_id, key), holders (user_id, t). Out: cuts (user_id, cut).
+CREATE TEMP TABLE cuts AS
 WITH
 
-over_full AS (
-    SELECT user_id
+-- Counted from the side where it is nearer.
+ranks AS (
+    SELECT
+        user_id,
+        t,
+        $max_items + 1 > t - $max_items AS from_above,
+        least($max_items + 1, t - $max_items) AS rank
     FROM holders
-    WHERE
-        t > $max_items
-        AND hash(user_id) % CAST($parts AS UBIGINT) = CAST($part AS UBIGINT)
+    WHERE t > $max_items
+),
+
+-- Of t uniform hashes, the one of this rank lies further from its side for one user in a billion
+-- (who then keeps nothing): all others need no sorting.
+sides AS (
+    SELECT
+        user_id,
+        from_above,
+        rank,
+        CAST(
+            least((rank + 6 * sqrt(rank) + 36) / (t + 1), 1 - 1e-15) * pow(2, 64) AS UBIGINT
+        ) AS farthest
+    FROM ranks
 ),
 
 hashed AS (
     SELECT
         held.user_id,
+        sides.from_above,
+        sides.rank,
+        sides.farthest,
         xxhash64(held.user_id, held.key, $salt) AS place
     FROM held
-    INNER JOIN over_full ON held.user_id = over_full.user_id
+    INNER JOIN sides ON held.user_id = sides.user_id
 ),
 
-places AS (
+turned AS (
     SELECT
         user_id,
-        list_sort(array_agg(place)) AS ascending
+        rank,
+        farthest,
+        place,
+        CASE WHEN from_above THEN ~place ELSE place END AS distance
     FROM hashed
-    GROUP BY user_id
+),
+
+ranked AS (
+    SELECT
+        user_id,
+        rank,
+        place,
+        row_number() OVER (PARTITION BY user_id ORDER BY distance) AS number
+    FROM turned
+    WHERE distance <= farthest
 )
 
 SELECT
     user_id,
-    list_extract(ascending, $max_items + 1) AS cut
-FROM places;
+    place AS cut
+FROM ranked
+WHERE number = rank;

@@ -6,36 +6,25 @@
 CREATE TEMP TABLE noised AS
 WITH
 
-within_cap AS (
-    SELECT
-        held.key,
-        weights.weight
-    FROM held
-    INNER JOIN holders ON held.user_id = holders.user_id
-    INNER JOIN weights ON holders.t = weights.t
-),
-
 -- An over-full user keeps $max_items of their keys, or fewer where hashes are equal.
-over_cap AS (
+users AS (
     SELECT
-        held.key,
-        weights.weight
-    FROM held
-    INNER JOIN cuts ON held.user_id = cuts.user_id
-    INNER JOIN weights ON weights.t = $max_items
-    WHERE xxhash64(held.user_id, held.key, $salt) < cuts.cut
+        holders.user_id,
+        weights.weight,
+        cuts.cut
+    FROM holders
+    INNER JOIN weights ON weights.t = least(holders.t, $max_items)
+    LEFT JOIN cuts ON holders.user_id = cuts.user_id
+    WHERE holders.t <= $max_items OR cuts.cut IS NOT NULL
 ),
 
 bounded AS (
     SELECT
-        key,
-        weight
-    FROM within_cap
-    UNION ALL
-    SELECT
-        key,
-        weight
-    FROM over_cap
+        held.key,
+        users.weight
+    FROM held
+    INNER JOIN users ON held.user_id = users.user_id
+    WHERE users.cut IS NULL OR xxhash64(held.user_id, held.key, $salt) < users.cut
 ),
 
 histogram AS (

@@ -39,13 +39,18 @@ def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-#: How many examples Hypothesis tries on Spark, where each is a handful of jobs.
-SPARK_EXAMPLES = 2
+#: How many examples Hypothesis tries on Spark, where each is a handful of jobs, in CI and with
+#: DPHH_FULL=1. The examples that a test names are tried besides, and other engines try them all.
+SPARK_EXAMPLES = (2, 4)
 
 
 #: What CI runs on Spark: a release a verb beside the other engines', what Spark alone has, and its
 #: errors. Every other test of the engines takes Spark too with DPHH_FULL=1.
 SPARK_IN_CI = ("test_a_seeds_release_is_the_same", "test_spark.py", "test_errors.py")
+
+
+#: Java that starts quickly and takes one processor less to collect its garbage.
+SPARK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -73,11 +78,11 @@ def _on_spark(item: pytest.Item) -> bool:
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     test = getattr(item, "obj", None)
     name = "_hypothesis_internal_use_settings"
-    if full() or not _on_spark(item) or not hasattr(test, name):
+    if not _on_spark(item) or not hasattr(test, name):
         yield
         return
     usual = getattr(test, name)
-    few = min(SPARK_EXAMPLES, usual.max_examples)
+    few = min(SPARK_EXAMPLES[full()], usual.max_examples)
     setattr(test, name, settings(usual, max_examples=few))
     try:
         yield
@@ -91,26 +96,31 @@ def spark() -> Iterator[Any]:
     sql = pytest.importorskip("pyspark.sql", reason="needs dphh[spark]")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("needs Java 17 for Spark")
+    # Small queries, many of them: compiling them costs more than running them. Processes of their
+    # own, which tests start and kill, take the same.
+    conf = Path(mkdtemp(prefix="dphh-tests-"))
+    quick = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.warehouse.dir": str(conf),
+        "spark.driver.extraJavaOptions": SPARK_JAVA,
+    }
+    lines = "".join(f"{setting} {value}\n" for setting, value in quick.items())
+    (conf / "spark-defaults.conf").write_text(lines)
+    os.environ["SPARK_CONF_DIR"] = str(conf)
     # Workers find this folder's tests as this process does.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        sql.SparkSession.builder.appName("dphh's tests")
-        .master("local[2,3]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "2g")
-        .config("spark.sql.shuffle.partitions", "2")
-        # Small queries, many of them: compiling them costs more than running them.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.warehouse.dir", mkdtemp(prefix="dphh-tests-"))
-        .getOrCreate()
-    )
+    builder = sql.SparkSession.builder.appName("dphh's tests").master("local[2,3]")
+    session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+    shutil.rmtree(conf)
 
 
 @pytest.fixture(autouse=True)

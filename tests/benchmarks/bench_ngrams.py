@@ -1,6 +1,7 @@
 """`ngrams` beside the exact, non-private count of the same n-grams in DuckDB, in one run.
 
-    python tests/benchmarks/bench_ngrams.py [--data DIR] [--tokens 100_000_000] [--profile]
+    python tests/benchmarks/bench_ngrams.py [--data DIR] [--profile]
+        [--tokens 100_000_000 [--like zipf|reddit]]
 
 Every row is a process of its own: its whole time, imports and planning included, and its peak
 memory. Three exact counts are measured, because how one writes it matters more than anything:
@@ -123,14 +124,35 @@ def measured(*arguments: str) -> tuple[float, float]:
     return time.perf_counter() - start, used.ru_maxrss / 1024
 
 
-def generated(folder: Path, tokens: int) -> Path:
-    """A corpus like Reddit's (examples/reddit_like.py): about 128 words a user."""
+def generated(path: Path, tokens: int, like: str) -> None:
     sys.path.insert(0, str(HERE / "examples"))
     import reddit_like
 
-    path = folder / "generated.parquet"
-    reddit_like.write_corpus(path, reddit_like.Sizes(users=tokens // 128))
-    return path
+    if like == "reddit":  # 3,000 words, about 128 a user
+        reddit_like.write_corpus(path, reddit_like.Sizes(users=tokens // 128))
+    else:
+        write_zipf(path, tokens)
+
+
+def write_zipf(path: Path, tokens: int, words: int = 200_000, texts: int = 10, length: int = 50):
+    """Words drawn one by one by Zipf's law: 500 a user, in ten texts."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(1)
+    spelled = np.array([f"w{rank:x}" for rank in range(words)], dtype=object)
+    likelihood = np.cumsum(1 / np.arange(1, words + 1))
+    batch = 10_000
+    schema = pa.schema({"author": pa.int64(), "body": pa.string()})
+    with pq.ParquetWriter(path, schema) as writer:
+        for start in range(0, tokens // (texts * length), batch):
+            drawn = np.searchsorted(
+                likelihood, likelihood[-1] * rng.random((batch * texts, length)), side="right"
+            )
+            bodies = [" ".join(text) for text in spelled[np.minimum(drawn, words - 1)]]
+            authors = np.repeat(np.arange(start, start + batch), texts)
+            writer.write_table(pa.table([authors, bodies], schema=schema))
 
 
 def compare(title: str, exact: list[str], corpus: list[str], max_items: int, profile: bool) -> None:
@@ -150,6 +172,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=str(HERE.parent / "shared" / "data"))
     parser.add_argument("--tokens", type=int, default=0, help="also a generated corpus this large")
+    parser.add_argument("--like", choices=["zipf", "reddit"], default="zipf")
     parser.add_argument("--profile", action="store_true", help="the time of every step")
     asked = parser.parse_args()
     msnbc = Path(asked.data) / "msnbc.parquet"
@@ -160,10 +183,15 @@ def main() -> None:
         print(f"skipped: {msnbc} is not there")
     if asked.tokens:
         with tempfile.TemporaryDirectory() as folder:
-            path = generated(Path(folder), asked.tokens)
+            path = Path(folder) / "generated.parquet"
+            generated(path, asked.tokens, asked.like)
             corpus = [str(path), "author", "body", "5", "4GB"]
             compare(
-                f"generated, {asked.tokens:,} tokens, n up to 5", [], corpus, 300, asked.profile
+                f"generated ({asked.like}), {asked.tokens:,} tokens, n up to 5",
+                [],
+                corpus,
+                300,
+                asked.profile,
             )
 
 

@@ -142,7 +142,7 @@ def killed(
         [sys.executable, "-m", "tests.engines.cut_short", json.dumps(asked)],
         cwd=ROOT,
         check=True,
-        timeout=300,
+        timeout=900 if engine == "spark" else 300,
     )
     return [folder / f"{which}-{levels}.sqlite" for which, levels in points]
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
+import time
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,6 +23,8 @@ from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
 from dphh.levels import PrunedLevel
 from dphh.udfs.randomness import SystemRandomness
+from tests.conftest import HERE, full
+from tests.engines.cut_short import DRAWING, killed
 from tests.engines.levels import bare_level, histogram, session_on
 
 pytestmark = pytest.mark.usefixtures("spark")
@@ -130,6 +137,28 @@ def noise_of(folder: Path, attempt: str) -> list[int]:
     return found
 
 
+@pytest.mark.skipif(not full(), reason="a minute; with DPHH_FULL=1")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_run_that_loses_an_executor_releases_what_stands_in_its_tables(tmp_path):
+    """On executors of their own; a gram of level 2 or 3 that is released may be spurious too."""
+    rows = [(user, f"w{user % n} w{user % (n + 1)} w0") for n in range(1, 9) for user in range(400)]
+    path = tmp_path / "corpus.parquet"
+    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
+    subprocess.run(
+        [sys.executable, "-m", "tests.engines.executor_lost", str(path), str(tmp_path)],
+        cwd=HERE,
+        check=True,
+        timeout=600,
+    )
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["killed"]
+    assert len(found["stands"]) == 3  # each level was drawn, and read, once
+    assert found["released"][0] == found["stands"][0]
+    for released, stands in zip(found["released"], found["stands"], strict=True):
+        assert stands
+        assert Counter(released) >= Counter(stands)
+
+
 # Skew
 
 
@@ -149,6 +178,45 @@ def test_a_user_of_very_many_rows_weighs_no_more_than_any_other(tmp_path, no_noi
 
 
 # What is left behind
+
+
+def test_an_event_log_that_is_on_is_warned_of(spark, monkeypatch):
+    corpus = Corpus(as_frame(spark)["source"], user="who", text="what")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_session("spark", corpus, SystemRandomness(), Limits()).close()
+    logging = spark.sparkContext.getConf().set("spark.eventLog.enabled", "true")
+    monkeypatch.setattr(type(spark.sparkContext), "getConf", lambda _: logging)
+    with pytest.warns(UserWarning, match=r"spark.eventLog.enabled is on: .* these are private"):
+        open_session("spark", corpus, SystemRandomness(), Limits()).close()
+
+
+def test_what_still_runs_when_a_run_ends_is_ended(spark, tmp_path):
+    """As after an interrupt: Spark would go on with the job that nobody waits for."""
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    session: Any = open_session("spark", corpus, SystemRandomness(), Limits())
+    slow = "SELECT java_method('java.lang.Thread', 'sleep', 60000 + id) FROM range(2)"
+    result: list[BaseException] = []
+    context = spark.sparkContext
+
+    def wait() -> None:
+        try:
+            session.ask("slow", slow, {}).collect()
+        except BaseException as problem:
+            result.append(problem)
+
+    from pyspark import InheritableThread
+
+    waiting = InheritableThread(wait)
+    waiting.start()
+    while not context.statusTracker().getActiveJobsIds():
+        time.sleep(0.05)
+    session.close()
+    waiting.join(30)
+    assert len(result) == 1
+    assert "cancel" in str(result[0]).lower()
+    assert not list(context.getJobTags())
 
 
 def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, monkeypatch):
@@ -178,6 +246,19 @@ def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatc
     with pytest.raises(Py4JNetworkError):
         session.close()
     assert [path.name for path in tmp_path.iterdir()] == ["c.parquet"]
+
+
+@pytest.mark.skipif(not full(), reason="starts Java; with DPHH_FULL=1")
+def test_the_folder_goes_where_the_driver_is_killed(tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
+    killed("items", corpus, "spark", [(DRAWING, 1)], tmp_path)
+    until = time.monotonic() + 120  # Java ends when it finds that its driver is gone
+    while left := list((tmp_path / "temporary").glob("dphh-*")):
+        assert time.monotonic() < until, left
+        time.sleep(0.2)
 
 
 def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):

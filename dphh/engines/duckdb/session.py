@@ -14,7 +14,6 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb import ldp_trie, ngrams, trie
 from dphh.engines.duckdb.content import open_corpus
 from dphh.engines.duckdb.failures import engine_errors
-from dphh.engines.duckdb.parts import in_parts
 from dphh.engines.session import Limits
 from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, UsageError
@@ -153,10 +152,8 @@ class DuckDBSession:
             self.con.unregister("weights_of_users")
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
         self.execute("holders")
-        in_parts(
-            lambda: self.empty("cuts", "user_id, 0::UBIGINT AS cut FROM held"),
-            lambda part: self.execute("cuts", **part, max_items=level.max_items, salt=salt),
-        )
+        self.drop("cuts")
+        self.execute("cuts", max_items=level.max_items, salt=salt)
         self.execute(
             "set_union_level",
             max_items=level.max_items,

@@ -6,6 +6,10 @@ import logging
 import os
 import re
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -21,6 +25,9 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
 }
+_NO_EVENT_LOG = "spark.eventLog.enabled=false"
+#: What Java is told when Python starts it; the launcher reads it.
+_JAVA = "SPARK_SUBMIT_OPTS"
 _SIZE = re.compile(r"(\d+)\s*([KMGT])i?B?", re.IGNORECASE)
 
 
@@ -37,6 +44,13 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
 
 def _within(spark: SparkSession, limits: Limits) -> SparkSession:
     """Spark takes its limits when it starts: others can only be refused."""
+    if spark.sparkContext.getConf().get("spark.eventLog.enabled") == "true":
+        warnings.warn(
+            "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
+            f"its event log, and these are private. Start Spark with --conf {_NO_EVENT_LOG}, or "
+            "let only those read that log who may read the corpus",
+            stacklevel=2,
+        )
     master = str(spark.sparkContext.master)
     if limits.threads is not None and not re.match(rf"local\[{limits.threads}[\],]", master):
         raise UsageError(
@@ -64,7 +78,8 @@ def _start(limits: Limits) -> SparkSession:
             )
         builder = builder.config("spark.driver.memory", _memory(limits.memory))
     try:
-        spark = builder.getOrCreate()
+        with _nothing_logged():
+            spark = builder.getOrCreate()
     except PySparkRuntimeError as problem:
         raise UsageError(
             f"engine: Spark could not be started ({problem.getCondition()}); it needs Java 17 or "
@@ -72,6 +87,23 @@ def _start(limits: Limits) -> SparkSession:
         ) from None
     spark.sparkContext.setLogLevel("OFF")
     return spark
+
+
+@contextmanager
+def _nothing_logged() -> Iterator[None]:
+    """Spark logs from its first line on, before it can be told a level; whoever chose a log keeps
+    it."""
+    before = os.environ.get(_JAVA)
+    if "log4j" not in (before or ""):
+        quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+        os.environ[_JAVA] = f"{before or ''} -Dlog4j2.configurationFile={quiet}".strip()
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(_JAVA, None)
+        else:
+            os.environ[_JAVA] = before
 
 
 def _memory(limit: str) -> str:

@@ -27,6 +27,7 @@ class RunFolder:
             files, path = self._files(self.path)
             files.mkdirs(path, there)
             files.setPermission(path, there)  # whatever the umask has taken away
+            self._leave_with_spark()
             return
         master = str(spark.sparkContext.master)
         if not master.startswith("local"):
@@ -37,6 +38,12 @@ class RunFolder:
             )
         self._local = TemporaryDirectory(prefix="dphh-")
         self.path = f"file://{self._local.name}"
+        self._leave_with_spark()
+
+    def _leave_with_spark(self) -> None:
+        """Where this process is killed, Spark's own ends by itself, and takes the folder along."""
+        files, path = self._files(self.path)
+        files.deleteOnExit(path)
 
     def drop(self, name: str) -> None:
         files, path = self._files(f"{self.path}/{name}")
@@ -48,6 +55,7 @@ class RunFolder:
             return
         files, path = self._files(self.path)
         files.delete(path, True)
+        files.cancelDeleteOnExit(path)
 
     def _files(self, url: str) -> tuple[Any, Any]:
         """Hadoop's file system of a URL, and the URL as its path."""

@@ -9,6 +9,7 @@ the whole job has been committed. So whoever reads, and however often, sees one 
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -76,6 +77,9 @@ class SparkRun:
         self._folder: RunFolder | None = None
         self._described = self.owner.sparkContext.getLocalProperty("spark.job.description")
         self._shut: list[Any] = []
+        # What is still running when the run ends (it was interrupted) is found by it, and ended.
+        self._tag = f"dphh-{uuid.uuid4().hex}"
+        self.owner.sparkContext.addJobTag(self._tag)
         try:
             # Views, functions and settings of its own, on the same executors.
             self.spark = self.owner.newSession()
@@ -152,7 +156,15 @@ class SparkRun:
         return ngrams.exact_counts(self, at_least)
 
     def close(self) -> None:
-        # The folder holds private rows: it goes first, whether or not Spark still answers.
+        # The folder holds private rows: it goes whether or not Spark still answers.
+        context: Any = self.owner.sparkContext
+        try:
+            context.cancelJobsWithTag(self._tag)
+            context.removeJobTag(self._tag)
+        finally:
+            self._leave(context)
+
+    def _leave(self, context: Any) -> None:
         try:
             if self._folder is not None:
                 self._folder.close()
@@ -160,7 +172,6 @@ class SparkRun:
             try:
                 for undo in self._shut:
                     undo()
-                context: Any = self.owner.sparkContext
                 context.setLocalProperty("spark.job.description", self._described)
             finally:
                 if self._started:

@@ -46,7 +46,8 @@ def set_union_level(
 
     within_cap = held.join(of_users.join(weights, on="t"), on="user_id").select("key", "weight")
 
-    # An over-full user keeps max_items of their keys, or fewer where hashes are equal.
+    # An over-full user keeps max_items of their keys, or fewer where hashes are equal. They go
+    # apart: SQL hashes only where it has to look, and Polars would hash every row.
     of_over_full = hashed(held, of_users, max_items, salt)
     over_cap = (
         of_over_full.join(cuts(of_over_full, max_items), on="user_id")
