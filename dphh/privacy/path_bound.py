@@ -17,7 +17,7 @@ most e^epsilon G_0(e^-epsilon), where
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,8 @@ _WEIGHT_ERROR = 1e-11
 _TINY = 1e-300
 # ln of the probability of theta - 1 votes at which the curve's end is left to its last two lines.
 _END = -25.0
+# So many numbers of a matrix at a time.
+_CACHED = 2**14
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,9 @@ def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: R
     grid = _Grid(u, step, below)
 
     curve = np.maximum(np.expm1(u), 0.0)
+    next_curve = grid.level(polygon)
     for _ in range(levels - 1):
-        curve = grid.level(polygon, curve)
+        curve = next_curve(curve)
     cost = math.exp(epsilon) * grid.last_level(polygon, curve, -epsilon)
     return min(cost * (1 + _SUM_ERROR * (levels + 1)) + _TINY * math.exp(epsilon), 1.0)
 
@@ -190,32 +193,44 @@ class _Grid:
     step: float
     zero: int
 
-    def level(self, polygon: _Polygon, curve: FloatArray) -> FloatArray:
-        """G_{i-1} on the grid from G_i: the largest V of all corners.
+    def level(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
+        """What makes G_{i-1} on the grid of G_i: the largest V of all corners.
 
-        Multiplying t by a/b moves by whole points and one weight, the same for the whole grid.
+        Multiplying t by a/b moves by whole points and one weight, the same for the whole grid. All
+        levels are alike, so what does not hang on G_i is worked out once.
         """
         t, over = np.exp(self.u), np.expm1(self.u)
-        best = np.maximum(curve, np.maximum(polygon.rise * t, over))
         by = np.log1p(polygon.gap / polygon.x) * (1 + 1e-14)
         shift = np.minimum(np.floor(by / self.step), len(t)).astype(np.int64)
         weight = np.expm1(by - shift * self.step) / math.expm1(self.step) + _WEIGHT_ERROR
         weight = np.clip(weight, 0.0, 1.0)
         more = np.expm1(self.u[-1] + self.step * np.arange(1, len(t) + 1))
-        windows = np.lib.stride_tricks.sliding_window_view(np.append(curve, more), len(t))
 
+        always = np.maximum(polygon.rise * t, over)
         far = shift == len(t)
-        for x, gap in _batches(polygon.x[far], polygon.gap[far]):
-            np.maximum(best, (x * over + gap * t).max(axis=0), out=best)
+        for x, gap in _batches(len(t), polygon.x[far], polygon.gap[far]):
+            np.maximum(always, (x * over + gap * t).max(axis=0), out=always)
         near, above = ~far, slice(self.zero + 1, None)
+        corners = []
         for x, gap, w, moved in _batches(
-            polygon.x[near], polygon.gap[near], weight[near], shift[near]
+            len(t), polygon.x[near], polygon.gap[near], weight[near], shift[near]
         ):
-            values = windows[moved[:, 0]] * (x * (1 - w))
-            values += windows[moved[:, 0] + 1] * (x * w)
-            values[:, above] += np.maximum(over[above] * (1 - x) - t[above] * gap, 0.0)
-            np.maximum(best, values.max(axis=0), out=best)
-        return best
+            failed = np.maximum(over[above] * (1 - x) - t[above] * gap, 0.0)
+            corners.append((moved[:, 0], x * (1 - w), x * w, failed))
+
+        def next_curve(curve: FloatArray) -> FloatArray:
+            best = np.maximum(curve, always)
+            windows = np.lib.stride_tricks.sliding_window_view(np.append(curve, more), len(t))
+            for moved, before, after, failed in corners:
+                values, next_values = windows[moved], windows[moved + 1]  # copies
+                values *= before
+                next_values *= after
+                values += next_values
+                values[:, above] += failed
+                np.maximum(best, values.max(axis=0), out=best)
+            return best
+
+        return next_curve
 
     def last_level(self, polygon: _Polygon, curve: FloatArray, u: float) -> float:
         """The same at a single u <= 0."""
@@ -234,7 +249,8 @@ class _Grid:
         return np.where(u >= self.u[-1], np.expm1(np.maximum(u, 0.0)), inside)
 
 
-def _batches(*columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
-    """64 rows of each column at a time, as columns: what fits the cache is faster."""
-    for start in range(0, len(columns[0]), 64):
-        yield tuple(column[start : start + 64, np.newaxis] for column in columns)
+def _batches(points: int, *columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Some rows of each column at a time, as columns: what fits the cache is faster."""
+    rows = max(_CACHED // points, 1)
+    for start in range(0, len(columns[0]), rows):
+        yield tuple(column[start : start + rows, np.newaxis] for column in columns)
