@@ -38,7 +38,7 @@ def from_docs(start: str) -> str:
 
 def certificate(folder: Path) -> tuple[Path, Path]:
     """Signed by itself, for HOST: its file, and its key's."""
-    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import NameOID
