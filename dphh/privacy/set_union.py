@@ -46,6 +46,11 @@ def weight(bits: int, held: int) -> int:
     return isqrt(4**bits // held)
 
 
+def weights(bits: int, max_items: int) -> list[int]:
+    """Of users who hold 1, 2, ... up to `max_items`, for an engine to look them up."""
+    return [weight(bits, t) for t in range(1, max_items + 1)]
+
+
 def distinct_weights(bits: int, max_items: int) -> list[tuple[int, int]]:
     """(t, w_t) with the largest t for each weight: the worst case among users of that weight."""
     pairs = []

@@ -1,20 +1,11 @@
--- Where the released words stand: every text with the numbers of its words, NULL for a word that
--- was not released. A text of fewer than two released words has no neighbours and goes.
--- In: texts (user_id, tokens). Out: next_positions (user_id, grams, words); words come
--- in where pruning on a single side needs them.
+-- Where the released words stand: the number of a word at its place, -1 where it was not released
+-- and after each text. A word with none released beside it goes, and a user who is left with none.
+-- In: blocks (lots, lengths, places, words). Out: next_positions (lots, lengths, grams, words);
+-- words come in where pruning on a single side needs them.
 CREATE TABLE next_positions AS
-WITH
-
-placed AS (
-    SELECT
-        user_id,
-        dphh_places(tokens) AS grams
-    FROM texts
-)
-
 SELECT
-    user_id,
+    lots,
+    lengths,
     grams,
-    CAST(NULL AS ARRAY<INT>) AS words
-FROM placed
-WHERE size(grams) > 1;
+    words
+FROM dphh_places(table(blocks));

@@ -1,12 +1,13 @@
 """`ngrams` on Spark beside a plain PySpark job, how its time grows, and what it shuffles.
 
-    python tests/benchmarks/bench_spark.py [--data DIR] [--users 1 2 5 10] [--shuffle]
-                                            [--skip-msnbc]
+    python tests/benchmarks/bench_spark.py [--data DIR] [--users 1 2 5 10] [--tokens 20]
+                                            [--shuffle] [--skip-msnbc]
 
 Every row is a process of its own with `local[2]`: wall seconds, and the processor seconds of all
 its processes, which are what to compare on a machine that others use. The plain job is what one
 writes first: at each level it spells out every k-gram as a string, leaves out repetitions of a
-user, and counts. It is not private. `--users` are millions, of a generated corpus of 8 words each.
+user, and counts. It is not private. `--users` are millions, of a generated corpus of 8 words each
+and n to 3; `--tokens` are millions, of users with 500 words each and n to 5.
 `--shuffle` reads Spark's event log: bytes shuffled and written by each step, for docs/scale.md.
 """
 
@@ -98,16 +99,16 @@ def measured(how: str, path: Path, max_n: int, log: str = "") -> tuple[float, fl
     return seconds, used.ru_utime + used.ru_stime
 
 
-def generated(folder: Path, users: int) -> Path:
-    """Eight words a user, frequent words first: word n comes with probability about 1/n."""
+def generated(folder: Path, users: int, words: int = 8) -> Path:
+    """So many words a user, frequent words first: word n comes with probability about 1/n."""
     import duckdb
 
-    path = folder / f"{users}.parquet"
+    path = folder / f"{users}-{words}.parquet"
     word = "'w' || CAST(floor(pow(100000, hash(u, i) / 18446744073709551616.0)) AS INTEGER)"
     with duckdb.connect() as con:
         con.execute(
             f"COPY (SELECT u AS user_id, string_agg({word}, ' ') AS text "
-            f"FROM range({users}) AS a(u), range(8) AS b(i) GROUP BY u) TO '{path}' "
+            f"FROM range({users}) AS a(u), range({words}) AS b(i) GROUP BY u) TO '{path}' "
             "(FORMAT parquet)"
         )
     return path
@@ -150,6 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=str(HERE.parent / "shared" / "data"))
     parser.add_argument("--users", type=float, nargs="*", default=[], help="millions")
+    parser.add_argument("--tokens", type=float, nargs="*", default=[], help="millions")
     parser.add_argument("--shuffle", action="store_true")
     parser.add_argument("--skip-msnbc", action="store_true")
     asked = parser.parse_args()
@@ -162,9 +164,13 @@ def main() -> None:
         for millions in asked.users:
             path = generated(Path(folder), int(millions * 1e6))
             title = f"{millions:g} million users of 8 words, n up to 3"
-            show(title, path, 3, ["ngrams, private"])
+            show(title, path, 3, ["ngrams, private", "plain"])
             if asked.shuffle:
                 show_shuffle(path, 3)
+        for millions in asked.tokens:
+            path = generated(Path(folder), int(millions * 1e6) // 500, 500)
+            title = f"{millions:g} million tokens, 500 a user, n up to 5"
+            show(title, path, 5, ["ngrams, private", "plain"])
     if asked.shuffle and msnbc.exists() and not asked.skip_msnbc:
         show_shuffle(msnbc, 6)
 

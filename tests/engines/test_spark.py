@@ -177,6 +177,22 @@ def test_a_user_of_very_many_rows_weighs_no_more_than_any_other(tmp_path, no_noi
     assert set(found.values()) == {102}
 
 
+def test_a_user_of_very_many_texts_weighs_no_more_on_the_ladder(tmp_path, no_noise):
+    path = tmp_path / "skewed.parquet"
+    mine = [f"the w{i % 50_000}" for i in range(100_000)]
+    theirs = ["the end"] * 20_000
+    users = [0] * len(mine) + list(range(1, len(theirs) + 1))
+    pl.DataFrame({"who": users, "what": mine + theirs}).write_parquet(path)
+    with session_on("spark", Corpus(path, user="who", text="what"), no_noise) as session:
+        session.hold_words()
+        passed = session.set_union_level(bare_level(100), "test")
+    found = dict(zip(*(passed.column(name).to_pylist() for name in ("key", "noisy")), strict=True))
+    assert found.pop("the") - 20_000 * 724 in (0, 102)
+    assert found.pop("end") == 20_000 * 724
+    assert 99 <= len(found) <= 100
+    assert set(found.values()) == {102}
+
+
 # What is left behind
 
 
@@ -284,5 +300,5 @@ def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):
     )
     assert len(release) == 3
     assert len(seen) > 10
-    assert any("dphh: set_union_level" in line for line in seen)
+    assert any("dphh: noised" in line for line in seen)
     assert not any("SENTINEL" in line for line in seen)

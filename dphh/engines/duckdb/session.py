@@ -27,7 +27,7 @@ from dphh.levels import (
     SetUnionLevel,
     VoteLevel,
 )
-from dphh.privacy.set_union import weight
+from dphh.privacy.set_union import weights
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
 from dphh.udfs.randomness import Randomness
@@ -146,7 +146,7 @@ class DuckDBSession:
         self.drop("weights")
         with engine_errors("weights"):
             # As Arrow: DuckDB 1.5 takes seconds to bind a list of 10,000 numbers.
-            of_users = pa.table({"t": users, "weight": [weight(level.grid_bits, t) for t in users]})
+            of_users = pa.table({"t": users, "weight": weights(level.grid_bits, level.max_items)})
             self.con.register("weights_of_users", of_users)
             self.con.execute("CREATE TEMP TABLE weights AS FROM weights_of_users")
             self.con.unregister("weights_of_users")

@@ -27,7 +27,7 @@ from dphh.levels import (
     SetUnionLevel,
     VoteLevel,
 )
-from dphh.privacy.set_union import weight
+from dphh.privacy.set_union import weights
 from dphh.udfs.noise import draw_rounded_gaussian
 from dphh.udfs.randomness import Randomness, wants_keys
 
@@ -119,13 +119,13 @@ class PolarsSession:
     def noise_level(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> None:
         """From `held` to `noised`: bound, weigh, sum, and draw the noise once, on a frame."""
         users = range(1, level.max_items + 1)
-        weights = pl.DataFrame(
-            {"t": users, "weight": [weight(level.grid_bits, t) for t in users]},
+        of_users = pl.DataFrame(
+            {"t": users, "weight": weights(level.grid_bits, level.max_items)},
             schema={"t": pl.Int64, "weight": pl.Int64},
         )
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
         bounded = set_union.set_union_level(
-            self.table("held"), weights.lazy(), level.max_items, salt
+            self.table("held"), of_users.lazy(), level.max_items, salt
         )
         histogram = self.fetch("set_union_level", bounded)
         keys = histogram["key"].cast(pl.String).to_arrow() if self.randomness.is_test else None

@@ -1,4 +1,4 @@
-"""Opens a corpus in Spark as the view tokens_of_rows (user_id, tokens)."""
+"""Opens a corpus in Spark: the views contents (user_id, content), and tokens_of_rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
 from dphh.engines.sources import refuse_missing_columns
 from dphh.engines.spark.rows import ROWS, Loader, find_rows, identifier
-from dphh.udfs.spark import register_tokens
+from dphh.udfs.spark import register_blocks, register_tokens
 
 if TYPE_CHECKING:
     from dphh.engines.spark.session import SparkRun
@@ -38,10 +38,15 @@ def open_corpus(run: SparkRun, corpus: Corpus) -> Loader:
     def load_and_look() -> None:
         load()
         register_tokens(run.spark, name, expression)
+        register_blocks(run.spark, name, expression)
         run.spark.sql(
-            f"CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
-            f"SELECT {user} AS user_id, dphh_tokens({content}) AS tokens FROM {ROWS} "
+            f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
+            f"SELECT {user} AS user_id, {content} AS content FROM {ROWS} "
             f"WHERE {identifier(name)} IS NOT NULL"
+        )
+        run.spark.sql(
+            "CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
+            "SELECT user_id, dphh_tokens(content) AS tokens FROM contents"
         )
 
     return load_and_look

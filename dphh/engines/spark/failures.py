@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from dphh.engines.duckdb.failures import SHOW_ERRORS
-from dphh.engines.sources import NOT_UTF8, TOO_LONG
+from dphh.engines.sources import NOT_UTF8, ROWS_OF_NOBODY, TOO_LONG
 from dphh.errors import CorpusError, DphhError, EngineError, EngineOutOfMemory
 
 _NO_MEMORY = ("OutOfMemoryError", "SparkOutOfMemoryError", "No space left on device")
@@ -31,6 +31,8 @@ def engine_errors(step: str) -> Iterator[None]:
             raise CorpusError(TOO_LONG) from None
         if "dphh: not UTF-8" in said:
             raise CorpusError(NOT_UTF8) from None
+        if "dphh: nobody" in said:
+            raise CorpusError(ROWS_OF_NOBODY) from None
         if any(sign in said for sign in _NO_MEMORY):
             raise EngineOutOfMemory(
                 f"Spark ran out of memory or of disk in the step {step!r}: give its executors "

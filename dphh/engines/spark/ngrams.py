@@ -1,14 +1,15 @@
-"""The ladder of n-grams in Spark: a text stays one row, with what is released in its places.
+"""The ladder of n-grams in Spark: whole users in blocks, with what is released in their places.
 
 DuckDB keeps a row a place, in the order of the places; Spark has no stored order, and finding
-neighbours among rows would shuffle every place at every level. So a text's places are a list,
-which nothing reorders: neighbours are next to each other in it, and no text needs a number.
+neighbours among rows would shuffle every place at every level. So the places of some thousand users
+are one row, which nothing divides or reorders: neighbours are next to each other in it, what each
+user holds is found within it, and only sums of its users are shuffled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,12 @@ from dphh.engines.spark.failures import engine_errors
 from dphh.ladder import Integers, ValidGrams
 from dphh.levels import PrunedLevel, Pruning
 from dphh.spurious import with_spurious
-from dphh.udfs.spark import register_places
+from dphh.udfs.spark import (
+    register_places_of_grams,
+    register_places_of_words,
+    register_sums_of_grams,
+    register_sums_of_words,
+)
 
 if TYPE_CHECKING:
     from dphh.engines.spark.session import SparkRun
@@ -32,25 +38,29 @@ def hold_texts(run: SparkRun) -> None:
 
 
 def hold_words(run: SparkRun) -> None:
-    hold_texts(run)
-    run.execute("held_words")
+    run.load()
+    run.look("users")
+    run.execute("blocks")
+    run.of_whole_users = "contributions_of_words", partial(register_sums_of_words, run.spark)
 
 
 def place_words(run: SparkRun, released: Any) -> None:
-    run.drop("held")
-    _place(run, "positions_of_words", released)
-    run.drop("texts")
+    with engine_errors("positions_of_words"):
+        register_places_of_words(run.spark, released)
+    run.execute("positions_of_words")
+    run.rename("next_positions", "positions")
+    run.drop("blocks")
 
 
 def hold_grams(run: SparkRun, level: int, pruning: Pruning) -> None:
-    run.look(f"candidates_{pruning}", level=level)
-    run.execute("held_grams")
+    run.rung = level, pruning
+    sums = partial(register_sums_of_grams, run.spark, level, pruning)
+    run.of_whole_users = "contributions_of_grams", sums
 
 
 def pruned_level(run: SparkRun, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
     assert level.threshold_grid is not None
     run.noise_level(level, purpose)
-    run.drop("held")
     passed = run.fetch("released", threshold=level.threshold_grid)
     released = with_spurious(
         passed,
@@ -79,13 +89,9 @@ def exact_counts(run: SparkRun, at_least: int) -> Any:
 
 
 def place_grams(run: SparkRun, released: Any) -> None:
-    _place(run, "positions_of_grams", released)
-
-
-def _place(run: SparkRun, step: str, released: Any) -> None:
-    with engine_errors(step):
-        register_places(run.spark, released)
-    run.execute(step)
+    with engine_errors("positions_of_grams"):
+        register_places_of_grams(run.spark, *run.rung, released)
+    run.execute("positions_of_grams")
     run.rename("next_positions", "positions")
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyspark
 from pyspark.sql import DataFrame
@@ -38,7 +39,7 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.privacy.set_union import weight
+from dphh.privacy.set_union import weights
 from dphh.sql import query_for
 from dphh.udfs.randomness import Randomness
 from dphh.udfs.spark import register_noise
@@ -71,6 +72,9 @@ class SparkRun:
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness = randomness
         self.walking = False
+        #: On the ladder, users stay whole and are bounded where they are; else `held` is, by SQL.
+        self.of_whole_users: tuple[str, Callable[[Any, int], None]] | None = None
+        self.rung: tuple[int, Pruning] = (1, "both")
         self._written: dict[str, str] = {}
         self._count = 0
         self.owner, self._started = find_spark(corpus, limits)
@@ -234,22 +238,26 @@ class SparkRun:
         self.spark.createDataFrame(rows).createOrReplaceTempView(table)
 
     def noise_level(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> None:
-        """From `held` to `noised`: bound, weigh, sum, and draw the noise once."""
-        users = list(range(1, level.max_items + 1))
+        """Bound, weigh, sum, and draw the noise once: `noised`."""
         with engine_errors("weights"):
-            of_users = [weight(level.grid_bits, t) for t in users]
-            self.show("weights", pa.table({"t": users, "weight": of_users}))
             register_noise(self.spark, self.randomness, rounded_gaussian(level.sigma_grid))
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
+        drawn = {"sigma": level.sigma_grid, "purpose": purpose}
+        if self.of_whole_users is not None:
+            step, register = self.of_whole_users
+            with engine_errors(step):
+                register(np.array([0, *weights(level.grid_bits, level.max_items)]), salt)
+            self.look(step)
+            self.execute("noised", **drawn)
+            return
+        bounded = {"max_items": level.max_items, "salt": salt}
+        with engine_errors("weights"):
+            users = list(range(1, level.max_items + 1))
+            of_users = weights(level.grid_bits, level.max_items)
+            self.show("weights", pa.table({"t": users, "weight": of_users}))
         self.execute("holders")
-        self.execute("cuts", max_items=level.max_items, salt=salt)
-        self.execute(
-            "set_union_level",
-            max_items=level.max_items,
-            salt=salt,
-            sigma=level.sigma_grid,
-            purpose=purpose,
-        )
+        self.execute("cuts", **bounded)
+        self.execute("set_union_level", **bounded, **drawn)
         self.drop("holders")
         self.drop("cuts")
 

@@ -1,0 +1,10 @@
+-- DPNE, at each further level: each user's distinct candidates, which are grams whose pieces were
+-- released (udfs/places.py), bounded and weighed where the user is (udfs/contributions.py); the
+-- users of a block are one sum.
+-- In: positions (lots, lengths, grams, words). Out: contributions (key, weight), with
+-- key = left * 2^32 + right.
+CREATE TEMP VIEW contributions AS
+SELECT
+    key,
+    weight
+FROM dphh_contributions(table(positions));

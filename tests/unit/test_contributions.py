@@ -1,0 +1,106 @@
+"""What a block of whole users adds to a level's sums, against sets and dictionaries."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dphh.privacy.set_union import weight, weights
+from dphh.udfs.contributions import Sums, below_cut, contributions
+
+BITS, CAP = 10, 4
+WEIGHTS = np.array([0, *weights(BITS, CAP)])
+Held = dict[int, list]
+
+
+def summed(held: Held, salt: int = 7) -> dict:
+    """The block's sums; a user's lot is their name squared, so that it hangs on nobody else."""
+    owner = np.repeat(np.arange(len(held)), [len(keys) for keys in held.values()])
+    keys = [key for of_user in held.values() for key in of_user]
+    kind = pa.string() if keys and isinstance(keys[0], str) else pa.int64()
+    kinds = pa.array(keys, kind).dictionary_encode()
+    codes = kinds.indices.to_numpy().astype(np.int64)
+    lots = np.array([name * name for name in held], dtype=np.int64)
+    batch = contributions(owner, codes, kinds.dictionary, lots, WEIGHTS, salt)
+    names, sums = (batch.column(name).to_pylist() for name in ("key", "weight"))
+    assert len(set(names)) == len(names)
+    return dict(zip(names, sums, strict=True))
+
+
+def random_users(seed: int, largest: int, words: bool) -> Held:
+    rng = np.random.default_rng(seed)
+    users = {int(name): rng.integers(0, 30, rng.integers(0, largest)) for name in range(1, 40)}
+    spelled = (lambda key: f"w{key}é") if words else int
+    return {name: [spelled(key) for key in keys] for name, keys in users.items()}
+
+
+@pytest.mark.parametrize("words", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_users_below_the_cap_add_their_weight_to_every_key_once(seed, words):
+    held = random_users(seed, CAP, words)
+    wanted: Counter = Counter()
+    for keys in held.values():
+        wanted.update(dict.fromkeys(set(keys), weight(BITS, max(1, len(set(keys))))))
+    assert summed(held) == wanted
+
+
+@pytest.mark.parametrize("words", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_user_adds_the_same_whoever_else_is_in_the_batch(seed, words):
+    held = random_users(seed, 25, words)
+    alone: Counter = Counter()
+    for name, keys in held.items():
+        alone.update(summed({name: keys[::-1]}))
+    assert summed(held) == alone
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_an_over_full_user_adds_to_as_many_keys_as_the_cap_and_to_any_of_them(words):
+    keys = [f"w{k}" if words else k for k in range(12)]
+    chosen: Counter = Counter()
+    for salt in range(3000):
+        added = summed({5: keys * 2}, salt)
+        assert list(added.values()) == [weight(BITS, CAP)] * CAP
+        chosen.update(added.keys())
+    # Each is kept a third of the time: by 3,000 fixed salts, as six standard deviations allow.
+    expected = 3000 * CAP / len(keys)
+    assert set(chosen) == set(keys)
+    assert all(abs(count - expected) < 6 * (expected * 2 / 3) ** 0.5 for count in chosen.values())
+
+
+def test_users_choose_apart_from_one_another():
+    added = summed({name: list(range(30)) for name in range(1, 400)})
+    assert len(added) == 30  # were they to choose alike, there would be four
+
+
+def test_of_equal_places_none_is_kept_beyond_the_cap():
+    places = np.array([3, 1, 1, 1, 9, 5, 1, 2, 3, 4], dtype=np.uint64)
+    owner = np.array([0, 0, 0, 0, 0, 2, 2, 2, 2, 2])
+    assert below_cut(owner, places, 2).tolist() == [False] * 5 + [False, True, True, False, False]
+
+
+def test_a_block_of_nobody_adds_nothing():
+    assert summed({}) == {}
+    assert summed({1: []}) == {}
+
+
+@pytest.mark.parametrize("rows", [1, 10, 30, 1000])
+def test_sums_of_many_blocks_lose_nothing_and_stay_small(rows):
+    sums, wanted, tables = Sums(rows), Counter(), []
+    rng = np.random.default_rng(rows)
+    for _ in range(50):
+        keys = np.unique(rng.integers(0, 20, 8))
+        made = pa.RecordBatch.from_pydict({"key": keys, "weight": keys * 3 + 1})
+        wanted.update({int(key): int(key) * 3 + 1 for key in keys})
+        tables += sums.with_more(made)
+        assert sums._count <= max(rows, 1)
+    tables += sums.left()
+    found: Counter = Counter()
+    for table in tables:
+        found.update(dict(zip(*table.to_pydict().values(), strict=True)))
+    assert found == wanted
+    assert len(tables) == 1 or rows < 40
+    assert not list(sums.left())

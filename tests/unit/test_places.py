@@ -1,0 +1,87 @@
+"""The places of released grams in users' texts, climbed level by level beside plain windows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dphh.udfs.blocks import Block, block_of_tokens
+from dphh.udfs.places import beside_another, candidates, places_of_grams, places_of_words
+
+Gram = tuple[str, ...]
+
+
+def random_texts(rng: np.random.Generator) -> list[list[list[str]]]:
+    """The texts of each of some users; words are few, so that grams meet again."""
+    words = np.array(list("abcd"))
+    return [
+        [list(rng.choice(words, rng.integers(1, 7))) for _ in range(rng.integers(0, 4))]
+        for _ in range(12)
+    ]
+
+
+def block_of(users: list[list[list[str]]]) -> tuple[Block, pa.Array]:
+    texts = pa.array([text for texts in users for text in texts], pa.list_(pa.string()))
+    return block_of_tokens(np.arange(len(users)), np.array([len(u) for u in users]), texts)
+
+
+def all_users(before: Block, after: Block) -> Block:
+    """The users who went, back without a place, so that they can be looked at by number."""
+    lengths = np.zeros(len(before.lots), dtype=np.int64)
+    lengths[np.searchsorted(before.lots, after.lots)] = after.lengths
+    return Block(before.lots, lengths, after.places)
+
+
+def grams_of(texts: list[list[str]], length: int) -> set[Gram]:
+    return {tuple(text[i : i + length]) for text in texts for i in range(len(text) - length + 1)}
+
+
+def pieces_released(gram: Gram, below: set[Gram], words: set[Gram], pruning: str) -> bool:
+    last = gram[1:] in below if pruning == "both" else gram[-1:] in words
+    return gram[:-1] in below and last
+
+
+@pytest.mark.parametrize("pruning", ["both", "single"])
+@pytest.mark.parametrize("seed", range(40))
+def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
+    rng = np.random.default_rng(seed)
+    users = random_texts(rng)
+    block, vocabulary = block_of(users)
+    released = [("a",), ("b",), ("c",)]
+    words_released = set(released)
+    block = block.with_places(places_of_words(block.places, vocabulary, pa.array("abc")))
+    block = all_users(block, block.held(beside_another(block.places)))
+    words = block.places
+    for level in range(2, 6):
+        keys = candidates(block.places, words, level, pruning)
+        owner = block.owners
+
+        def spelled(key: int, below: list[Gram] = released) -> Gram:
+            left, right = below[key >> 32], key & (2**32 - 1)
+            return (*left, below[right][-1] if pruning == "both" else "abc"[right])
+
+        for user, texts in enumerate(users):
+            found = {spelled(int(key)) for key in keys[(owner == user) & (keys >= 0)]}
+            assert found == {
+                gram
+                for gram in grams_of(texts, level)
+                if pieces_released(gram, set(released), words_released, pruning)
+            }
+
+        some = np.unique(keys[keys >= 0])
+        some = some[rng.random(len(some)) < 0.7]
+        if not len(some):
+            break
+        released = [spelled(int(key)) for key in some]
+        block = block.with_places(places_of_grams(keys, some))
+        if pruning == "both":
+            block = all_users(block, block.held(beside_another(block.places)))
+
+
+def test_a_gram_beside_no_other_goes_and_so_do_the_gaps():
+    grams = np.array([1, -1, -1, 2, 3, -1, -1, 4, -1, 5, -1, 6, 7, 8, -1])
+    block = Block(np.arange(4), np.array([6, 4, 0, 5]), grams).held(beside_another(grams))
+    assert block.places.tolist() == [2, 3, -1, 6, 7, 8, -1]
+    assert block.lots.tolist() == [0, 3]
+    assert block.lengths.tolist() == [3, 4]

@@ -1,0 +1,115 @@
+"""Whole users in blocks: their texts as places, one user after the other, as arrays of numbers.
+
+For an engine that moves rows between processes and machines (Spark): a block is one row, so no user
+is ever divided, and a row of some thousand users costs it what a row of one would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+
+#: A text is cut after so many tokens, as DuckDB cuts it (`sql/texts.sql`).
+LONGEST_TEXT = (1 << 26) - 1
+#: A block ends with the user who takes it past so many places: 16 MB. A user is never divided.
+PLACES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    #: For each user a number that hangs on the user's name, and how many places the user has.
+    lots: Integers
+    lengths: Integers
+    #: What stands at each place, -1 for nothing; each user's places end with a -1, and each text's.
+    places: Integers
+
+    @property
+    def owners(self) -> Integers:
+        """For each place, the number of its user in the block."""
+        return np.repeat(np.arange(len(self.lots)), self.lengths)
+
+    def of_users(self, first: int, last: int) -> Block:
+        start, end = self.lengths[:first].sum(), self.lengths[:last].sum()
+        return Block(self.lots[first:last], self.lengths[first:last], self.places[start:end])
+
+    def in_pieces(self, places: int = PLACES) -> Iterator[Block]:
+        """The same users, in blocks of about so many places."""
+        ends = np.cumsum(self.lengths)
+        last = np.flatnonzero(np.diff(ends // places, append=-1)) + 1
+        for start, end in zip([0, *last], last, strict=False):
+            yield self.of_users(int(start), int(end))
+
+    def with_places(self, places: Integers) -> Block:
+        return Block(self.lots, self.lengths, places)
+
+    def held(self, keep: NDArray[np.bool_]) -> Block:
+        """These places alone, of the users who have any."""
+        kept = np.concatenate([[0], np.cumsum(keep)])
+        ends = np.concatenate([[0], np.cumsum(self.lengths)])
+        lengths = np.diff(kept[ends])
+        some = lengths > 0
+        return Block(self.lots[some], lengths[some], self.places[keep])
+
+
+def block_of_tokens(lots: Integers, texts: Integers, tokens: Any) -> tuple[Block, pa.Array]:
+    """Users of so many texts each, and the texts' tokens: a block, and the words it is written in.
+
+    An empty token is none, and NULL is none.
+    """
+    words = tokens.flatten()
+    lengths = pc.list_value_length(tokens).fill_null(0).to_numpy(zero_copy_only=False)
+    there = pc.not_equal(words, "").fill_null(False).to_numpy(zero_copy_only=False)
+    text = np.repeat(np.arange(len(lengths)), lengths)
+    if len(lengths) and lengths.max() > LONGEST_TEXT:
+        there &= _place_in_text(there, text) < LONGEST_TEXT
+    text = text[there]
+    encoded = words.filter(pa.array(there)).dictionary_encode()
+    places = np.full(len(text) + len(lengths), -1, dtype=np.int64)
+    places[np.arange(len(text)) + text] = encoded.indices.to_numpy()
+    ends = np.concatenate([[0], np.cumsum(np.bincount(text, minlength=len(lengths)) + 1)])
+    of_user = np.concatenate([[0], np.cumsum(texts)])
+    return Block(lots, np.diff(ends[of_user]), places), encoded.dictionary
+
+
+def _place_in_text(there: NDArray[np.bool_], text: Integers) -> Integers:
+    before: Integers = np.cumsum(there) - there
+    return before - before[np.searchsorted(text, text)]
+
+
+def block_at(batch: pa.RecordBatch, row: int, column: str) -> Block:
+    """The block in a row that `row_of` wrote, by the name of the column that has its places."""
+    lots, lengths, places = (
+        np.frombuffer(batch.column(name)[row].as_buffer(), kind).astype(np.int64)
+        for name, kind in (("lots", "<i8"), ("lengths", "<i8"), (column, "<i4"))
+    )
+    return Block(lots, lengths, places)
+
+
+def row_of(block: Block, column: str) -> dict[str, list[bytes]]:
+    return {
+        "lots": [block.lots.astype("<i8").tobytes()],
+        "lengths": [block.lengths.astype("<i8").tobytes()],
+        column: [block.places.astype("<i4").tobytes()],
+    }
+
+
+def packed(words: pa.Array) -> bytes:
+    """The words of a block, as one value of a row."""
+    batch = pa.RecordBatch.from_arrays([words], names=["word"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    made: bytes = sink.getvalue().to_pybytes()
+    return made
+
+
+def unpacked(value: Any) -> pa.Array:
+    return pa.ipc.open_stream(value.as_buffer()).read_next_batch().column("word")
