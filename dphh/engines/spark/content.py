@@ -11,7 +11,8 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
 from dphh.engines.sources import refuse_missing_columns
 from dphh.engines.spark.rows import ROWS, Loader, find_rows, identifier
-from dphh.udfs.spark import register_blocks, register_tokens
+from dphh.udfs.spark import register_tokens
+from dphh.udfs.spark_ladder import register_blocks
 
 if TYPE_CHECKING:
     from dphh.engines.spark.session import SparkRun

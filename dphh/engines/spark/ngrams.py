@@ -20,7 +20,7 @@ from dphh.engines.spark.failures import engine_errors
 from dphh.ladder import Integers, ValidGrams
 from dphh.levels import PrunedLevel, Pruning
 from dphh.spurious import with_spurious
-from dphh.udfs.spark import (
+from dphh.udfs.spark_ladder import (
     register_places_of_grams,
     register_places_of_words,
     register_sums_of_grams,
