@@ -197,6 +197,12 @@ def shell(
     gateway: Gateway | None = None
     stop: Callable[[], None]
     if uri is None:
+        if token_file is not None or ca_cert is not None:
+            option = "--ca-cert" if token_file is None else "--token-file"
+            raise UsageError(
+                f"{option}: it is for a gateway elsewhere, and there is no --connect: say its "
+                f"address, --connect quack:HOST:PORT, or leave {option} out"
+            )
         terms = Terms(engine=engine, memory=memory_limit, threads=threads)
         gateway, address = stock.own_gateway(Ledger(ledger_file), terms)
         stop = partial(gateway.stop, None)

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.gateway.conftest import Place, free_port, needs_quack
 
 pytestmark = needs_quack
@@ -98,6 +100,13 @@ def test_a_shell_connects_to_a_gateway_elsewhere(place: Place) -> None:
         file.write_text(place.tokens["alice"] + "\n")
         done = run(place, *connect[:3], "--token-file", str(file), *connect[3:], typed=asked)
         assert done.stdout == "reviews,1.5\n"
+
+
+@pytest.mark.parametrize("option", ["--token-file", "--ca-cert"])
+def test_what_only_a_gateway_elsewhere_takes_is_refused_without_one(place: Place, option) -> None:
+    done = run(place, "shell", option, "some.file", typed="FROM dphh_ledger();")
+    assert done.returncode != 0
+    assert f"{option}: it is for a gateway elsewhere, and there is no --connect" in done.stderr
 
 
 def test_owners_add_and_remove_analysts_on_the_command_line(place: Place) -> None:
