@@ -99,17 +99,3 @@ def row_of(block: Block, column: str) -> dict[str, list[bytes]]:
         "lengths": [block.lengths.astype("<i8").tobytes()],
         column: [block.places.astype("<i4").tobytes()],
     }
-
-
-def packed(words: pa.Array) -> bytes:
-    """The words of a block, as one value of a row."""
-    batch = pa.RecordBatch.from_arrays([words], names=["word"])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as stream:
-        stream.write_batch(batch)
-    made: bytes = sink.getvalue().to_pybytes()
-    return made
-
-
-def unpacked(value: Any) -> pa.Array:
-    return pa.ipc.open_stream(value.as_buffer()).read_next_batch().column("word")

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pyspark.sql import SparkSession, functions
 
+from dphh.arrow_bytes import packed, unpacked
 from dphh.levels import Pruning
-from dphh.udfs.blocks import Block, block_at, block_of_tokens, packed, row_of, unpacked
+from dphh.udfs.blocks import Block, block_at, block_of_tokens, row_of
 from dphh.udfs.contributions import Sums, contributions
 from dphh.udfs.places import beside_another, candidates, places_of_grams, places_of_words
 from dphh.udfs.texts import tokens_of
@@ -37,8 +38,9 @@ def register_blocks(spark: SparkSession, column: str, expression: str) -> None:
         tokens = tokens_of(texts.flatten(), column, expression)
         numbers = pc.list_value_length(texts).to_numpy()
         block, words = block_of_tokens(users.column("lot").to_numpy(), numbers, tokens)
+        written = packed(pa.table({"word": words}))
         for piece in block.in_pieces():
-            yield {**row_of(piece, "places"), "words": [packed(words)]}
+            yield {**row_of(piece, "places"), "words": [written]}
 
     _register_table(spark, "dphh_blocks", of_users, _BLOCKS)
 
@@ -51,7 +53,7 @@ def register_sums_of_words(spark: SparkSession, weights: Integers, salt: int) ->
             block = block_at(rows, row, "places")
             there = block.places >= 0
             owners, codes = block.owners[there], block.places[there]
-            words = unpacked(rows.column("words")[row])
+            words = _vocabulary(rows, row)
             yield contributions(owners, codes, words, block.lots, weights, salt)
 
     _register_sums(spark, of_blocks, "key string, weight bigint")
@@ -88,7 +90,7 @@ def register_places_of_words(spark: SparkSession, released: Any) -> None:
         known, numbers = sent.value
         for row in range(rows.num_rows):
             block = block_at(rows, row, "places")
-            at = places_of_words(block.places, unpacked(rows.column("words")[row]), known)
+            at = places_of_words(block.places, _vocabulary(rows, row), known)
             placed = block.with_places(_numbered(at, numbers))
             yield from _positions(placed.held(beside_another(placed.places)), None)
 
@@ -124,8 +126,7 @@ def _register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str)
             for made in of_rows(rows):
                 yield pa.table(made)
 
-    function: Any = functions.arrow_udtf(Function, returnType=gives)
-    spark.udtf.register(name, function)
+    _register(spark, name, Function, gives)
 
 
 def _register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
@@ -142,8 +143,19 @@ def _register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
         def terminate(self) -> Iterator[pa.Table]:
             yield from self.sums.left()
 
-    function: Any = functions.arrow_udtf(Function, returnType=gives)
-    spark.udtf.register("dphh_contributions", function)
+    _register(spark, "dphh_contributions", Function, gives)
+
+
+def _register(spark: SparkSession, name: str, handler: type, gives: str) -> None:
+    function: Any = functions.arrow_udtf(handler, returnType=gives)
+    spark.udtf.register(name, function)
+
+
+def _vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
+    """The words that the places of a block are numbers of."""
+    column: Any = rows.column("words")
+    words: pa.Array = unpacked(column[row].as_buffer()).column("word").combine_chunks()
+    return words
 
 
 def _words(rows: pa.RecordBatch, row: int) -> Integers:

@@ -18,6 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from dphh.arrow_bytes import packed, unpacked
+
 Message = dict[str, Any]
 
 #: What a child inherits of the environment. Not the ledger's place, nor any password.
@@ -38,14 +40,14 @@ class Pipe:
         try:
             self._connection.send_bytes(json.dumps([message, table is not None]).encode())
             if table is not None:
-                self._connection.send_bytes(_packed(table))
+                self._connection.send_bytes(packed(table))
         except OSError:
             raise Gone from None
 
     def receive(self) -> tuple[Message, pa.Table | None]:
         try:
             message, with_table = json.loads(self._connection.recv_bytes())
-            table = _unpacked(self._connection.recv_bytes()) if with_table else None
+            table = unpacked(self._connection.recv_bytes()) if with_table else None
         except (EOFError, OSError):
             raise Gone from None
         return message, table
@@ -119,16 +121,3 @@ def _end_with_parent(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGINT)  # so that it removes what it spilled
     time.sleep(5.0)
     os._exit(1)
-
-
-def _packed(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def _unpacked(data: bytes) -> pa.Table:
-    with pa.ipc.open_stream(data) as stream:
-        return stream.read_all()

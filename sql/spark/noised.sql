@@ -1,5 +1,5 @@
--- One level of the ladder, as ../set_union_level.sql, from where each user was bounded and weighed
--- beside their own row (udfs/contributions.py) and the users of a batch were summed.
+-- One level of the ladder: the histogram and the noise of ../set_union_level.sql, where each user was
+-- bounded and weighed within a block (udfs/contributions.py) and the users of blocks were summed.
 -- In: contributions (key, weight). Out: noised (key, noisy), drawn once.
 CREATE TABLE noised AS
 WITH

@@ -162,31 +162,27 @@ def test_a_run_that_loses_an_executor_releases_what_stands_in_its_tables(tmp_pat
 # Skew
 
 
-def test_a_user_of_very_many_rows_weighs_no_more_than_any_other(tmp_path, no_noise):
+def items_histogram(corpus: Corpus, no_noise: Any) -> dict[str, int]:
+    return histogram("spark", corpus, no_noise, 100)
+
+
+def words_histogram(corpus: Corpus, no_noise: Any) -> dict[str, int]:
+    """Of the ladder's first level, where a user is in one block."""
+    with session_on("spark", corpus, no_noise) as session:
+        session.hold_words()
+        passed = session.set_union_level(bare_level(100), "test")
+    return dict(zip(*(passed.column(name).to_pylist() for name in ("key", "noisy")), strict=True))
+
+
+@pytest.mark.parametrize("histogram_of", [items_histogram, words_histogram])
+def test_a_user_of_very_many_rows_weighs_no_more_than_any_other(tmp_path, no_noise, histogram_of):
     """And a word that is everywhere is counted in two stages: a task sums before it sends."""
     path = tmp_path / "skewed.parquet"
     mine = [f"the w{i % 50_000}" for i in range(100_000)]
     theirs = ["the end"] * 20_000
     users = [0] * len(mine) + list(range(1, len(theirs) + 1))
     pl.DataFrame({"who": users, "what": mine + theirs}).write_parquet(path)
-    corpus = Corpus(path, user="who", text="what")
-    found = histogram("spark", corpus, no_noise, 100)
-    assert found.pop("the") - 20_000 * 724 in (0, 102)
-    assert found.pop("end") == 20_000 * 724
-    assert 99 <= len(found) <= 100
-    assert set(found.values()) == {102}
-
-
-def test_a_user_of_very_many_texts_weighs_no_more_on_the_ladder(tmp_path, no_noise):
-    path = tmp_path / "skewed.parquet"
-    mine = [f"the w{i % 50_000}" for i in range(100_000)]
-    theirs = ["the end"] * 20_000
-    users = [0] * len(mine) + list(range(1, len(theirs) + 1))
-    pl.DataFrame({"who": users, "what": mine + theirs}).write_parquet(path)
-    with session_on("spark", Corpus(path, user="who", text="what"), no_noise) as session:
-        session.hold_words()
-        passed = session.set_union_level(bare_level(100), "test")
-    found = dict(zip(*(passed.column(name).to_pylist() for name in ("key", "noisy")), strict=True))
+    found = histogram_of(Corpus(path, user="who", text="what"), no_noise)
     assert found.pop("the") - 20_000 * 724 in (0, 102)
     assert found.pop("end") == 20_000 * 724
     assert 99 <= len(found) <= 100
