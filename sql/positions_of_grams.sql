@@ -1,6 +1,6 @@
 -- Where this level's released grams stand: all that the next level needs to see.
--- In: candidates, released (key, gram). Out: next_positions, in the order of position.
-CREATE TEMP TABLE next_positions AS
+-- In: candidates, released (key, gram). Out: positions (position, user_id, gram), in order.
+CREATE TEMP TABLE positions AS
 SELECT
     candidates.position,
     candidates.user_id,

@@ -1,12 +1,11 @@
--- Where the released words stand. A position is the text's row number and the place in the text:
--- two differ by one just where they are neighbours in the same text.
--- In: texts, released (key, gram). Out: next_positions (position, user_id, gram), in order.
-CREATE TEMP TABLE next_positions AS
+-- Where the released words stand: what longer grams end in, where pruning is on a single side.
+-- In: texts, released_words (key, gram). Out: word_positions (position, gram), in no order;
+-- positions are those of candidates_of_words.sql.
+CREATE TEMP TABLE word_positions AS
 WITH
 
 words AS (
     SELECT
-        user_id,
         (rowid << 26) + unnest(range(1, len(tokens) + 1)) AS position,
         unnest(tokens) AS key
     FROM texts
@@ -14,8 +13,6 @@ words AS (
 
 SELECT
     words.position,
-    words.user_id,
-    released.gram
+    released_words.gram
 FROM words
-INNER JOIN released ON words.key = released.key
-ORDER BY words.position;
+INNER JOIN released_words ON words.key = released_words.key;

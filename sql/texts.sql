@@ -1,5 +1,5 @@
 -- The corpus, tokenised once: one row a text. A text is cut after 2^26 - 1 tokens, so that a
--- position fits its row's number and a place within the row (positions_of_words.sql).
+-- position fits its row's number and a place within the row (candidates_of_words.sql).
 -- In: tokens_of_rows (user_id, tokens). Out: texts (user_id, tokens).
 CREATE TEMP TABLE texts AS
 WITH

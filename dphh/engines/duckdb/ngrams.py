@@ -31,19 +31,25 @@ def hold_words(session: DuckDBSession) -> None:
 
 def place_words(session: DuckDBSession, released: Any) -> None:
     session.drop("held")
-    _place(session, "positions_of_words", released)
-    session.drop("texts")
+    session.con.register("released", released)
+    session.con.execute("CREATE TEMP TABLE released_words AS FROM released")
+    session.con.unregister("released")
 
 
 def hold_grams(session: DuckDBSession, level: int, pruning: Pruning) -> None:
     session.drop("held")
     session.drop("candidates")
-    if pruning == "both":
+    if level == 2:
+        # Two joins beside each other: DuckDB's joins keep no order, and a sort of all places of
+        # words takes longer than the second join.
+        session.execute("candidates_of_words")
+        if pruning == "single":
+            session.execute("positions_of_words")
+        session.drop("texts")
+    elif pruning == "both":
         _check_order(session)
         session.execute("candidates_both")
     else:
-        if level == 2:
-            session.con.execute("CREATE TEMP TABLE word_positions AS FROM positions")
         session.execute("candidates_single", level=level)
     session.drop("positions")
     _hold(session, "held_grams", "key", "candidates")
@@ -107,13 +113,8 @@ def exact_counts(session: DuckDBSession, at_least: int) -> Any:
 
 
 def place_grams(session: DuckDBSession, released: Any) -> None:
-    _place(session, "positions_of_grams", released)
-
-
-def _place(session: DuckDBSession, step: str, released: Any) -> None:
     session.con.register("released", released)
-    session.execute(step)
-    session.rename("next_positions", "positions")
+    session.execute("positions_of_grams")
     session.con.unregister("released")
 
 

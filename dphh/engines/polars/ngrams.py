@@ -29,6 +29,8 @@ def hold_words(session: PolarsSession) -> None:
 
 
 def place_words(session: PolarsSession, released: Any) -> None:
+    # Polars' joins keep the order, so that places of words cost no sort, as they would in DuckDB
+    # (sql/candidates_of_words.sql).
     session.drop("held")
     found = pl.DataFrame(released).lazy()
     positions = ladder.positions_of_words(session.table("texts"), found)
