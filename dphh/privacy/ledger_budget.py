@@ -6,10 +6,10 @@ granted too, where only the composition's rounding would say no, and three runs 
 0.3 as decimals add up.
 
 Runs are chosen after earlier releases were seen, so what is wanted is a filter, not composition
-alone. For the Gaussian and threshold events of `items` and `ngrams` it is one: a cap on the sum of
-1/sigma^2 holds for noise chosen adaptively (Koskela, Tobaben & Honkela 2023; Smith & Thakurta
-2022), and deltas add up. For mixtures with other (epsilon, delta) events the composition is exact
-where the requests were fixed beforehand; that it holds for adaptive ones is not proved here.
+alone. At the cap's own (E, D) the rule is one for Gaussian releases alone. Where a choice can trade
+thresholds' deltas for noise, as with `items` and `ngrams`, it is one at (E, 2 D), and the 2 is
+real; with steps of an epsilon of their own, at (E + their sum, 2 D). The theorem, with its proof:
+docs/ledger.md, "What a cap promises".
 """
 
 from __future__ import annotations
