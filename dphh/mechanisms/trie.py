@@ -26,7 +26,7 @@ from dphh.errors import UsageError
 from dphh.levels import BatchLevel, Choice, Level, VoteLevel
 from dphh.mechanisms.items import ADJACENCY, FOUND_WITH, UNIT, check_budget
 from dphh.plan import Finds, Plan, Privacy
-from dphh.privacy.events import ApproximateEvent
+from dphh.privacy.events import ApproximateEvent, OneDirectionEvent
 from dphh.privacy.path import RATE_BITS, choose_path, path_guarantee, users_needed
 
 Accounting = Literal["path", "paper"]
@@ -68,6 +68,7 @@ def plan_trie(
         raise UsageError(
             f"accounting: found {accounting!r}; say one of {', '.join(get_args(Accounting))}"
         )
+    event = ApproximateEvent if accounting == "path" else OneDirectionEvent
     levels, privacy, found = (
         _path(epsilon, delta, max_length, theta, p, users)
         if accounting == "path"
@@ -90,7 +91,7 @@ def plan_trie(
         levels=levels,
         privacy=privacy,
         finds=found,
-        events=(ApproximateEvent(epsilon, delta, f"TrieHH, accounting {accounting}"),),
+        events=(event(epsilon, delta, f"TrieHH, accounting {accounting}"),),
         corpus=corpus,
     )
 

@@ -6,11 +6,15 @@ Each event is stood for by a pair of distributions that dominates it, and the pa
 - an (epsilon, delta)-DP step has infinite privacy loss with probability delta, and is randomised
   response otherwise: loss +epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon
   (Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", ICML 2015);
-- a (0, delta)-DP step is that at epsilon 0.
+- a (0, delta)-DP step is that at epsilon 0;
+- a step that is (epsilon, delta)-DP in one direction alone has infinite loss with probability
+  delta, and the loss epsilon otherwise: P = (delta, 1 - delta, 0) against
+  Q = (0, e^-epsilon (1 - delta), what is left) keeps that bound, and dominates all that do.
 
-With L the summed loss of the randomised responses and H the curve of the one Gaussian,
+With c the sum of the one-direction steps' epsilons, L the summed loss of the randomised responses
+and H the curve of the one Gaussian,
 
-    delta(epsilon) = d + (1 - d) E[H(epsilon - L)],    d = 1 - prod (1 - delta_j),
+    delta(epsilon) = d + (1 - d) E[H(epsilon - c - L)],    d = 1 - prod (1 - delta_j),
 
 since where L = l the pair is e^-l-weighted: sup_S P(S) - e^epsilon Q(S) is H(epsilon - l) there.
 Without a Gaussian, H(epsilon) = max(0, 1 - e^epsilon). The events may be chosen adaptively, one
@@ -36,6 +40,7 @@ from dphh.privacy.events import (
     Event,
     GaussianEvent,
     LocalEvent,
+    OneDirectionEvent,
 )
 from dphh.privacy.gaussian import (
     FloatArray,
@@ -65,6 +70,7 @@ class Composition:
     sigma: float  # infinite where nothing Gaussian was released
     infinite_loss: float  # the probability d
     responses: tuple[tuple[float, int], ...] = ()  # epsilon, and how many events have it
+    certain_loss: Fraction = Fraction(0)  # the sum c
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta at this epsilon, rounded up."""
@@ -72,6 +78,7 @@ class Composition:
             raise UsageError("epsilon must be a number, found nan; 1.0 is a common choice.")
         if math.isinf(epsilon):
             return self.infinite_loss if epsilon > 0 else 1.0
+        epsilon = _down(Fraction(epsilon) - self.certain_loss)
         finite = gaussian_delta(epsilon - self._largest_loss, self.sigma)
         if self.responses and finite > 0:
             curve = gaussian_deltas(epsilon - self._losses.values, self.sigma)
@@ -112,6 +119,7 @@ def compose(events: Iterable[Event]) -> Composition:
     sigmas: list[float] = []
     infinite_loss = 0.0
     responses: Counter[float] = Counter()
+    certain_loss = Fraction(0)
     for event in events:
         match event:
             case GaussianEvent(sigma=sigma):
@@ -122,9 +130,13 @@ def compose(events: Iterable[Event]) -> Composition:
                 infinite_loss = _either(infinite_loss, delta)
                 if epsilon > 0:
                     responses[float(epsilon)] += 1
+            case OneDirectionEvent(epsilon=epsilon, delta=delta):
+                infinite_loss = _either(infinite_loss, delta)
+                certain_loss += Fraction(epsilon)
             case LocalEvent():
                 pass  # what is published of it is an event of its own
-    return Composition(compose_sigmas(sigmas), infinite_loss, tuple(sorted(responses.items())))
+    counted = tuple(sorted(responses.items()))
+    return Composition(compose_sigmas(sigmas), infinite_loss, counted, certain_loss)
 
 
 def _either(first: float, second: float) -> float:
@@ -189,6 +201,11 @@ def _convolve(long: FloatArray, kernel: FloatArray) -> FloatArray:
     for shift in np.flatnonzero(kernel):
         result[shift : shift + len(long)] += kernel[shift] * long
     return result
+
+
+def _down(exact: Fraction) -> float:
+    near = float(exact)
+    return near if near <= exact else math.nextafter(near, -math.inf)
 
 
 def _up(values: FloatArray) -> FloatArray:

@@ -44,9 +44,35 @@ class DeltaEvent:
 
 @dataclass(frozen=True)
 class ApproximateEvent:
-    """Any other (epsilon, delta)-DP step, of which nothing more is known."""
+    """Any other (epsilon, delta)-DP step, in both directions; nothing more is known of it."""
 
     kind: ClassVar[str] = "approximate"
+    epsilon: float
+    delta: float
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self, "epsilon", lowest=0.0, highest=math.inf)
+        _check(self, "delta", lowest=0.0, highest=1.0)
+
+    def to_json(self) -> Json:
+        return {
+            "kind": self.kind,
+            "epsilon": float(self.epsilon),
+            "delta": float(self.delta),
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class OneDirectionEvent:
+    """A step that is known to be (epsilon, delta)-DP in one direction alone.
+
+    Such bounds add up and no better: the step may have the loss epsilon for certain, where one
+    that keeps both directions has it no more often than randomised response.
+    """
+
+    kind: ClassVar[str] = "one direction"
     epsilon: float
     delta: float
     note: str = ""
@@ -83,10 +109,11 @@ class LocalEvent:
         return {"kind": self.kind, "epsilon": float(self.epsilon), "note": self.note}
 
 
-Event = GaussianEvent | DeltaEvent | ApproximateEvent | LocalEvent
+Event = GaussianEvent | DeltaEvent | ApproximateEvent | OneDirectionEvent | LocalEvent
 
 _KINDS: dict[str, type[Event]] = {
-    kind.kind: kind for kind in (GaussianEvent, DeltaEvent, ApproximateEvent, LocalEvent)
+    kind.kind: kind
+    for kind in (GaussianEvent, DeltaEvent, ApproximateEvent, OneDirectionEvent, LocalEvent)
 }
 
 

@@ -20,7 +20,13 @@ from scipy.stats import norm
 from dphh.errors import UsageError
 from dphh.privacy import accounting
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent
+from dphh.privacy.events import (
+    ApproximateEvent,
+    DeltaEvent,
+    Event,
+    GaussianEvent,
+    OneDirectionEvent,
+)
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma, set_union_delta, split_sigma
 
 INTERVAL = 2.0**-10  # of dp_accounting's grid of losses
@@ -32,12 +38,30 @@ steps = st.lists(
 )
 
 
-def brute_force(steps: Sequence[ApproximateEvent], epsilon: float) -> mpmath.mpf:
+of_either_kind = st.lists(
+    st.builds(
+        lambda kind, epsilon, delta: kind(epsilon, delta),
+        st.sampled_from([ApproximateEvent, OneDirectionEvent]),
+        st.floats(0, 3),
+        st.floats(0, 1e-3, allow_subnormal=False),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def brute_force(
+    steps: Sequence[ApproximateEvent | OneDirectionEvent], epsilon: float
+) -> mpmath.mpf:
     """Every outcome of every step's own pair, in many digits: sum of (P - e^epsilon Q)_+."""
     with mpmath.workdps(60):
         pairs = []
         for step in steps:
             d, e = mpmath.mpf(step.delta), mpmath.exp(step.epsilon)
+            if isinstance(step, OneDirectionEvent):
+                rest = 1 - (1 - d) / e
+                pairs.append([(d, mpmath.mpf(0)), (1 - d, (1 - d) / e), (mpmath.mpf(0), rest)])
+                continue
             up, down = (1 - d) * e / (1 + e), (1 - d) / (1 + e)
             pairs.append([(d, mpmath.mpf(0)), (up, down), (down, up), (mpmath.mpf(0), d)])
         total = mpmath.mpf(0)
@@ -105,14 +129,21 @@ def test_an_impossible_delta_needs_infinite_epsilon() -> None:
 
 
 @few
-@given(steps, st.floats(0, 8))
+@given(of_either_kind, st.floats(0, 8))
 def test_steps_compose_to_the_brute_force_sum(
-    steps: list[ApproximateEvent], epsilon: float
+    steps: list[ApproximateEvent | OneDirectionEvent], epsilon: float
 ) -> None:
-    steps = steps[:4]
     exact = brute_force(steps, epsilon)
     found = compose(steps).delta(epsilon)
     assert exact - mpmath.mpf(10) ** -55 <= found <= exact * (1 + mpmath.mpf(1e-10)) + 1e-14
+
+
+def test_bounds_of_one_direction_add_up_and_no_better() -> None:
+    one, both = OneDirectionEvent(0.5, 0.0), ApproximateEvent(0.5, 0.0)
+    assert compose([one] * 100).epsilon(1e-9) == pytest.approx(50.0, rel=1e-9)
+    assert compose([both] * 100).epsilon(1e-9) < 42
+    assert compose([OneDirectionEvent(0.7, 1e-8)]).delta(0.7) == 1e-8
+    assert compose([one, GaussianEvent(4.0)]).delta(1.5) == gaussian_delta(1.0, 4.0)
 
 
 def test_the_tail_of_steps_keeps_its_digits() -> None:

@@ -16,6 +16,7 @@ from dphh.privacy.events import (
     DeltaEvent,
     Event,
     GaussianEvent,
+    OneDirectionEvent,
     event_from_json,
 )
 
@@ -24,6 +25,7 @@ events = st.one_of(
     st.builds(GaussianEvent, st.floats(1e-3, 1e9), st.text()),
     st.builds(DeltaEvent, probabilities, st.text()),
     st.builds(ApproximateEvent, st.floats(0, 1e3), probabilities, st.text()),
+    st.builds(OneDirectionEvent, st.floats(0, 1e3), probabilities, st.text()),
 )
 
 
@@ -54,7 +56,7 @@ def test_an_event_cannot_be_changed() -> None:
     [
         (
             {"kind": "laplace", "scale": 1.0},
-            "one of gaussian, delta, approximate, local, found 'laplace'",
+            "one of gaussian, delta, approximate, one direction, local, found 'laplace'",
         ),
         ({}, "found None"),
         ({"kind": ["gaussian"], "sigma": 1.0}, "kind must be one of"),

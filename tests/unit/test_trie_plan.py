@@ -13,6 +13,7 @@ from scipy.stats import binom, hypergeom
 from dphh import Corpus, UsageError, plan_from_json, trie
 from dphh.cli import main
 from dphh.levels import BatchLevel, VoteLevel
+from dphh.privacy.accounting import compose
 from dphh.privacy.path import path_delta, path_guarantee, removal_epsilon
 from dphh.privacy.triehh import published_delta, theorem_epsilon
 
@@ -171,6 +172,12 @@ def test_a_plan_says_what_it_does_and_what_it_does_not():
         "its end counted, that shares no beginning",
     ):
         assert part in said
+
+
+def test_bounds_of_the_papers_one_direction_add_up():
+    paper, path = trie(**PAPER), trie(**ASK | {"epsilon": 0.1})
+    assert compose(40 * paper.events).epsilon(1e-9) == pytest.approx(40 * 4.0, rel=1e-8)
+    assert compose(40 * path.events).epsilon(1e-6) < 0.9 * 40 * 0.1
 
 
 def test_the_papers_plan_shows_its_direction():
