@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import pyarrow as pa
@@ -116,12 +116,14 @@ def ledger_table(accounts: Iterable[Account | Share]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=LEDGER_SCHEMA)
 
 
-def releases_table(entries: Iterable[Entry]) -> pa.Table:
-    """Only what is settled may be shown."""
+def releases_table(entries: Iterable[Entry], corpora: Set[str] | None = None) -> pa.Table:
+    """Only what is settled may be shown, and of the corpora that paid only `corpora`, or all."""
     rows = [
         {
             "run_id": entry.run_id,
-            "corpus": ", ".join(entry.accounts),
+            "corpus": ", ".join(
+                name for name in entry.accounts if corpora is None or name in corpora
+            ),
             "verb": entry.verb,
             "epsilon": entry.epsilon,
             "delta": entry.delta,

@@ -53,6 +53,8 @@ def _answer(message: Message) -> pa.Table:
     verb = what.removeprefix("plan_")
     with _little():
         plan = _plan(verb, arguments, book)
+        if asker != OWNER:
+            _refuse_counting(plan)
     if what == verb:
         return plan.run(
             ledger=book,
@@ -73,6 +75,21 @@ def _plan(verb: str, arguments: Arguments, book: Ledger) -> Plan:
     if corpus is None:
         raise UsageError("corpus: there is no such corpus; see FROM dphh_ledger()")
     return plan_of(verb, arguments, corpus)
+
+
+def _refuse_counting(plan: Plan) -> None:
+    """Two runs take the number of users for known, and their failing would tell it exactly."""
+    told = "which is the corpus's owner's to know: how a run ends would tell it"
+    if plan.method == "paper":
+        raise UsageError(
+            f"accounting: 'paper' goes by the number of users, {told}; leave it out, and the path "
+            "accountant needs no number"
+        )
+    if plan.verb == "ldp_trie" and not dict(plan.parameters)["pad"]:
+        raise UsageError(
+            f"pad: without it the run needs enough users, {told}; say pad := true, and seats that "
+            "nobody takes stay empty"
+        )
 
 
 @contextmanager

@@ -53,7 +53,8 @@ class Office:
         if what == "ledger":
             return ledger_table(self._budgets(analyst))
         if what == "releases":
-            return releases_table(self._visible(analyst))
+            mine = self._corpora(analyst)
+            return releases_table(self._visible(analyst), mine)
         if what == "release":
             return self._release(analyst, arguments.get("run_id"))
         corpus = corpus_name(what, arguments)
@@ -155,8 +156,14 @@ class Office:
         return budgets(self._ledger, analyst)
 
     def _visible(self, analyst: str) -> list[Entry]:
-        mine = self._corpora(analyst)
-        return [run for run in self._ledger.runs() if mine & set(run.accounts)]
+        """Runs on nothing but the analyst's corpora, whoever asked, and the analyst's own there."""
+        mine, own = self._corpora(analyst), f"{analyst}/"
+        return [
+            run
+            for run in self._ledger.runs()
+            if mine & set(run.accounts)
+            and (mine.issuperset(run.accounts) or run.run_id.startswith(own))
+        ]
 
     def _release(self, analyst: str, run_id: Any) -> pa.Table:
         settled = (run.run_id for run in self._visible(analyst) if run.state == "settled")

@@ -200,7 +200,7 @@ class Ledger:
                     touched |= {_found(rows, account).id}
                 paying = [row for row in rows if row.id in touched]
                 prices = {row.id: records.prices(con, row.id) for row in paying}
-                refusing = _first_to_refuse(paying, prices, request)
+                refusing = _first_to_refuse(paying, prices, request, self.analyst)
                 if refusing is None:
                     paying = paying or [_unnamed(con, rows, request.source)]
                     return _charge(con, request, paying, self.analyst)
@@ -339,17 +339,29 @@ def _found(rows: Sequence[AccountRow], name: str) -> AccountRow:
 
 
 def _first_to_refuse(
-    paying: Sequence[AccountRow], prices: dict[int, list[Price]], request: Request
+    paying: Sequence[AccountRow],
+    prices: dict[int, list[Price]],
+    request: Request,
+    analyst: str | None,
 ) -> AccountRow | None:
     for row in paying:
-        if row.source.user != request.source.user:
+        same_user = row.source.user == request.source.user
+        fitting = row.cap is None or fits([*prices[row.id], request.price], row.cap)
+        if same_user and fitting:
+            continue
+        if analyst is not None and row.name != request.account:
+            # What else the ledger names, and what is spent of it, is not theirs to see.
+            raise BudgetRefused(
+                "Refused: another corpus of the ledger has rows in the same files, and does not "
+                "allow this run. Nothing was spent. Ask for less, or ask the corpora's owner."
+            )
+        if not same_user:
             raise BudgetRefused(
                 f"Refused: the account {row.label!r} protects users by the column "
                 f"{row.source.user!r}, and this run counts them by {request.source.user!r}, which "
                 f"promises the former nothing. Nothing was spent. Use user={row.source.user!r}."
             )
-        if row.cap is not None and not fits([*prices[row.id], request.price], row.cap):
-            return row
+        return row
     return None
 
 

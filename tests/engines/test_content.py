@@ -161,6 +161,19 @@ def test_users_of_folders_stay_apart_even_where_they_look_like_one_number(
     assert histogram(engine, corpus, no_noise, 10) == {"x": 3 * 1024}
 
 
+def test_one_users_folder_does_not_decide_how_other_names_are_read(engine, tmp_path, no_noise):
+    def users_of(*names):
+        folder = tmp_path / str(len(names))
+        for name in names:
+            (folder / f"what={name}").mkdir(parents=True)
+            pl.DataFrame({"who": ["u" + name]}).write_parquet(folder / f"what={name}" / "1.parquet")
+        return histogram(engine, Corpus(folder, user="who", item="what"), no_noise, 10)
+
+    alone = users_of("007", "8")
+    assert alone == {"007": 1024, "8": 1024}
+    assert users_of("007", "8", "x") == alone | {"x": 1024}
+
+
 def test_a_partition_without_a_user_is_an_error(engine, tmp_path, no_noise):
     folder = tmp_path / "who=__HIVE_DEFAULT_PARTITION__"
     folder.mkdir()

@@ -72,6 +72,34 @@ def test_releases_of_other_corpora_are_not_there(place: Place) -> None:
     assert len(place.client("bob").ask(f"FROM dphh_release('{run.run_id}')")) == 5
 
 
+def test_another_name_for_the_same_files_is_not_told(place: Place) -> None:
+    source = place.ledger.status("reviews").source
+    place.ledger.add("layoffs-2026", source, 0.6, 1e-6)
+    place.gateway()
+    alice = place.client("alice")
+    assert len(alice.ask(f"FROM {ITEMS}")) == 5
+    (corpora,) = {row[1] for row in alice.ask("FROM dphh_releases()")}
+    assert corpora == "reviews"
+    said = alice.refused(f"FROM {ITEMS.replace('0.5', '0.9')}")
+    assert "another corpus of the ledger has rows in the same files" in said
+    assert "layoffs" not in said and "0.6" not in said
+    assert len(place.ledger.runs()) == 1
+
+
+def test_runs_that_take_the_number_of_users_for_known_are_the_owners(place: Place) -> None:
+    place.gateway()
+    alice = place.client("alice")
+    price = "epsilon := 0.1, delta := 1e-8, max_length := 3"
+    paper = f"dphh_trie('reviews', {price}, accounting := 'paper', users := 10000000)"
+    local = (
+        "dphh_ldp_trie('reviews', local_epsilon := 0.1, delta := 1e-8, users_per_level := 500, "
+        "contributions := 1, max_length := 2, keep := 10, character_set := ['a', 'b'])"
+    )
+    for asked, said in ((paper, "accounting: 'paper'"), (local, "pad: without it")):
+        assert said in alice.refused(f"FROM {asked}")
+    assert place.ledger.runs() == []
+
+
 def test_plans_and_the_ledgers_public_view_cost_nothing(served: Place) -> None:
     alice = served.client("alice")
     said = alice.ask(

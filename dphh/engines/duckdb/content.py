@@ -168,7 +168,9 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
         # A column of the files is taken before one that the folders' names spell.
         in_files = _columns(con, f"{files} false)")
         wanted = {corpus.user, corpus.content.column}
-        relation = f"{files} {'false' if wanted <= set(in_files) else 'true'})"
+        # As text: one user's folder must not decide how all others' names are read.
+        named = "false" if wanted <= set(in_files) else "true, hive_types_autocast = false"
+        relation = f"{files} {named})"
         con.execute(f"DESCRIBE FROM {relation}")
     except duckdb.Error as problem:
         found = (
