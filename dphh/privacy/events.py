@@ -43,10 +43,10 @@ class DeltaEvent:
 
 
 @dataclass(frozen=True)
-class ApproximateEvent:
-    """Any other (epsilon, delta)-DP step, in both directions; nothing more is known of it."""
+class _BoundedEvent:
+    """A step of which an epsilon and a delta are known, and nothing more."""
 
-    kind: ClassVar[str] = "approximate"
+    kind: ClassVar[str]
     epsilon: float
     delta: float
     note: str = ""
@@ -64,30 +64,20 @@ class ApproximateEvent:
         }
 
 
-@dataclass(frozen=True)
-class OneDirectionEvent:
+class ApproximateEvent(_BoundedEvent):
+    """Any other (epsilon, delta)-DP step, in both directions."""
+
+    kind = "approximate"
+
+
+class OneDirectionEvent(_BoundedEvent):
     """A step that is known to be (epsilon, delta)-DP in one direction alone.
 
     Such bounds add up and no better: the step may have the loss epsilon for certain, where one
     that keeps both directions has it no more often than randomised response.
     """
 
-    kind: ClassVar[str] = "one direction"
-    epsilon: float
-    delta: float
-    note: str = ""
-
-    def __post_init__(self) -> None:
-        _check(self, "epsilon", lowest=0.0, highest=math.inf)
-        _check(self, "delta", lowest=0.0, highest=1.0)
-
-    def to_json(self) -> Json:
-        return {
-            "kind": self.kind,
-            "epsilon": float(self.epsilon),
-            "delta": float(self.delta),
-            "note": self.note,
-        }
+    kind = "one direction"
 
 
 @dataclass(frozen=True)
@@ -140,7 +130,12 @@ def event_from_json(record: Mapping[str, object]) -> Event:
 
 
 def _check(
-    event: Event, name: str, *, lowest: float, highest: float, lowest_allowed: bool = True
+    event: Event | _BoundedEvent,
+    name: str,
+    *,
+    lowest: float,
+    highest: float,
+    lowest_allowed: bool = True,
 ) -> None:
     value = getattr(event, name)
     number = isinstance(value, int | float) and not isinstance(value, bool)
