@@ -13,7 +13,7 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +54,7 @@ class Office:
             return ledger_table(self._budgets(analyst))
         if what == "releases":
             mine = self._corpora(analyst)
-            return releases_table(self._visible(analyst), mine)
+            return releases_table(self._visible(analyst, mine), mine)
         if what == "release":
             return self._release(analyst, arguments.get("run_id"))
         corpus = corpus_name(what, arguments)
@@ -155,18 +155,18 @@ class Office:
     def _budgets(self, analyst: str) -> Sequence[Account | Share]:
         return budgets(self._ledger, analyst)
 
-    def _visible(self, analyst: str) -> list[Entry]:
-        """Runs on nothing but the analyst's corpora, whoever asked, and the analyst's own there."""
-        mine, own = self._corpora(analyst), f"{analyst}/"
+    def _visible(self, analyst: str, mine: Set[str]) -> list[Entry]:
+        """Runs on nothing but `mine`, whoever asked, and the analyst's own that touch these."""
         return [
             run
             for run in self._ledger.runs()
             if mine & set(run.accounts)
-            and (mine.issuperset(run.accounts) or run.run_id.startswith(own))
+            and (mine >= set(run.accounts) or run.run_id.startswith(f"{analyst}/"))
         ]
 
     def _release(self, analyst: str, run_id: Any) -> pa.Table:
-        settled = (run.run_id for run in self._visible(analyst) if run.state == "settled")
+        visible = self._visible(analyst, self._corpora(analyst))
+        settled = (run.run_id for run in visible if run.state == "settled")
         if run_id not in settled:
             raise UsageError("run_id: no such release; FROM dphh_releases() has those you may see")
         return self._stored(run_id)

@@ -346,8 +346,7 @@ def _first_to_refuse(
 ) -> AccountRow | None:
     for row in paying:
         same_user = row.source.user == request.source.user
-        fitting = row.cap is None or fits([*prices[row.id], request.price], row.cap)
-        if same_user and fitting:
+        if same_user and (row.cap is None or fits([*prices[row.id], request.price], row.cap)):
             continue
         if analyst is not None and row.name != request.account:
             # What else the ledger names, and what is spent of it, is not theirs to see.
