@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-from dphh.connect import connect
+from dphh.asking.connect import connect
+from dphh.asking.frames import register as _register_frames
 from dphh.corpus import TRIEHH_WORDS, Content, Corpus
 from dphh.errors import (
     BudgetRefused,
@@ -15,9 +16,8 @@ from dphh.errors import (
     UsageError,
 )
 from dphh.evaluate import Evaluation, ExactCounts, evaluate, exact_ngrams
-from dphh.frames import register as _register_frames
+from dphh.ledger import Ledger
 from dphh.plan import Plan, Privacy, plan_from_json
-from dphh.privacy.ledger import Ledger
 from dphh.release import Release
 from dphh.verbs import items, ldp_trie, ngrams, trie
 

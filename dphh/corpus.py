@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dphh.errors import CorpusError, UsageError
-from dphh.privacy.ledger import Source
+from dphh.ledger import Source
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]

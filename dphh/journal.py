@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.engines.session import Session
+from dphh.ledger import Ledger
+from dphh.ledger.sources import files_state
+from dphh.ledger.unfinished import Setting
 from dphh.plan import Plan
-from dphh.privacy.ledger import Ledger
-from dphh.privacy.ledger_sources import files_state
-from dphh.privacy.ledger_unfinished import Setting
 
 #: The verbs that draw: those that are told what for.
 DRAWING = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
 
-from dphh.broadcast import Sampling
+from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
 from dphh.udfs.subsets import SubsetSelection
 

@@ -14,7 +14,7 @@ from dphh.levels import Level, level_from_json
 from dphh.privacy.events import Event, event_from_json
 
 if TYPE_CHECKING:
-    from dphh.privacy.ledger import Ledger
+    from dphh.ledger import Ledger
     from dphh.release import Release
     from dphh.udfs.randomness import Randomness
 

@@ -27,8 +27,8 @@ from dphh.flows.ldp_trie import ldp_trie_levels
 from dphh.flows.ngrams import ngrams_levels
 from dphh.flows.trie import trie_levels
 from dphh.journal import journaled, setting_of
+from dphh.ledger import Ledger
 from dphh.plan import Plan
-from dphh.privacy.ledger import Ledger
 from dphh.release import SCHEMA, TRIE_SCHEMA, Release, checked_out
 from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
 

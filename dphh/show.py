@@ -13,8 +13,8 @@ from dphh.errors import DphhError
 from dphh.levels import BatchLevel, Level, LocalLevel, PrunedLevel, SetUnionLevel, VoteLevel
 
 if TYPE_CHECKING:
+    from dphh.ledger import Account, Ledger
     from dphh.plan import Finds, Plan, Privacy
-    from dphh.privacy.ledger import Account, Ledger
     from dphh.release import Release
 
 #: A heading, and its lines: (what, said).
@@ -137,7 +137,7 @@ def ledger_lines(plan: Plan, ledger: Ledger | None) -> list[tuple[str, str]]:
     """What the ledger says of the plan's corpus. Looks, never writes, and never fails a print."""
     if plan.corpus is None:
         return [("", "the plan has no corpus yet")]
-    from dphh.privacy.ledger import Ledger
+    from dphh.ledger import Ledger
 
     try:
         book = ledger or Ledger()

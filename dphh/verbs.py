@@ -5,8 +5,8 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 
-from dphh.broadcast import Sampling
 from dphh.corpus import Corpus, as_sequences
+from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.items import plan_items

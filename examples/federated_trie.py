@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh import trie
-from dphh.federated import Collection, read_broadcast, vote
+from dphh.devices.votes import Collection, read_broadcast, vote
 
 WORDS = ["to", "at", "an", "a"]
 

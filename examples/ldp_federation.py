@@ -7,9 +7,9 @@
 and so on in turn, with other devices each time, until the server says that it is done; words found
 are in `found.json`. `plan.json` is what `dphh.ldp_trie(...).dumps()` gives. WORDS is a Parquet file
 (user, word) that stands for the devices that check in at this round, one for each user; a real
-device has its own words, and `dphh.client.answer`. The devices write one Parquet file of messages
-into FOLDER, as a shuffler would that has collected them: in an order that says nothing, under names
-that are drawn for this round.
+device has its own words, and `dphh.devices.reports.device.answer`. The devices write one Parquet
+file of messages into FOLDER, as a shuffler would that has collected them: in an order that says
+nothing, under names that are drawn for this round.
 """
 
 from __future__ import annotations
@@ -23,11 +23,18 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.broadcast import broadcast_from_json, unspelled
-from dphh.client import answer
+from dphh.devices.reports.collector import (
+    MESSAGES,
+    broadcast,
+    grown,
+    growth_from_json,
+    planted,
+    tally,
+)
+from dphh.devices.reports.device import answer
+from dphh.devices.reports.round import broadcast_from_json, unspelled
 from dphh.levels import LocalLevel
 from dphh.plan import Plan, plan_from_json
-from dphh.server import MESSAGES, broadcast, grown, growth_from_json, planted, tally
 
 
 def devices(folder: Path, words: Path, local_epsilon: float, contributions: int) -> None:

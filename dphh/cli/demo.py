@@ -10,7 +10,7 @@ import click
 from dphh.corpus import Corpus
 from dphh.demo import USERS, outcomes, write_corpus
 from dphh.errors import BudgetRefused
-from dphh.privacy.ledger import Ledger
+from dphh.ledger import Ledger
 from dphh.show import accounts_text
 from dphh.verbs import items
 

@@ -19,7 +19,7 @@ import click
 from dphh.cli.options import ledger_option
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
-from dphh.privacy.ledger import Ledger
+from dphh.ledger import Ledger
 
 if TYPE_CHECKING:
     from dphh.gateway.server import Gateway

@@ -10,8 +10,8 @@ import click
 
 from dphh.cli.options import CONTENT_NAMES, corpus_options, ledger_option
 from dphh.corpus import Corpus
+from dphh.ledger import Account, Entry, Ledger
 from dphh.privacy.events import LocalEvent
-from dphh.privacy.ledger import Account, Entry, Ledger
 from dphh.release import Release
 from dphh.show import accounts_text, plural
 

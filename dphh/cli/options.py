@@ -12,8 +12,8 @@ from rich.console import Console
 
 from dphh.corpus import MAX_TOKEN_LENGTH, Characters, Corpus
 from dphh.engines import ENGINES
+from dphh.ledger import Ledger
 from dphh.plan import Plan
-from dphh.privacy.ledger import Ledger
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from dphh.broadcast import Sampling
 from dphh.cli.options import (
     CONTENT_NAMES,
     budget_options,
@@ -19,12 +18,13 @@ from dphh.cli.options import (
     finish,
     run_options,
 )
+from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
+from dphh.ledger import Ledger
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.items import METHODS
 from dphh.mechanisms.ngrams import METHODS as NGRAM_METHODS
 from dphh.mechanisms.trie import Accounting
-from dphh.privacy.ledger import Ledger
 from dphh.verbs import items as items_plan
 from dphh.verbs import ldp_trie as ldp_trie_plan
 from dphh.verbs import ngrams as ngrams_plan

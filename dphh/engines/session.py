@@ -88,7 +88,7 @@ class Session(Protocol):
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
         """Read the corpus once: which words each user holds, and who sits in which of the seats.
 
-        Words are spelled as in `dphh.broadcast`. With `pad`, wanting users are made up for.
+        Words are spelled as in `devices.reports.round`. With `pad`, wanting users are made up for.
         """
         ...
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh import server
+from dphh.devices.reports import collector
 from dphh.engines.session import Session
 from dphh.flows import LevelDone
 from dphh.flows.ngrams import joiner_of
@@ -25,13 +25,13 @@ def ldp_trie_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
     levels = [level for level in plan.levels if isinstance(level, LocalLevel)]
     seats = max(level.first_seat + level.users for level in levels)
     session.hold_contributions(plan["character_set"], seats, plan["pad"])
-    growth = server.planted(plan)
+    growth = collector.planted(plan)
     #: A later pass releases what the earlier ones did not: what is found once is found.
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
-        said = server.broadcast(growth, level)
+        said = collector.broadcast(growth, level)
         kept = session.local_level(level, _places(said), _words(said.known), said.round)
-        growth, steps = server.grown(growth, levels, kept)
+        growth, steps = collector.grown(growth, levels, kept)
         new = [step for step in steps if (step.tokens, step.ended) not in released]
         released.update((step.tokens, step.ended) for step in new)
         yield LevelDone(level, _rows(level, new, joiner))
@@ -48,7 +48,7 @@ def _words(words: Sequence[str]) -> Any:
     return pa.table({"word": pa.array(words, pa.string())})
 
 
-def _rows(level: LocalLevel, steps: Sequence[server.Grown], joiner: str) -> Any:
+def _rows(level: LocalLevel, steps: Sequence[collector.Grown], joiner: str) -> Any:
     """The score is the estimate of how many of the level's reports were for the prefix."""
     tokens = pa.array([list(step.tokens) for step in steps], pa.list_(pa.string()))
     reports = [step.reports for step in steps]

@@ -14,7 +14,7 @@ import secrets
 from pathlib import Path
 
 from dphh.errors import UsageError
-from dphh.privacy.ledger import Ledger
+from dphh.ledger import Ledger
 
 #: Who needs no share: the owner, in a shell of their own. No analyst can have this name.
 OWNER = "owner"

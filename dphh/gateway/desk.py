@@ -14,10 +14,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from dphh.asking.macros import install, macros
 from dphh.errors import DphhError, UsageError
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
 from dphh.gateway.guard import EMPTY, Guard
-from dphh.macros import install, macros
 
 #: Answers for one analyst, whom the desk need not know.
 Answering = Callable[[str, dict[str, Any]], pa.Table]

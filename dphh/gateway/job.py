@@ -15,13 +15,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.asking import Arguments, corpus_name, given_content, named_corpus, plan_of, plan_table
+from dphh.asking.answers import (
+    Arguments,
+    corpus_name,
+    given_content,
+    named_corpus,
+    plan_of,
+    plan_table,
+)
 from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.office import budgets
+from dphh.ledger import Ledger
 from dphh.plan import Plan
-from dphh.privacy.ledger import Ledger
 from dphh.show import plan_sections
 
 _PRICING_SECONDS = 60

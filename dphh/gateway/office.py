@@ -20,11 +20,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.asking import Arguments, corpus_name, ledger_table, releases_table
+from dphh.asking.answers import Arguments, corpus_name, ledger_table, releases_table
 from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
-from dphh.privacy.ledger import Account, Entry, Ledger, Share
+from dphh.ledger import Account, Entry, Ledger, Share
 from dphh.release import Release
 
 log = logging.getLogger("dphh.gateway")

@@ -26,7 +26,7 @@ from dphh.gateway.desk import Desk
 from dphh.gateway.extensions import load
 from dphh.gateway.guard import EMPTY
 from dphh.gateway.office import Office, Terms, log
-from dphh.privacy.ledger import Ledger
+from dphh.ledger import Ledger
 
 #: What a client asks by itself when it attaches: which schemas and tables there are. None.
 _ATTACHING = {

@@ -19,13 +19,13 @@ from typing import Any
 
 import duckdb
 
+from dphh.asking.macros import Parameters, macro_sql, macros, packed_sql, parameters_sql
 from dphh.errors import DphhError, UsageError
 from dphh.gateway.analysts import OnlyOwner
 from dphh.gateway.extensions import load, load_sql, shell_program
 from dphh.gateway.office import Terms
 from dphh.gateway.server import Gateway
-from dphh.macros import Parameters, macro_sql, macros, packed_sql, parameters_sql
-from dphh.privacy.ledger import Ledger
+from dphh.ledger import Ledger
 
 
 @dataclass(frozen=True)

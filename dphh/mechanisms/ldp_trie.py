@@ -28,8 +28,8 @@ from typing import get_args
 
 import numpy as np
 
-from dphh.broadcast import MOST_CHARACTERS, Sampling
 from dphh.corpus import Corpus
+from dphh.devices.reports.round import MOST_CHARACTERS, Sampling
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel, Mode
 from dphh.mechanisms.items import FOUND_WITH, check_budget

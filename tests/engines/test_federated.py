@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import BudgetRefused, Corpus, CorpusError, Ledger, UsageError, trie
-from dphh.federated import Collection, one_sequence, read_broadcast, vote, votes_of_corpus
-from dphh.federated.device import VOTES_SCHEMA
+from dphh.devices.votes import Collection, one_sequence, read_broadcast, vote, votes_of_corpus
+from dphh.devices.votes.device import VOTES_SCHEMA
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import SystemRandomness
 from tests.engines.tries import Heads, brute_force

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie, server
-from dphh.client import answer
+from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
+from dphh.devices.reports import collector
+from dphh.devices.reports.device import answer
 from dphh.release import TRIE_SCHEMA
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import SystemRandomness
@@ -220,10 +221,10 @@ def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sam
     words = held_by(rows)
     seats = seated(list(words), randomness)
 
-    growth = server.planted(plan)
+    growth = collector.planted(plan)
     by_hand = []
     for level in plan.levels:
-        said = server.broadcast(growth, level)
+        said = collector.broadcast(growth, level)
         messages = [
             {"client": str(seat), "round": said.round, "report": report, "subset": subset.tolist()}
             for seat in range(level.first_seat + 1, level.first_seat + level.users + 1)
@@ -233,10 +234,10 @@ def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sam
                 start=1,
             )
         ]  # fmt: skip
-        table = pa.Table.from_pylist(messages, schema=server.MESSAGES)
-        counted = server.tally(table, said, level)
+        table = pa.Table.from_pylist(messages, schema=collector.MESSAGES)
+        counted = collector.tally(table, said, level)
         assert (counted.accepted, counted.rejected) == (80, {})
-        growth, steps = server.grown(growth, plan.levels, counted.kept)
+        growth, steps = collector.grown(growth, plan.levels, counted.kept)
         by_hand.append({(step.tokens, step.ended) for step in steps})
 
     done = grown(engine, written(rows, text=None, item="what"), plan, randomness)

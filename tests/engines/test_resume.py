@@ -20,9 +20,9 @@ import pytest
 from dphh import Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.engines import open_session
 from dphh.engines.session import Limits
+from dphh.ledger.sources import files_state
+from dphh.ledger.unfinished import MOST_ATTEMPTS
 from dphh.levels import VoteLevel
-from dphh.privacy.ledger_sources import files_state
-from dphh.privacy.ledger_unfinished import MOST_ATTEMPTS
 from dphh.run import run
 from dphh.udfs.randomness import RunRandomness
 from tests.conftest import full

@@ -13,7 +13,7 @@ import pytest
 
 import dphh
 from dphh import Corpus, Ledger
-from dphh.macros import content_signature, macros, verb_signatures
+from dphh.asking.macros import content_signature, macros, verb_signatures
 
 ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"
 

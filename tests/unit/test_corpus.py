@@ -11,7 +11,7 @@ import pytest
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError
 from dphh.corpus import as_sequences, corpus_from_json
-from dphh.privacy.ledger import Source
+from dphh.ledger import Source
 
 HERE = {"user": "who", "text": "what"}
 

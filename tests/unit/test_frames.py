@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import dphh
-from dphh import frames
+from dphh.asking import frames
 from dphh.testing import SeededRandomness
 
 FRAME = pl.DataFrame({"who": range(300), "what": ["a b", "a b c", "b"] * 100})

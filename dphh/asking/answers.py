@@ -10,9 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from dphh import verbs
-from dphh.corpus import Corpus
-from dphh.errors import DphhError, UsageError
-from dphh.macros import (
+from dphh.asking.macros import (
     LEDGER_SCHEMA,
     PLAN_SCHEMA,
     RELEASES_SCHEMA,
@@ -20,8 +18,10 @@ from dphh.macros import (
     content_signature,
     verb_signatures,
 )
+from dphh.corpus import Corpus
+from dphh.errors import DphhError, UsageError
+from dphh.ledger import Account, Entry, Ledger, Share
 from dphh.plan import Plan
-from dphh.privacy.ledger import Account, Entry, Ledger, Share
 from dphh.show import Section
 
 Arguments = dict[str, Any]

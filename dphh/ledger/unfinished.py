@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dphh.errors import LedgerError, UsageError
-from dphh.privacy.ledger_records import canonical, pieces
+from dphh.ledger.records import canonical, pieces
 
 #: What must be the same when a run goes on: (what, found).
 Setting = dict[str, str]

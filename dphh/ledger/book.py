@@ -6,10 +6,6 @@ process; only a run that never began can be cancelled, and one that began can go
 sequence number; clocks are recorded for people and decide nothing.
 
 The ledger holds parameters, prices and releases: nothing that may not leave the building.
-
-Its parts: `ledger_schema` is the file, `ledger_records` its rows, `ledger_unfinished` what a run
-needs to go on, `ledger_sources` says which corpora share data, `ledger_budget` what fits under a
-cap, and `ledger_shares` what each analyst may spend of it.
 """
 
 from __future__ import annotations
@@ -25,11 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dphh.errors import BudgetRefused, LedgerError, UsageError
-from dphh.privacy import ledger_records as records
-from dphh.privacy import ledger_unfinished as unfinished
-from dphh.privacy.events import Event
-from dphh.privacy.ledger_budget import Budget, Price, checked_budget, checked_price, fits, refusal
-from dphh.privacy.ledger_records import (
+from dphh.ledger import records, unfinished
+from dphh.ledger.budget import Budget, Price, checked_budget, checked_price, fits, refusal
+from dphh.ledger.records import (
     Account,
     AccountRow,
     Entry,
@@ -39,10 +33,11 @@ from dphh.privacy.ledger_records import (
     StoredRelease,
     unknown_account,
 )
-from dphh.privacy.ledger_schema import default_path, reading, writing
-from dphh.privacy.ledger_shares import Share, check_share, record_asker, set_share, shares
-from dphh.privacy.ledger_sources import Source, places
-from dphh.privacy.ledger_unfinished import Beginning, Setting
+from dphh.ledger.schema import default_path, reading, writing
+from dphh.ledger.shares import Share, check_share, record_asker, set_share, shares
+from dphh.ledger.sources import Source, places
+from dphh.ledger.unfinished import Beginning, Setting
+from dphh.privacy.events import Event
 
 if TYPE_CHECKING:
     import polars as pl

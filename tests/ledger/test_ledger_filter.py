@@ -8,8 +8,8 @@ from scipy.integrate import trapezoid
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from dphh.ledger.budget import Budget, checked_price, fits
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
-from dphh.privacy.ledger_budget import Budget, checked_price, fits
 
 
 def curve(mu: float, epsilon: np.ndarray | float) -> np.ndarray:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from dphh.ledger import Ledger, Source
 from dphh.privacy.gaussian import gaussian_sigma
-from dphh.privacy.ledger import Ledger, Source
 
 pytestmark = pytest.mark.slow
 SOURCE = Source("path", ("/data/reviews.parquet",), "author")
@@ -26,7 +26,7 @@ import sys
 from dphh.errors import BudgetRefused, LedgerError
 from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
-from dphh.privacy.ledger import Ledger, Source
+from dphh.ledger import Ledger, Source
 book = Ledger(sys.argv[1])
 source = Source("path", ("/data/reviews.parquet",), "author")
 print("ready", flush=True)
@@ -194,7 +194,7 @@ def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path: Pa
     """Not at random: inside the transaction, with part of it already in the file."""
     book = Ledger(tmp_path / "ledger.sqlite")
     body = """
-from dphh.privacy import ledger_records
+from dphh.ledger import records as ledger_records
 book.reserve("a", source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9)
 book.begin("a")
 insert = ledger_records.insert_release

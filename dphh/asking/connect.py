@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dphh.asking import (
+from dphh.asking.answers import (
     Arguments,
     corpus_name,
     given_content,
@@ -28,10 +28,10 @@ from dphh.asking import (
     plan_table,
     releases_table,
 )
+from dphh.asking.macros import install
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
-from dphh.macros import install
-from dphh.privacy.ledger import Ledger
+from dphh.ledger import Ledger
 from dphh.release import Release
 from dphh.show import plan_sections
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dphh.errors import BudgetRefused, UsageError
-from dphh.privacy import ledger_records as records
-from dphh.privacy.ledger_budget import Budget, Price, checked_budget, fits, left, refusal, spent
-from dphh.privacy.ledger_records import AccountRow, Request
-from dphh.privacy.ledger_schema import reading, writing
+from dphh.ledger import records
+from dphh.ledger.budget import Budget, Price, checked_budget, fits, left, refusal, spent
+from dphh.ledger.records import AccountRow, Request
+from dphh.ledger.schema import reading, writing
 
 TABLES = (
     """

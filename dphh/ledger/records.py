@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, UnknownRunError, UsageError
+from dphh.ledger.budget import Budget, Price, left, spent
+from dphh.ledger.sources import Source
 from dphh.privacy.events import Event, event_from_json
-from dphh.privacy.ledger_budget import Budget, Price, left, spent
-from dphh.privacy.ledger_sources import Source
 
 Manifest = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """What would run on a device: a broadcast and the device's own words in, one message out.
 
-This file needs `broadcast.py`, `errors.py`, `udfs/subsets.py` and `udfs/randomness.py`, and of
+This file needs `round.py`, `errors.py`, `udfs/subsets.py` and `udfs/randomness.py`, and of
 other people's code NumPy alone. Words never leave the device; what leaves it is `contributions`
 sets of `size` values each, whatever the device holds, so neither the form of a message nor its
 length tells anything.
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dphh.broadcast import Broadcast, numbers, spelled
+from dphh.devices.reports.round import Broadcast, numbers, spelled
 from dphh.errors import UsageError
 from dphh.udfs.randomness import Randomness, SystemRandomness
 from dphh.udfs.subsets import Integers, SubsetSelection, draw_subsets

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dphh import BudgetRefused, Ledger, UsageError
-from dphh.privacy.ledger import Source
+from dphh.ledger import Source
 
 SOURCE = Source("path", ("/nowhere/reviews.parquet",), "who", {"column": "what"})
 

@@ -15,8 +15,8 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from dphh import verbs
-from dphh.broadcast import Sampling
 from dphh.corpus import Characters, Corpus, Reading, TooLong
+from dphh.devices.reports.round import Sampling
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.trie import Accounting
 from dphh.plan import Plan

@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.broadcast import Broadcast, numbers, spelled, unspelled, values
+from dphh.devices.reports.round import Broadcast, numbers, spelled, unspelled, values
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel
 from dphh.plan import Plan

@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.corpus import Corpus, as_sequences
+from dphh.devices.votes.device import VOTES_SCHEMA, Broadcast
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import open_session
 from dphh.engines.duckdb.trie import choose_for_each
 from dphh.engines.session import Limits
 from dphh.errors import UsageError
-from dphh.federated.device import VOTES_SCHEMA, Broadcast
 from dphh.flows import whole
 from dphh.levels import Choice
 from dphh.udfs.randomness import Randomness
@@ -26,7 +26,7 @@ def votes_of_corpus(
     unit: int = 1,
     choice: Choice = "most-frequent",
 ) -> Any:
-    """Every user's vote in this round, as `dphh.federated.vote` casts it: for rehearsals.
+    """Every user's vote in this round, as `dphh.devices.votes.vote` casts it: for rehearsals.
 
     A rehearsal draws a user's sequence anew each round unless it is the user's most frequent, or
     the randomness a test's: a real device keeps its own.

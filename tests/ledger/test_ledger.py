@@ -22,11 +22,13 @@ import polars as pl
 import pytest
 
 from dphh.errors import BudgetRefused, DphhError, LedgerError, UsageError
-from dphh.privacy import ledger_records, ledger_schema, ledger_unfinished
+from dphh.ledger import Ledger, Reservation, Source
+from dphh.ledger import records as ledger_records
+from dphh.ledger import schema as ledger_schema
+from dphh.ledger import unfinished as ledger_unfinished
+from dphh.ledger.schema import SCHEMA_VERSION, default_path, writing
 from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_epsilon, gaussian_sigma
-from dphh.privacy.ledger import Ledger, Reservation, Source
-from dphh.privacy.ledger_schema import SCHEMA_VERSION, default_path, writing
 
 
 @pytest.fixture

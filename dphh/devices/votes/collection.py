@@ -26,15 +26,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Characters, Corpus, Reading, as_sequences, replace_corpus
+from dphh.devices.votes.device import VOTES_SCHEMA, Broadcast, read_broadcast
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Session
 from dphh.errors import CorpusError, UsageError
-from dphh.federated.device import VOTES_SCHEMA, Broadcast, read_broadcast
 from dphh.flows import LevelDone
 from dphh.flows.trie import trie_levels
+from dphh.ledger import Ledger
 from dphh.levels import Choice, VoteLevel
 from dphh.plan import Plan, plan_from_json
-from dphh.privacy.ledger import Ledger
 from dphh.release import Release, write_once
 from dphh.run import released, request, settled
 from dphh.sql import query

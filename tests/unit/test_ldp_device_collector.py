@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import dphh.client
-from dphh import UsageError, ldp_trie, server
-from dphh.broadcast import broadcast_from_json, numbers, spelled, unspelled
-from dphh.client import answer, next_prefixes, sample
-from dphh.server import MESSAGES, tally
+import dphh.devices.reports.device
+from dphh import UsageError, ldp_trie
+from dphh.devices.reports import collector
+from dphh.devices.reports.collector import MESSAGES, tally
+from dphh.devices.reports.device import answer, next_prefixes, sample
+from dphh.devices.reports.round import broadcast_from_json, numbers, spelled, unspelled
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import SystemRandomness
 from dphh.udfs.subsets import SubsetSelection
@@ -30,8 +31,8 @@ from tests.engines.local_tries import plan_of
 ROOT = Path(__file__).parents[2]
 PLAN = plan_of(10, 3, truthful=False, character_set="abc", max_length=2, keep=5, local_epsilon=1.5)
 LEVEL = PLAN.levels[0]
-GROWTH = server.planted(PLAN)
-SAID = server.broadcast(GROWTH, LEVEL)
+GROWTH = collector.planted(PLAN)
+SAID = collector.broadcast(GROWTH, LEVEL)
 
 
 # What is broadcast
@@ -39,7 +40,7 @@ SAID = server.broadcast(GROWTH, LEVEL)
 
 def test_a_broadcast_comes_back_from_json():
     assert broadcast_from_json(SAID.dumps()) == SAID
-    assert server.growth_from_json(GROWTH.dumps()) == GROWTH
+    assert collector.growth_from_json(GROWTH.dumps()) == GROWTH
     assert SAID.domain == 3 * 4 + 1
     assert SAID.nothing == 12
 
@@ -140,19 +141,22 @@ def test_greedy_and_random_sampling_fill_up_with_nothing():
 def test_a_device_needs_numpy_and_five_files_alone(tmp_path):
     """No Arrow, no DuckDB: what could ship."""
     package = tmp_path / "dphh"
-    (package / "udfs").mkdir(parents=True)
-    for name in ("client.py", "broadcast.py", "errors.py"):
-        shutil.copy(Path(dphh.client.__file__).with_name(name), package)
+    reports = package / "devices" / "reports"
+    for folder in (reports, package / "udfs"):
+        folder.mkdir(parents=True)
+    for name in ("device.py", "round.py"):
+        shutil.copy(Path(dphh.devices.reports.device.__file__).with_name(name), reports)
+    shutil.copy(Path(dphh.errors.__file__), package)
     for name in ("subsets.py", "randomness.py"):
         shutil.copy(ROOT / "udfs" / name, package / "udfs")
-    for folder in (package, package / "udfs"):
+    for folder in (package, package / "udfs", reports.parent, reports):
         (folder / "__init__.py").touch()
     (tmp_path / "device.py").write_text(
         "import sys\n"
         "for other in ('pyarrow', 'duckdb', 'scipy', 'polars'):\n"
         "    sys.modules[other] = None\n"
-        "from dphh.broadcast import broadcast_from_json\n"
-        "from dphh.client import answer\n"
+        "from dphh.devices.reports.round import broadcast_from_json\n"
+        "from dphh.devices.reports.device import answer\n"
         "said = broadcast_from_json(sys.stdin.read())\n"
         "print(answer(said, ['ab', 'ac'], local_epsilon=1.5, contributions=3).tolist())\n",
         encoding="utf-8",
@@ -264,19 +268,19 @@ def test_files_that_are_no_messages_are_counted_and_passed_over(tmp_path):
 def test_no_messages_keep_nothing():
     counted = tally(MESSAGES.empty_table(), SAID, LEVEL)
     assert (counted.kept.num_rows, counted.accepted, counted.rejected) == (0, 0, {})
-    growth, steps = server.grown(GROWTH, PLAN.levels, counted.kept)
+    growth, steps = collector.grown(GROWTH, PLAN.levels, counted.kept)
     assert (growth.prefixes, steps) == ((), [])
-    assert server.broadcast(growth, PLAN.levels[1]).prefixes == ()
+    assert collector.broadcast(growth, PLAN.levels[1]).prefixes == ()
 
 
 def test_a_pass_begins_anew_with_what_was_found_known():
     plan = plan_of(10, 1, truthful=False, character_set="ab", max_length=1, passes=2, known=["b"])
     kept = pa.table({"value": [1, 2], "reports": [9, 5]})
-    growth, steps = server.grown(server.planted(plan), plan.levels, kept)
+    growth, steps = collector.grown(collector.planted(plan), plan.levels, kept)
     assert [("".join(step.tokens), step.ended) for step in steps] == [("ab", False), ("a", True)]
     assert growth.prefixes == ("\x01", "\x02")
     assert set(growth.known) == {"\x01", "\x02"}
-    last, _ = server.grown(growth, plan.levels, kept)
+    last, _ = collector.grown(growth, plan.levels, kept)
     assert last.done == 2
 
 
@@ -285,7 +289,7 @@ def test_the_randomiser_that_a_device_uses_is_the_one_that_is_priced():
         local_epsilon=2.0, delta=1e-6, users_per_level=10**5, contributions=2, max_length=3, keep=20
     )
     for level in plan.levels:
-        said = server.broadcast(server.planted(plan), level)
+        said = collector.broadcast(collector.planted(plan), level)
         assert SubsetSelection(said.domain, said.size, said.numerator) == level.mechanism
         assert level.mechanism.epsilon <= 2.0
 

@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from dphh.errors import BudgetRefused, LedgerError, UsageError
-from dphh.privacy.ledger import Ledger, Source
-from dphh.privacy.ledger_sources import places
+from dphh.ledger import Ledger, Source
+from dphh.ledger.sources import places
 
 
 @pytest.fixture

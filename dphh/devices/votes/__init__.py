@@ -5,9 +5,9 @@ with the votes that came in, and at last settles the release. The two sides shar
 (docs/federated.md).
 """
 
-from dphh.federated.collection import Collection, Received
-from dphh.federated.device import Broadcast, one_sequence, read_broadcast, vote
-from dphh.federated.simulated import votes_of_corpus
+from dphh.devices.votes.collection import Collection, Received
+from dphh.devices.votes.device import Broadcast, one_sequence, read_broadcast, vote
+from dphh.devices.votes.simulated import votes_of_corpus
 
 __all__ = [
     "Broadcast",

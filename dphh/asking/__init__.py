@@ -1,0 +1,1 @@
+"""What asks for the verbs: SQL macros and connections, and the namespace of Polars' frames."""

@@ -1,0 +1,1 @@
+"""What runs on devices and what collects from them: TrieHH by `votes`, LDP TrieHH by `reports`."""
