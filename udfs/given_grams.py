@@ -1,0 +1,120 @@
+"""Which of a list of public token sequences stand in texts, and what whole users add to their counts.
+
+The sequences are a tree of prefixes: its nodes of depth k are the distinct beginnings of k tokens,
+numbered. From each place of a text one walks down as far as the text goes along: a step is a look-up
+of (node, next word), so every sequence is found wherever it starts, and nothing else of a text is
+kept. A text ends with -1, which is no word: no sequence runs from one text into the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dphh.privacy.counts import Weighing
+from dphh.udfs.blocks import places_of_texts
+from dphh.udfs.contributions import distinct
+from dphh.udfs.places import Released
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Depth:
+    """The prefixes of one length: how they are reached, and which of them are sequences."""
+
+    #: (number of the prefix one shorter) * 2^32 + (number of the last word), in numbers' order.
+    steps: Released
+    #: For each prefix the number of the sequence that it is, or -1.
+    sequences: Integers
+
+
+class GivenGrams:
+    """Distinct sequences, of at least one token each, and within how many groups they are sought."""
+
+    def __init__(self, sequences: Sequence[Sequence[str]], groups: int = 1) -> None:
+        self.groups = groups
+        words = sorted({word for sequence in sequences for word in sequence})
+        number = {word: place for place, word in enumerate(words)}
+        self._words = pa.array(words, pa.large_string())
+        self._depths: list[_Depth] = []
+        at = [0] * len(sequences)  # the prefix of each, numbered among those of its length
+        for depth in range(1, max(map(len, sequences), default=0) + 1):
+            prefixes: dict[int, int] = {}
+            ends: dict[int, int] = {}
+            for place, sequence in enumerate(sequences):
+                if len(sequence) < depth:
+                    continue
+                step = at[place] << 32 | number[sequence[depth - 1]]
+                at[place] = prefixes.setdefault(step, len(prefixes))
+                if len(sequence) == depth:
+                    ends[at[place]] = place
+            wholes = np.array([ends.get(node, -1) for node in range(len(prefixes))], np.int64)
+            self._depths.append(_Depth(Released([*prefixes]), wholes))
+
+    def keys(self, tokens: Any, group: Any = None) -> tuple[Integers, Integers]:
+        """The distinct sequences of each text, as keys: how many, and one text's after the other's.
+
+        `tokens` is an Arrow array of lists; `group` has a number a text, from 0. A key is the
+        sequence's number times the number of groups, and the group's.
+        """
+        lengths, words = self._places(tokens)
+        text = np.repeat(np.arange(len(lengths)), lengths)
+        found = [*self._found(words)]
+        owner = text[np.concatenate([at for at, _ in found])]
+        keys = np.concatenate([sequences for _, sequences in found]) * self.groups
+        if group is not None:
+            keys += group[owner]
+        held = distinct(owner, keys, np.zeros_like(lengths))
+        return held.number, held.keys
+
+    def _places(self, tokens: Any) -> tuple[Integers, Integers]:
+        """Each text's words by number, -1 for any that no sequence has, and -1 where it ends."""
+        spelled = tokens.flatten().cast(pa.large_string())
+        unknown = len(self._words)
+        codes = pc.index_in(spelled, value_set=self._words).fill_null(unknown)
+        is_token = pc.not_equal(spelled, "").fill_null(False)
+        codes = pc.if_else(is_token, codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths = pc.list_value_length(tokens).fill_null(0)
+        lengths = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths, places = places_of_texts(lengths, codes)
+        return lengths, np.where(places == unknown, -1, places)
+
+    def _found(self, words: Integers) -> Iterator[tuple[Integers, Integers]]:
+        """(place, sequence), wherever one starts, length by length."""
+        at = np.flatnonzero(words >= 0)
+        nodes = np.zeros(len(at), dtype=np.int64)
+        for ahead, depth in enumerate(self._depths):
+            reach = np.searchsorted(at, len(words) - ahead)
+            at, nodes = at[:reach], nodes[:reach]
+            ends = words[at + ahead]
+            # Where no word stands the step is negative, and leads nowhere.
+            steps = np.where(ends < 0, -1, nodes << 32 | ends)
+            nodes = depth.steps.places(steps).astype(np.int64)
+            at, nodes = at[nodes >= 0], nodes[nodes >= 0]
+            sequences = depth.sequences[nodes]
+            yield at[sequences >= 0], sequences[sequences >= 0]
+
+
+def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Integers, Integers]:
+    """What whole users add together, key by key: to the counts, and to the octaves behind them
+    (`dphh.privacy.counts`).
+
+    `lengths` says how many of `keys` each user holds, some maybe several times.
+    """
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    held = distinct(owner, keys, np.zeros_like(lengths))
+    over = held.number[held.number > weighing.most]
+    octaves = weighing.keys + weighing.octave(over) - 1
+    # Floats hold the sums of a batch exactly: each weight is at most 2^10.
+    sums = np.bincount(held.keys, weighing.weights[held.number][held.owner], weighing.keys)
+    lost = np.bincount(octaves, weighing.reports[over], len(sums) + weighing.octaves)
+    lost[: len(sums)] += sums
+    added_to = np.flatnonzero(lost)
+    return added_to, lost[added_to].astype(np.int64)
