@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.errors import UsageError
+from dphh.whole_files import write_whole
 
 if TYPE_CHECKING:
     import duckdb
@@ -283,31 +282,3 @@ def _runs_in(out: Path) -> set[str | None]:
 def _run_id_of(schema: Any) -> str | None:
     named = (schema.metadata or {}).get(_RUN_ID)
     return None if named is None else named.decode()
-
-
-def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """A reader sees the old file or the new one, never half of it."""
-    with _written_beside(path, data, mode) as written:
-        written.replace(path)
-
-
-def write_once(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """A whole file or none, and never over another one: that is a FileExistsError."""
-    with _written_beside(path, data, mode) as written:
-        os.link(written, path)
-
-
-@contextmanager
-def _written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(mode & ~umask)
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)
