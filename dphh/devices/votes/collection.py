@@ -30,7 +30,7 @@ from dphh.devices.votes.device import VOTES_SCHEMA, Broadcast, read_broadcast
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Session
 from dphh.errors import CorpusError, UsageError
-from dphh.ledger import Ledger
+from dphh.ledger import Hold, Ledger
 from dphh.ledger.corpora import source_of
 from dphh.levels import Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
@@ -182,13 +182,15 @@ class Collection:
             return Release.from_parquet(parquet, manifest)
         session = cast(Session, _Devices(self.folder))
         source = _Declared(self.is_test)
+        hold = self._spend()
         release = released(
             self.plan.price, self._corpus, session, self.run_id, source, lambda _: None
         )
-        return settled(self.ledger, release)
+        return settled(self.ledger, release, hold)
 
-    def _spend(self) -> None:
-        self.ledger.reserve(
+    def _spend(self) -> Hold:
+        """Spent once, however many processes go on with the collection; each holds the run."""
+        hold = self.ledger.reserve(
             self.run_id,
             source_of(self._corpus),
             self.plan.verb,
@@ -197,10 +199,11 @@ class Collection:
             self.plan.privacy.booked_epsilon,
             self.plan.privacy.delta,
             account=self._corpus.name,
-        )
+        ).hold
         states = {entry.run_id: entry.state for entry in self.ledger.runs()}
         if states[self.run_id] == "reserved":
-            self.ledger.begin(self.run_id)
+            self.ledger.begin(hold)
+        return hold
 
     def _closed(self) -> list[LevelDone]:
         """The levels so far. Where the trie has stopped growing, all that are left are empty."""
