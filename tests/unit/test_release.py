@@ -18,7 +18,8 @@ import pytest
 
 from dphh import Release, UsageError
 from dphh.columns import SCORED
-from dphh.release import MANIFEST, TABLE, write_whole
+from dphh.release import MANIFEST, TABLE
+from dphh.whole_files import write_whole
 
 HOSTILE = [
     "<script>alert(1)</script>", "</td>&amp;\"'", "\x1b[31mred\x07", "\u202eevil", "a\0b",
@@ -150,7 +151,7 @@ def test_a_damaged_table_is_named(tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from dphh.release import write_whole
+from dphh.whole_files import write_whole
 path, byte = Path(sys.argv[1]), 0
 print("ready", flush=True)
 while True:

@@ -36,10 +36,11 @@ from dphh.levels import Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie_levels import trie_levels
 from dphh.plan import Plan, plan_from_json
-from dphh.release import Release, write_once
+from dphh.release import Release
 from dphh.run import released, request, settled
 from dphh.sql import query
 from dphh.udfs.randomness import SystemRandomness
+from dphh.whole_files import write_once
 
 COLLECTION, BROADCAST, GROWN = "collection.json", "broadcast.parquet", "grown.parquet"
 
