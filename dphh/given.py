@@ -33,14 +33,15 @@ def given_items(
     A score orders items within a level and no further: so `top` takes the first of each level, then
     the second of each, and so on.
     """
-    for name, value in (("top", top), ("min_length", min_length)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+    for name, value in (("top", 1 if top is None else top), ("min_length", min_length)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
+    content = None if corpus is None else corpus.content
     found = _found(of, ledger)
     if isinstance(found, Release):
-        items = released_items(found, corpus and corpus.content)
+        items = released_items(found, content)
     else:
-        items = [_tokens(item, corpus and corpus.content) for item in found]
+        items = [_tokens(item, content) for item in found]
     long = (item for item in items if len(item) >= min_length)
     return tuple(islice(long, top))
 

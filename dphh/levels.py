@@ -235,7 +235,12 @@ class LocalLevel:
 
 KINDS: dict[
     str,
-    type[SetUnionLevel] | type[PrunedLevel] | type[VoteLevel] | type[BatchLevel] | type[LocalLevel],
+    type[SetUnionLevel]
+    | type[PrunedLevel]
+    | type[CountsLevel]
+    | type[VoteLevel]
+    | type[BatchLevel]
+    | type[LocalLevel],
 ] = {
     SetUnionLevel.kind: SetUnionLevel,
     PrunedLevel.kind: PrunedLevel,

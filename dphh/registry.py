@@ -8,9 +8,11 @@ from typing import Generic, ParamSpec
 
 import pyarrow as pa
 
-from dphh.columns import GROWN, SCORED
-from dphh.corpus import Corpus, as_sequences
+from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED
+from dphh.corpus import Corpus, as_sequences, in_groups
 from dphh.engines.session import Session
+from dphh.mechanisms.counts import counts_takes_for_known, price_counts
+from dphh.mechanisms.counts_levels import counts_levels
 from dphh.mechanisms.items import price_items
 from dphh.mechanisms.items_levels import items_levels
 from dphh.mechanisms.ldp_trie import ldp_trie_takes_for_known, price_ldp_trie
@@ -68,5 +70,13 @@ LDP_TRIE = Verb(
     read=lambda corpus, _: as_sequences(corpus, 1),
     takes_for_known=ldp_trie_takes_for_known,
 )
+COUNTS = Verb(
+    "counts",
+    price_counts,
+    counts_levels,
+    COUNTED_IN_GROUPS,
+    read=lambda corpus, price: in_groups(corpus, price["by"]),
+    takes_for_known=counts_takes_for_known,
+)
 
-VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE)}
+VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}

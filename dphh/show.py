@@ -13,7 +13,15 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
 from dphh.ledger.corpora import source_of
-from dphh.levels import BatchLevel, Level, LocalLevel, PrunedLevel, SetUnionLevel, VoteLevel
+from dphh.levels import (
+    BatchLevel,
+    CountsLevel,
+    Level,
+    LocalLevel,
+    PrunedLevel,
+    SetUnionLevel,
+    VoteLevel,
+)
 from dphh.price import Finds, Price, Privacy
 
 #: A heading, and its lines: (what, said).
@@ -104,6 +112,8 @@ def level_words(level: Level) -> tuple[str, ...]:
             f"each user counts for at most {plural(level.max_items, 'valid n-gram')}",
             f"noise: {number(level.sigma)} users; the threshold follows from what is released",
         )
+    if isinstance(level, CountsLevel):
+        return counts_words(level)
     assert isinstance(level, SetUnionLevel)
     return (
         f"each user counts for at most {plural(level.max_items, 'item')}",
@@ -113,8 +123,23 @@ def level_words(level: Level) -> tuple[str, ...]:
     )
 
 
+def counts_words(level: CountsLevel) -> tuple[str, ...]:
+    whole = f"each user counts as one for up to {level.max_items:,} of {level.keys:,} counts"
+    shares = ", ".join(
+        f"{level.half_width / count:.2%} of {count:,}" for count in (100, 1_000, 10_000)
+    )
+    together = "all intervals hold at once" if level.simultaneous else "each interval holds"
+    return (
+        f"{whole}, and for less of each beyond that" if level.max_items < level.keys else whole,
+        f"noise: {number(level.sigma)} users (one standard deviation)",
+        f"{together} with probability {level.confidence:g}, {number(level.half_width)} users to "
+        f"either side: {shares}"
+        + ("; high also covers what bounding took" if level.max_items < level.keys else ""),
+    )
+
+
 def finds_lines(finds: Finds) -> list[tuple[str, str]]:
-    head = f"an item is found with probability {finds.probability:g} when held by at least"
+    head = f"{finds.what} with probability {finds.probability:g} when held by at least"
     if finds.users_by_length:
         return [
             ("", head.replace("an item", "an n-gram")),
@@ -201,9 +226,12 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
         lines.append(manifest["randomness"])
     rows = table.slice(0, SHOWN_ROWS).to_pylist()
     width = max((len(shorten(row["item"])) for row in rows), default=0)
+    if rows and (meaning := value_meaning(table)):
+        lines.append(f"  {'':{width + 3}}{meaning}")
     for row in rows:
-        score = "" if row["score"] is None else f"{row['score']:12,.1f}"
-        lines.append(f"  {row['level']}  {shorten(row['item']):<{width}} {score}")
+        lines.append(
+            f"  {row['level']}  {shorten(row['item']):<{width}} {value_text(row)}".rstrip()
+        )
     if not rows and (finds := manifest.get("finds")):
         lines.append(
             f"  at this price an item is found with probability {finds['probability']:g} "
@@ -212,6 +240,23 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
     if table.num_rows > SHOWN_ROWS:
         lines.append(f"  ... and {table.num_rows - SHOWN_ROWS:,} more")
     return "\n".join(lines)
+
+
+def value_meaning(table: Any) -> str:
+    """What the numbers beside items are."""
+    if "users" in table.column_names:
+        return f"{'users':>12}  (low to high)"
+    if table.column("score").null_count < table.num_rows:
+        return f"{'score':>12}  (orders items within a level; no number of people)"
+    return ""
+
+
+def value_text(row: dict[str, Any]) -> str:
+    """How many people, where that is known; else the score, where there is one."""
+    if row.get("users") is not None:
+        within = f"  in {shorten(row['group'])}" if row.get("group") is not None else ""
+        return f"{row['users']:12,}  ({row['low']:,} to {row['high']:,}){within}"
+    return "" if row.get("score") is None else f"{row['score']:12,.1f}"
 
 
 def promised(privacy: dict[str, Any]) -> float:
@@ -223,7 +268,7 @@ def release_html(table: Any, manifest: dict[str, Any]) -> str:
     privacy = manifest["privacy"]
     rows = "".join(
         f"<tr><td>{row['level']}</td><td style='text-align:left'>{escape(shorten(row['item']))}"
-        f"</td><td>{'' if row['score'] is None else format(row['score'], ',.1f')}</td></tr>"
+        f"</td><td>{escape(value_text(row))}</td></tr>"
         for row in table.slice(0, SHOWN_ROWS).to_pylist()
     )
     more = table.num_rows - SHOWN_ROWS
@@ -235,8 +280,8 @@ def release_html(table: Any, manifest: dict[str, Any]) -> str:
         f"{table.num_rows:,} found by {escape(manifest['verb'])}, "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-DP "
         f"for {escape(privacy['unit'])}</p>{warning}"
-        "<table><thead><tr><th>level</th><th style='text-align:left'>item</th><th>score</th></tr>"
-        f"</thead><tbody>{rows}</tbody></table>"
+        "<table><thead><tr><th>level</th><th style='text-align:left'>item</th>"
+        f"<th>{escape(value_meaning(table))}</th></tr></thead><tbody>{rows}</tbody></table>"
         + (f"<p>and {more:,} more</p>" if more > 0 else "")
         + "</div>"
     )

@@ -1,16 +1,16 @@
 -- How many users hold each of a list of public keys, and what bounding took from them: one Gaussian
 -- vector, of which every coordinate is released, so nothing hangs on which keys anybody holds.
--- In: users (user_id, keys); asked (key), every key there is, octaves too. Out: noised (key, noisy),
--- drawn once: nothing reads the noise before it stands in a table.
+-- In: counted_users (user_id, keys); asked (key), all keys there are, octaves too. Out: noised (key,
+-- noisy), drawn once: nothing reads the noise before it stands in a table.
 CREATE TEMP TABLE noised AS
 WITH
 
--- Each whole user adds one user to each key held, or less where there are more than $max_items;
--- then, to the octave of that number, what this took from each (udfs/given_grams.py). What the
--- users of a batch add together stands in the batch's first row.
+-- Each whole user adds one user to each key held, or less where these are more than max_items; and
+-- to the octave of their number what that took from each (udfs/given_grams.py). What the users of
+-- a batch of rows add together stands in its first row.
 contributions AS (
     SELECT unnest(dphh_counted(keys)) AS contribution
-    FROM users
+    FROM counted_users
 ),
 
 sums AS (

@@ -2,19 +2,19 @@
 -- where its tokens stand side by side in a text of the user's; which ones do is found text by text
 -- (udfs/given_grams.py), so that nothing else of a text is kept.
 -- In: tokens_of_rows (user_id, tokens, group_name); declared_groups (group_name, number), and
--- $others for all that is not declared, NULL too. Out: added to users (user_id, keys); a key is the
--- item's number times the number of groups, and the group's.
-INSERT INTO users
+-- $others for all that is not declared, NULL too. Out: added to counted_users (user_id, keys); a key
+-- is the item's number times the number of groups, and the group's.
+INSERT INTO counted_users
 WITH
 
 texts AS (
     SELECT
-        rows_of_part.user_id,
-        rows_of_part.tokens,
+        tokens_of_rows.user_id,
+        tokens_of_rows.tokens,
         CAST(coalesce(declared_groups.number, $others) AS BIGINT) AS group_number
-    FROM tokens_of_rows AS rows_of_part
-    LEFT JOIN declared_groups ON rows_of_part.group_name = declared_groups.group_name
-    WHERE hash(rows_of_part.user_id) % CAST($parts AS UBIGINT) = CAST($part AS UBIGINT)
+    FROM tokens_of_rows
+    LEFT JOIN declared_groups ON tokens_of_rows.group_name = declared_groups.group_name
+    WHERE hash(tokens_of_rows.user_id) % CAST($parts AS UBIGINT) = CAST($part AS UBIGINT)
 ),
 
 held AS (

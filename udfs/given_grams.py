@@ -8,19 +8,22 @@ kept. A text ends with -1, which is no word: no sequence runs from one text into
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
 from dphh.udfs.blocks import places_of_texts
 from dphh.udfs.contributions import distinct
 from dphh.udfs.places import Released
+from dphh.udfs.whole_users import lengths_of, lists, values, whole
 
 Integers = NDArray[np.int64]
 
@@ -118,3 +121,52 @@ def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Inte
     lost[: len(sums)] += sums
     added_to = np.flatnonzero(lost)
     return added_to, lost[added_to].astype(np.int64)
+
+
+def register_given_grams(
+    con: duckdb.DuckDBPyConnection, given: GivenGrams, weighing: Weighing
+) -> None:
+    """Teach a DuckDB connection `dphh_given(tokens, group)`, the keys that a text holds, and
+    `dphh_counted(keys)`, what the users of a batch add, in its first row."""
+    functions: list[tuple[str, Any, list[str], str]] = [
+        ("dphh_given", keys_of_texts(given), ["VARCHAR[]", "BIGINT"], "INTEGER[]"),
+        (
+            "dphh_counted",
+            counted_at_first(weighing),
+            ["INTEGER[]"],
+            "STRUCT(key BIGINT, weight BIGINT)[]",
+        ),
+    ]
+    for name, function, takes, gives in functions:
+        con.create_function(
+            name,
+            function,
+            takes,
+            gives,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=True,  # or it would be called for some rows' sake twice
+        )
+
+
+def keys_of_texts(given: GivenGrams) -> Callable[[Any, Any], Any]:
+    """Of columns (tokens, group): a list of keys a row."""
+
+    def of_rows(tokens: Any, group: Any) -> Any:
+        several = given.groups > 1
+        held = given.keys(whole(tokens), whole(group).to_numpy() if several else None)
+        return lists(held[0], held[1].astype(np.int32))
+
+    return of_rows
+
+
+def counted_at_first(weighing: Weighing) -> Callable[[Any], Any]:
+    """Of a column of users' keys: what all of them add together in the first row, and no more."""
+
+    def of_rows(keys: Any) -> Any:
+        held = whole(keys)
+        key, weight = counted(weighing, lengths_of(held), values(held))
+        pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
+        return lists(np.where(np.arange(len(held)) == 0, len(key), 0), pairs)
+
+    return of_rows

@@ -24,6 +24,7 @@ from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Entry, Ledger, Share
 from dphh.ledger.corpora import corpus_of
 from dphh.plan import Plan
+from dphh.release import Release
 from dphh.show import Section
 
 Arguments = dict[str, Any]
@@ -95,6 +96,15 @@ def plan_of(verb: str, arguments: Arguments, corpus: Corpus) -> Plan:
 TERMINAL, BORDERS = 100, 10
 #: What is longer has a line of its own.
 LONGEST_WHAT = 24
+
+
+def with_release(arguments: Arguments, ledger: Ledger) -> Arguments:
+    """`of := '...'` is the run id of a release, here, and nothing that is read from a disk."""
+    run_id = arguments.get("of")
+    if not isinstance(run_id, str):
+        return arguments
+    manifest, parquet = ledger.release(run_id)
+    return {**arguments, "of": Release.from_parquet(parquet, manifest)}
 
 
 def plan_table(sections: Sequence[Section]) -> pa.Table:

@@ -27,6 +27,7 @@ from dphh.asking.answers import (
     plan_of,
     plan_table,
     releases_table,
+    with_release,
 )
 from dphh.asking.macros import install
 from dphh.corpus import Corpus
@@ -88,7 +89,8 @@ class _Owner:
             return Release.from_parquet(parquet, manifest).table
         if what.startswith("plan_"):
             verb = what.removeprefix("plan_")
-            plan = plan_of(verb, arguments, self._corpus(what, arguments))
+            asked = with_release(arguments, self._ledger)
+            plan = plan_of(verb, asked, self._corpus(what, arguments))
             return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
         return self._drawn_once(what, arguments)
 
@@ -98,7 +100,8 @@ class _Owner:
             asking = self._asking[request]
         with asking:  # whoever asks the same meanwhile waits for it
             if request not in self._made:
-                plan = plan_of(verb, arguments, self._corpus(verb, arguments))
+                asked = with_release(arguments, self._ledger)
+                plan = plan_of(verb, asked, self._corpus(verb, arguments))
                 run_id = arguments["run_id"]
                 if run_id is None:
                     # Kept when the run fails: asking again goes on with it, for the price paid.

@@ -20,11 +20,13 @@ from dphh.cli.options import (
 )
 from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
+from dphh.given import given_items
 from dphh.ledger import Ledger
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.items import METHODS
 from dphh.mechanisms.ngrams import METHODS as NGRAM_METHODS
 from dphh.mechanisms.trie import Accounting
+from dphh.verbs import counts as counts_plan
 from dphh.verbs import items as items_plan
 from dphh.verbs import ldp_trie as ldp_trie_plan
 from dphh.verbs import ngrams as ngrams_plan
@@ -154,6 +156,77 @@ def ngrams(
         decay=decay,
         shares=shares,
         method=method,
+    )
+    finish(plan, book, options)
+
+
+def _texts(_: Any, __: Any, given: str | None) -> tuple[str, ...]:
+    return () if given is None else tuple(given.split(","))
+
+
+@click.command()
+@click.argument("corpus")
+@corpus_options
+@budget_options
+@click.option(
+    "--of",
+    required=True,
+    metavar="RUN_ID|DIR|FILE",
+    help="What to count: a release, by its run id or folder; or a text file, one item a line.",
+)
+@click.option(
+    "--top", type=int, metavar="N", help="Of a release the first N: of each level in turn."
+)
+@click.option("--min-length", default=1, show_default=True, help="Items of so many tokens or more.")
+@click.option(
+    "--max-items",
+    default=100,
+    show_default=True,
+    help="How many of them one user counts for as one whole user each.",
+)
+@click.option("--by", metavar="COLUMN", help="Count within groups that this column names.")
+@click.option(
+    "--groups",
+    callback=_texts,
+    metavar="A[,B...]",
+    help="Its values to count within; all others are counted together as 'other'.",
+)
+@click.option("--confidence", default=0.95, show_default=True, help="Of each interval.")
+@click.option("--simultaneous", is_flag=True, help="Of all intervals at once.")
+@run_options
+def counts(
+    corpus: str,
+    of: str,
+    epsilon: float,
+    delta: float,
+    top: int | None,
+    min_length: int,
+    max_items: int,
+    by: str | None,
+    groups: tuple[str, ...],
+    confidence: float,
+    simultaneous: bool,
+    **options: Any,
+) -> None:
+    """Count how many users hold given items, with intervals that hold the truth.
+
+    CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
+
+    \b
+    dphh counts 'reviews/*.parquet' --user author --text body --of found/ --epsilon 0.5 --delta 1e-8
+    """
+    book = Ledger(options["ledger_file"])
+    read = corpus_of(corpus, book, _content(options))
+    plan = counts_plan(
+        read,
+        of=given_items(of, read, top=top, min_length=min_length, ledger=book),
+        epsilon=epsilon,
+        delta=delta,
+        max_items=max_items,
+        by=by,
+        groups=groups,
+        confidence=confidence,
+        simultaneous=simultaneous,
     )
     finish(plan, book, options)
 

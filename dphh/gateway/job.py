@@ -22,6 +22,7 @@ from dphh.asking.answers import (
     named_corpus,
     plan_of,
     plan_table,
+    with_release,
 )
 from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway.analysts import OWNER
@@ -87,7 +88,7 @@ def _plan(verb: str, arguments: Arguments, book: Ledger) -> Plan:
     corpus = named_corpus(corpus_name(verb, arguments), book, given_content(arguments))
     if corpus is None:
         raise UsageError("corpus: there is no such corpus; see FROM dphh_ledger()")
-    return plan_of(verb, arguments, corpus)
+    return plan_of(verb, with_release(arguments, book), corpus)
 
 
 def _refuse_counting(plan: Plan) -> None:

@@ -64,6 +64,8 @@ class Office:
             raise UsageError(
                 f"corpus: there is no corpus {corpus!r} for you; FROM dphh_ledger() names yours"
             )
+        if isinstance(run_id := arguments.get("of"), str):
+            self._release(analyst, run_id)  # `counts` counts what they may see
         if what.startswith("plan_"):
             with self._worker(analyst) as worker:
                 return self._work(worker, analyst, what, arguments, None)

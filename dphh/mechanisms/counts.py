@@ -20,8 +20,15 @@ from math import ceil, sqrt
 
 from dphh.errors import UsageError
 from dphh.levels import CountsLevel
-from dphh.mechanisms.items import ADJACENCY, FOUND_WITH, UNIT, check_budget, check_max_items, set_aside
-from dphh.price import Finds, Price, Privacy
+from dphh.mechanisms.items import (
+    ADJACENCY,
+    FOUND_WITH,
+    UNIT,
+    check_budget,
+    check_max_items,
+    set_aside,
+)
+from dphh.price import Finds, Price, Privacy, UsersKnown
 from dphh.privacy.counts import checked_confidence, counts_bits, sigma_on_grid
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
@@ -121,6 +128,12 @@ def counts_level(
     )
 
 
+def counts_takes_for_known(price: Price) -> UsersKnown | None:
+    if price["by"] is None:
+        return None
+    return UsersKnown("by", "tells whether there is such a column", "leave by and groups out")
+
+
 def finds(level: CountsLevel) -> Finds:
     """The least number of users at whom the low end is above none with this probability."""
     luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FOUND_WITH)
@@ -154,7 +167,7 @@ def checked_items(of: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
 def checked_groups(by: str | None, groups: Sequence[str]) -> tuple[str, ...]:
     if by is None:
         if groups:
-            raise UsageError("groups: goes with by=, which names the column that they are values of")
+            raise UsageError("groups: goes with by=, which names the column of these values")
         return ()
     if not isinstance(by, str) or not by:
         raise UsageError(f"by: found {by!r}; name the column whose values are the groups")

@@ -55,7 +55,10 @@ def some(seed, users=40):
     rng = random.Random(seed)
     words = [*WORDS, "", None]
     texts = [
-        [rng.choices(words, k=rng.choice([0, 1, 2, 5, 12])) for _ in range(rng.choice([1, 1, 2, 4]))]
+        [
+            rng.choices(words, k=rng.choice([0, 1, 2, 5, 12]))
+            for _ in range(rng.choice([1, 1, 2, 4]))
+        ]
         for _ in range(users)
     ]
     sequences = {tuple(rng.choices("abcdz", k=rng.choice([1, 1, 2, 3, 4]))) for _ in range(25)}
