@@ -226,6 +226,7 @@ class Corpus:
             "name": self.name,
             "user": self.user,
             "content": self.content.to_json(),
+            **({} if self.by is None else {"by": self.by}),
         }
 
 
@@ -233,9 +234,10 @@ def corpus_from_json(found: dict[str, Any], name: str | None = None) -> Corpus:
     content = dict(found["content"])
     reading = content.pop("reading")
     column = content.pop("column")
-    return Corpus(
+    corpus = Corpus(
         list(found["where"]), user=found["user"], text=column, as_=reading, name=name, **content
     )
+    return in_groups(corpus, found.get("by"))
 
 
 def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:

@@ -42,7 +42,7 @@ def given_items(
         items = released_items(found, content)
     else:
         items = [_tokens(item, content) for item in found]
-    long = (item for item in items if len(item) >= min_length)
+    long = (item for item in items if len(item) >= min_length or not item)
     return tuple(islice(long, top))
 
 

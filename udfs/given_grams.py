@@ -23,7 +23,7 @@ from dphh.privacy.counts import Weighing
 from dphh.udfs.blocks import places_of_texts
 from dphh.udfs.contributions import distinct
 from dphh.udfs.places import Released
-from dphh.udfs.whole_users import lengths_of, lists, values, whole
+from dphh.udfs.whole_users import lengths_of, lists_of, one_array, values_of
 
 Integers = NDArray[np.int64]
 
@@ -114,13 +114,12 @@ def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Inte
     owner = np.repeat(np.arange(len(lengths)), lengths)
     held = distinct(owner, keys, np.zeros_like(lengths))
     over = held.number[held.number > weighing.most]
-    octaves = weighing.keys + weighing.octave(over) - 1
-    # Floats hold the sums of a batch exactly: each weight is at most 2^10.
-    sums = np.bincount(held.keys, weighing.weights[held.number][held.owner], weighing.keys)
-    lost = np.bincount(octaves, weighing.reports[over], len(sums) + weighing.octaves)
-    lost[: len(sums)] += sums
-    added_to = np.flatnonzero(lost)
-    return added_to, lost[added_to].astype(np.int64)
+    keys = np.append(held.keys, weighing.keys + weighing.octave(over) - 1)
+    weights = np.append(weighing.weights[held.number][held.owner], weighing.reports[over])
+    # Floats hold the sums of a batch exactly: a weight is at most 2^10.
+    sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octaves)
+    added_to = np.flatnonzero(sums)
+    return added_to, sums[added_to].astype(np.int64)
 
 
 def register_given_grams(
@@ -154,8 +153,8 @@ def keys_of_texts(given: GivenGrams) -> Callable[[Any, Any], Any]:
 
     def of_rows(tokens: Any, group: Any) -> Any:
         several = given.groups > 1
-        held = given.keys(whole(tokens), whole(group).to_numpy() if several else None)
-        return lists(held[0], held[1].astype(np.int32))
+        held = given.keys(one_array(tokens), one_array(group).to_numpy() if several else None)
+        return lists_of(held[0], held[1].astype(np.int32))
 
     return of_rows
 
@@ -164,9 +163,9 @@ def counted_at_first(weighing: Weighing) -> Callable[[Any], Any]:
     """Of a column of users' keys: what all of them add together in the first row, and no more."""
 
     def of_rows(keys: Any) -> Any:
-        held = whole(keys)
-        key, weight = counted(weighing, lengths_of(held), values(held))
+        held = one_array(keys)
+        key, weight = counted(weighing, lengths_of(held), values_of(held))
         pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
-        return lists(np.where(np.arange(len(held)) == 0, len(key), 0), pairs)
+        return lists_of(np.where(np.arange(len(held)) == 0, len(key), 0), pairs)
 
     return of_rows

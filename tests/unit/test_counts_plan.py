@@ -7,7 +7,7 @@ from math import sqrt
 import polars as pl
 import pytest
 
-from dphh import Corpus, Ledger, UsageError, counts, items, ngrams, plan_from_json, trie
+from dphh import Corpus, Ledger, Release, UsageError, counts, items, ngrams, plan_from_json, trie
 from dphh.given import given_items
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent
@@ -53,7 +53,10 @@ def test_before_spending_the_plan_says_how_far_off_a_count_will_be():
     said = " ".join(repr(plan).split())
     (level,) = plan.levels
     assert f"noise: {level.sigma:.2f} users" in said
-    assert level.half_width == pytest.approx(1.96 * level.sigma, rel=0.001)
+    # 5% either way where nobody is bounded; of which 1% is kept for what bounding takes.
+    assert level.half_width == pytest.approx(2.054 * level.sigma, rel=0.001)
+    (unbounded,) = counts(of=WORDS, **BUDGET).levels
+    assert unbounded.half_width == pytest.approx(1.96 * unbounded.sigma, rel=0.001)
     assert "of 100, " in said and "of 1,000, " in said and "of 10,000" in said
     assert "each user counts as one for up to 100 of 1,000 counts" in said
     assert "an item's interval lies above 0 with probability 0.9" in said
@@ -180,8 +183,8 @@ def test_a_release_of_counts_says_who_holds_what(people, ledger):
     kinds = [event.kind for event in entry.events]
     assert kinds.count("gaussian") == 1 and set(kinds) == {"gaussian", "delta"}
     assert "(low to high)" in repr(made) and "score" not in repr(made)
-    again = ledger.release(made.run_id)
-    assert again[0] == made.manifest
+    again = Release.from_parquet(*reversed(ledger.release(made.run_id)))
+    assert again.dumps() == made.dumps() and again.table.equals(made.table)
 
 
 def test_within_groups_what_is_not_declared_is_other_and_so_is_null(people):

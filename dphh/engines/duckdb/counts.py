@@ -32,9 +32,10 @@ class Counts(DuckDBRun):
         self._tell("asked", pa.table({"key": np.arange(weighing.keys + weighing.octaves)}))
         self.in_parts("counts_users", self._nobody, others=len(groups))
         self.refuse_rows_of_nobody("counted_users")
+        self.execute("counts_contributions")
         self.execute("counts_level", sigma=level.sigma_grid, purpose=purpose)
         drawn = self.fetch("counts_drawn")
-        for table in ("noised", "counted_users", "asked", "declared_groups"):
+        for table in ("noised", "contributions", "counted_users", "asked", "declared_groups"):
             self.drop(table)
         return drawn
 
