@@ -1,4 +1,4 @@
-"""Valid grams that nobody holds: drawn as the noise would have treated them, without writing them down.
+"""Valid grams that nobody holds, as the noise would have treated them, without writing them down.
 
 In both rounds every valid gram gets noise, held or not, and there are far too many to list. A gram
 that nobody holds has no weight, so its two noised weights are two independent draws of the noise.
@@ -7,7 +7,7 @@ both noised weights. So, a class at a time:
 
     bins: Multinomial(absent grams of the class, P[noise in bin]);
     negatives of a row: Binomial(bin's number, P[noise <= 0]);
-    passing: Binomial(bin's number - negatives, P[noise >= t] / P[noise > 0]), for a threshold t > 0;
+    passing, for a threshold t > 0: Binomial(number - negatives, P[noise >= t] / P[noise > 0]);
     which: keys drawn uniformly from the class, none twice, none that somebody holds;
     noised weights: the noise given its bin, and the noise given that it reaches t.
 
@@ -59,9 +59,7 @@ def absent_bins(
     )
 
 
-def absent_negatives(
-    absent: Integers, law: Bins, randomness: Randomness, purpose: str
-) -> Integers:
+def absent_negatives(absent: Integers, law: Bins, randomness: Randomness, purpose: str) -> Integers:
     at_most_zero = 1 - Fraction(law.noise.survival(1), ONE)
     drawn = np.zeros(absent.size, dtype=np.int64)
     for row in np.flatnonzero(absent.ravel()).tolist():
@@ -109,9 +107,7 @@ def spurious_grams(
             after = int(law.starts[column + 1]) if column + 1 < len(numbers) else noise.reach + 1
             first.append(draw_between(randomness, noise.sigma, start, after, number, name))
             second.append(
-                draw_above(
-                    randomness, noise.sigma, int(thresholds[group, column]), number, name
-                )
+                draw_above(randomness, noise.sigma, int(thresholds[group, column]), number, name)
             )
     return Spurious(*(_joined(parts) for parts in (keys, columns, first, second)))
 
@@ -119,7 +115,7 @@ def spurious_grams(
 def _distinct(
     valid: ValidClasses, group: int, number: int, held: Held, randomness: Randomness, purpose: str
 ) -> Integers:
-    """Absent grams of a class, uniformly, none twice. In the order drawn: any split of it is fair."""
+    """Absent grams of a class, uniformly, none twice, in the order drawn: any split is fair."""
     size = int(valid.sizes[group])
     keys = np.empty(0, dtype=np.int64)
     attempt = 0

@@ -4,7 +4,7 @@ Every released gram of the level below has a mass, about the sum of its holders'
 a pair (l, r) that overlap in o, independence would give mass[l] mass[r] / mass[o]. In steps of
 STEP nats this is a_l + b_r, with
 
-    a = floor((ln mass - ln mass[suf] / 2) / STEP),   b = floor((ln mass - ln mass[pre] / 2) / STEP),
+    a = floor((ln mass - ln mass[suf] / 2) / STEP),  b = floor((ln mass - ln mass[pre] / 2) / STEP),
 
 suf and pre being the gram without its first and without its last token; of a word, both are the
 empty gram, whose mass is that of all words. The class is that sum, the forecast its middle.
@@ -30,8 +30,8 @@ _LEAST_MASS = 1e-3
 class ValidClasses:
     """V_k (pruning "both") by class, counted and indexed without writing it down.
 
-    A block is an overlap o, a step a of what ends in it and a step b of what begins with it: all its
-    pairs are of one class.
+    A block is an overlap o, a step a of what ends in it and a step b of what begins with it: all
+    its pairs are of one class.
     """
 
     #: Class of a pair: left[l] + right[r].
@@ -53,14 +53,15 @@ class ValidClasses:
     @property
     def sizes(self) -> Integers:
         """How many valid grams each class has."""
-        upto = np.r_[0, self.cumulative][self.ends]
-        return np.diff(upto, prepend=0)
+        sizes: Integers = np.diff(np.r_[0, self.cumulative][self.ends], prepend=0)
+        return sizes
 
     def __len__(self) -> int:
         return int(self.cumulative[-1]) if len(self.cumulative) else 0
 
     def of(self, keys: Integers) -> Integers:
-        return self.left[keys >> PAIR] + self.right[keys & _RIGHT]
+        group: Integers = self.left[keys >> PAIR] + self.right[keys & _RIGHT]
+        return group
 
     def keys(self, group: int, indices: Integers) -> Integers:
         """The keys of this class's valid grams of these indices, 0 to size - 1, each once."""

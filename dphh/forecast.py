@@ -1,8 +1,8 @@
-"""The forecast ladder above level 1: two rounds a level, and a driver that sees public numbers alone.
+"""The forecast ladder above level 1: two rounds a level; the driver sees public numbers alone.
 
 forecast classes -> round 1 -> prior -> shares, weights and thresholds -> round 2 ->
-the rule of signs -> release -> masses, the next level's forecast. `docs/forecast.md` has the privacy
-statement; `dphh.privacy.forecast` the arithmetic.
+the rule of signs -> release -> masses, the next level's forecast. `docs/forecast.md` has the
+privacy statement; `dphh.privacy.forecast` the arithmetic.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dphh.classes import ValidClasses, valid_classes
 from dphh.ladder import Integers, Rung, next_rung
 from dphh.privacy.forecast.plan_round import RoundPlan, plan_round, saturation
-from dphh.privacy.forecast.prior import Prior, blurred, deconvolved, mass_grid
+from dphh.privacy.forecast.prior import blurred, deconvolved, mass_grid
 from dphh.privacy.forecast.rounds import (
     LISTS_PART,
     SIGMA_GRID,
@@ -38,7 +38,7 @@ PLAIN = 64
 
 @dataclass(frozen=True)
 class FirstRound:
-    """What round 1 tells: how many valid grams of each class stand in each bin; noised list sizes."""
+    """How many valid grams of each class stand in each bin of round 1, and noised list sizes."""
 
     counts: Integers
     lists: Integers
@@ -52,6 +52,14 @@ class Passed:
     bins: Integers
     first: Integers
     second: Integers
+
+    @classmethod
+    def sorted_by_key(
+        cls, keys: Integers, bins: Integers, first: Integers, second: Integers
+    ) -> Passed:
+        """Held and spurious grams, merged: their order must not say which is which."""
+        order = np.argsort(keys)
+        return cls(keys[order], bins[order], first[order], second[order])
 
 
 class Rounds(Protocol):
@@ -95,7 +103,18 @@ def climb(
         rung, before, masses = found.rung, masses, found.masses
 
 
-def _level(level, valid, rung, words, masses, shares, mu, eta, rounds, law) -> Found:
+def _level(
+    level: int,
+    valid: ValidClasses,
+    rung: Rung,
+    words: Rung,
+    masses: Floats,
+    shares: Shares,
+    mu: float,
+    eta: float,
+    rounds: Rounds,
+    law: Bins,
+) -> Found:
     budget = eta * len(rung)
     first_share = shares.first_round()
     unit = unit_for(1 / (mu * first_share**0.5))

@@ -6,8 +6,8 @@ thirds of the probability lie within sqrt(3 v) of the mean, on at most 2 sqrt(3 
 f(m) >= 1 / w for every w >= 3 sqrt(3 v) + 3/2. f is log-concave; hence (Devroye 1987, "A simple
 generator for discrete log-concave distributions") f(m + k) <= f(m) min(1, exp(1 - |k| / w)). Take w
 a power of 2. Propose a side, a block i = 0, 1, ... of w integers with probability 2^-(i + 1), and a
-place in it; accept with probability f(m + k) / f(m) 2^(i - 1), which is at most 1. Blocks end at 32,
-some 160 standard deviations away, where less than 2^-2000 lies (Bernstein, as v > 256).
+place in it; accept with probability f(m + k) / f(m) 2^(i - 1), which is at most 1. Blocks end at
+32, some 160 standard deviations away, where less than 2^-2000 lies (Bernstein, as v > 256).
 
 Nothing is decided by a float that could be wrong: where the float of the logarithm is within its
 margin of the uniform number's, 256 bits of that are compared with 80 digits. Those are right to
@@ -34,14 +34,28 @@ _AT_ONCE = 64  # proposals
 _EXACT = Context(prec=80)
 _SMALL = 256  # factorials up to here are written out
 #: B_2j / (2j (2j - 1)) for j = 1, 2, ...: Stirling's series, whose error is below its next term.
-_STIRLING = [
-    Fraction(b) / (2 * j * (2 * j - 1))
-    for j, b in enumerate(
-        "1/6 -1/30 1/42 -1/30 5/66 -691/2730 7/6 -3617/510 43867/798 -174611/330 854513/138 "
-        "-236364091/2730 8553103/6 -23749461029/870".split(),
+_STIRLING = tuple(
+    Fraction(*number) / (2 * j * (2 * j - 1))
+    for j, number in enumerate(
+        (
+            (1, 6),
+            (-1, 30),
+            (1, 42),
+            (-1, 30),
+            (5, 66),
+            (-691, 2730),
+            (7, 6),
+            (-3617, 510),
+            (43867, 798),
+            (-174611, 330),
+            (854513, 138),
+            (-236364091, 2730),
+            (8553103, 6),
+            (-23749461029, 870),
+        ),
         start=1,
     )
-]
+)
 
 
 def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpose: str) -> int:
@@ -61,18 +75,19 @@ def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpo
         there = np.flatnonzero((block < 32) & (k >= -mode) & (k <= n - mode))
         verdicts = _verdicts(n, p, mode, k[there], block[there], words[2][there])
         for at, verdict in zip(there.tolist(), verdicts.tolist(), strict=True):
+            accepted = verdict > 0
             if verdict == 0:
                 more = randomness.words(3, f"{purpose}/{attempt}/{at}")
                 uniform = (int(words[2][at]) << 192) | join(more)
-                verdict = 1 if _accepts(n, p, mode, int(k[at]), int(block[at]), uniform) else -1
-            if verdict > 0:
+                accepted = _accepts(n, p, mode, int(k[at]), int(block[at]), uniform)
+            if accepted:
                 return mode + int(k[at])
 
 
 def draw_multinomial(
     randomness: Randomness, n: int, shares: tuple[int, ...], purpose: str
 ) -> list[int]:
-    """How `n` fall into bins of probabilities in proportion to `shares`: binomials of what is left."""
+    """How `n` fall into bins in proportion to `shares`: a binomial of what is left for each."""
     left, total = n, sum(shares)
     drawn = []
     for index, share in enumerate(shares):

@@ -1,162 +1,208 @@
-"""The forecast ladder on NumPy arrays: an engine in a page, and level 1 by DP-SIPS."""
+"""The forecast ladder on NumPy arrays: an engine in a page, with level 1's rounds of set union."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import ceil
+
 import numpy as np
+from numpy.typing import NDArray
 
 from dphh.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.classes import ValidClasses
 from dphh.forecast import FirstRound, Found, Passed, climb
-from dphh.ladder import PAIR, Integers, first_rung
-from dphh.privacy.forecast.rounds import SIGMA_GRID, Bins, list_bin, list_weight, LIST_SIZES, norms_up
-from dphh.privacy.forecast.rounds import plain_weight
+from dphh.ladder import PAIR, first_rung
+from dphh.privacy.forecast.rounds import (
+    LIST_SIZES,
+    SIGMA_GRID,
+    Bins,
+    list_bin,
+    list_weight,
+    plain_weight,
+    shared_out,
+)
+from dphh.privacy.forecast.shares import WORDS_ALONE, WORDS_COMMON, WORDS_DELTA, WORDS_ROUNDS
 from dphh.privacy.gaussian import gaussian_sigma
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.set_union import grid_bits, new_item_threshold, weight
 from dphh.udfs.noise import draw_rounded_gaussian
 from dphh.udfs.randomness import SystemRandomness
 
-OS = SystemRandomness()
+Integers = NDArray[np.int64]
+SYSTEM = SystemRandomness()
 
 
-def noise(sigma, n, rng):
-    return draw_rounded_gaussian(OS, sigma, n, "x")
+@dataclass
+class Positions:
+    """Where what grams stand: texts one after the other, with a gap between two."""
 
+    place: Integers
+    user: Integers
+    gram: Integers
+    users: int
 
-class Corpus:
-    def __init__(self, P, U, W, totals):
-        self.P, self.U, self.W, self.tot = P, U.astype(np.int64), W.astype(np.int64), totals
-        self.users = int(U.max()) + 1
+    @classmethod
+    def of_texts(cls, user: Integers, text: Integers, word: Integers) -> Positions:
+        gaps = np.r_[0, np.cumsum(text[1:] != text[:-1])]
+        return cls(np.arange(len(word)) + gaps, user, word, int(user.max(initial=-1)) + 1)
+
+    def only(self, some: Integers, gram: Integers) -> Positions:
+        return Positions(self.place[some], self.user[some], gram, self.users)
 
 
 class InMemory:
-    def __init__(self, P, U, G, users, rng):
-        self.P, self.U, self.G, self.users, self.rng = P, U, G, users, rng
+    """`dphh.forecast.Rounds`."""
 
-    def first_round(self, level, valid: ValidClasses, law: Bins, unit):
+    def __init__(self, positions: Positions) -> None:
+        self.at = positions
+        self.occurrences: list[int] = []
+        self.spurious: list[int] = []
+
+    def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
         self.valid, self.law = valid, law
-        self.idx = np.flatnonzero(self.P[1:] == self.P[:-1] + 1)
-        key = (self.G[self.idx] << PAIR) | self.G[self.idx + 1]
-        self.keys, self.inv = np.unique(key, return_inverse=True)
-        K = max(len(self.keys), 1)
-        held = np.unique(self.U[self.idx] * K + self.inv)
-        self.hu, self.hk = held // K, held % K
-        self.n = np.bincount(self.hu, minlength=self.users)
-        table = np.array([0] + [plain_weight(unit, t) for t in range(1, max(int(self.n.max(initial=0)), 1) + 1)])
-        H = np.zeros(len(self.keys), np.int64)
-        np.add.at(H, self.hk, table[self.n[self.hu]])
-        self.x1 = H + noise(SIGMA_GRID, len(H), self.rng)
-        self.true1 = H
-        self.cls = valid.of(self.keys)
-        self.bin = law.of(self.x1)
-        C, J = len(valid.forecasts), len(law.starts)
-        sup = np.bincount(self.cls * J + self.bin, minlength=C * J).reshape(C, J)
-        self.n0 = absent_bins(valid, np.bincount(self.cls, minlength=C), law, OS, 'x')
-        lists = np.bincount(list_bin(self.n[self.n > 0]), minlength=len(LIST_SIZES)) * list_weight(unit)
-        return FirstRound(sup + self.n0, lists + noise(SIGMA_GRID, len(LIST_SIZES), self.rng))
+        at = self.at
+        self.pairs = np.flatnonzero(at.place[1:] == at.place[:-1] + 1)
+        key = (at.gram[self.pairs] << PAIR) | at.gram[self.pairs + 1]
+        self.keys, self.number = np.unique(key, return_inverse=True)
+        self.holder, self.held = distinct_pairs(at.user[self.pairs], self.number, len(self.keys))
+        held = np.bincount(self.holder, minlength=at.users)
 
-    def second_round(self, weights, unit):
-        C, J = weights.shape
-        self.row = self.cls * J + self.bin
-        g = weights.ravel()[self.row][self.hk]
-        n2 = np.bincount(self.hu, weights=(g * g).astype(float), minlength=self.users).astype(np.int64)
-        w = unit * g // norms_up(n2)[self.hu]
-        H = np.zeros(len(self.keys), np.int64)
-        np.add.at(H, self.hk, w)
-        self.x2 = H + noise(SIGMA_GRID, len(H), self.rng)
-        self.neg0 = absent_negatives(self.n0, self.law, OS, 'x')
-        return np.bincount(self.row[self.x2 <= 0], minlength=C * J).reshape(C, J) + self.neg0
+        plain = np.array([plain_weight(unit, max(t, 1)) for t in range(held.max(initial=0) + 1)])
+        self.first = self._noised(plain[held[self.holder]])
+        self.bin = law.of(self.first)
+        group = valid.of(self.keys)
+        self.shape = len(valid.forecasts), len(law.starts)
+        self.row = group * self.shape[1] + self.bin
+        supported = np.bincount(group, minlength=self.shape[0])
+        self.absent = absent_bins(valid, supported, law, SYSTEM, "test")
 
-    def _held(self, keys):
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return self.keys[at] == keys if len(self.keys) else np.zeros(len(keys), bool)
+        sizes = np.bincount(list_bin(held[held > 0]), minlength=len(LIST_SIZES))
+        lists = sizes * list_weight(unit) + noise(len(LIST_SIZES))
+        return FirstRound(self._by_row(self.row) + self.absent, lists)
 
-    def passed(self, thresholds):
-        keep = self.x2 >= thresholds.ravel()[self.row]
-        drawn = spurious_grams(self.valid, self.n0, self.neg0, thresholds, self._held, self.law, OS, "x")
-        self.spurious = len(drawn.keys)
-        k = np.r_[self.keys[keep], drawn.keys]
-        order = np.argsort(k)
-        kept = np.flatnonzero(keep)
-        released = k[order]
-        # walk on: positions of released grams
-        g2 = -np.ones(len(self.keys), np.int64)
-        g2[kept] = np.searchsorted(released, self.keys[kept])
-        G = g2[self.inv]
-        a = G >= 0
-        self.occ = int(a.sum())
-        self.P, self.U, self.G = self.P[self.idx][a], self.U[self.idx][a], G[a]
-        return Passed(released, np.r_[self.bin[kept], drawn.bins][order],
-                      np.r_[self.x1[kept], drawn.first][order], np.r_[self.x2[kept], drawn.second][order])
+    def second_round(self, weights: Integers, unit: int) -> Integers:
+        g = weights.ravel()[self.row[self.held]]
+        self.second = self._noised(shared_out(unit, g, self.holder, self.at.users))
+        self.negatives = absent_negatives(self.absent, self.law, SYSTEM, "test")
+        return self._by_row(self.row[self.second <= 0]) + self.negatives
+
+    def passed(self, thresholds: Integers) -> Passed:
+        kept = np.flatnonzero(self.second >= thresholds.ravel()[self.row])
+        drawn = spurious_grams(
+            self.valid,
+            self.absent,
+            self.negatives,
+            thresholds,
+            lambda keys: np.isin(keys, self.keys),
+            self.law,
+            SYSTEM,
+            "test",
+        )
+        passed = Passed.sorted_by_key(
+            np.r_[self.keys[kept], drawn.keys],
+            np.r_[self.bin[kept], drawn.bins],
+            np.r_[self.first[kept], drawn.first],
+            np.r_[self.second[kept], drawn.second],
+        )
+        gram = np.full(len(self.keys), -1)
+        gram[kept] = np.searchsorted(passed.keys, self.keys[kept])
+        gram = gram[self.number]
+        there = gram >= 0
+        self.at = self.at.only(self.pairs[there], gram[there])
+        self.occurrences.append(int(there.sum()))
+        self.spurious.append(len(drawn.keys))
+        return passed
+
+    def _noised(self, weights: Integers) -> Integers:
+        sums = np.zeros(len(self.keys), dtype=np.int64)
+        np.add.at(sums, self.held, weights)
+        return sums + noise(len(sums))
+
+    def _by_row(self, rows: Integers) -> Integers:
+        return np.bincount(rows, minlength=self.shape[0] * self.shape[1]).reshape(self.shape)
 
 
-SIPS = (0.07, 0.21, 0.72)
-DELTAS = (0.02, 0.03, 0.95)
-SKIP = 5
-NORMAL = False
+def noise(count: int, sigma: int = SIGMA_GRID) -> Integers:
+    return draw_rounded_gaussian(SYSTEM, sigma, count, "test")
 
 
-def level_one(c: Corpus, epsilon, delta, T, D0, rng, sips=SIPS, verbose=False):
-    """DP-SIPS with its share 1/T of mu^2. Returns found word ids, masses, share used."""
-    keys, inv = np.unique(c.W, return_inverse=True)
-    K = len(keys)
-    held = np.unique(c.U * K + inv)
-    hu, hk = held // K, held % K
-    total = gaussian_sigma(epsilon, delta / 2)
-    from dphh.privacy.set_union import grid_bits, new_item_threshold, weight
-    from dphh.privacy.rounded_gaussian import rounded_gaussian
-    from math import ceil
-    fr = np.array(sips) / (sum(sips) if NORMAL else 1)
-    dl = fr if NORMAL else np.array(DELTAS)
-    M = np.zeros(K); found = np.zeros(K, bool); used = 0.0
-    for i, f in enumerate(fr):
-        if i == 1 and found.sum() < SKIP and not NORMAL: continue
-        if i == 2 and len(M) and used <= SIPS[0]: f = 1.03
-        sigma = total * (T / f) ** .5
-        bits = min(grid_bits(sigma, D0), 15 - int(np.ceil(np.log2(sigma))))
-        sg = rounded_gaussian(ceil(sigma * 2**bits))
-        rho = new_item_threshold(sg, bits, D0, dl[i] * delta / 2)
-        a = ~found[hk]
-        u, k = hu[a], hk[a]
-        n = np.bincount(u, minlength=c.users)
-        if (n > D0).any():
-            o = np.lexsort((rng.random(len(u)), u)); v = u[o]
-            start = np.r_[True, v[1:] != v[:-1]]
-            idx = np.arange(len(v)); first = np.maximum.accumulate(np.where(start, idx, 0))
-            sel = o[idx - first < D0]; u, k = u[sel], k[sel]
-        n = np.minimum(n, D0)
-        tab = np.array([0] + [weight(bits, t) for t in range(1, D0 + 1)])
-        H = np.bincount(k, weights=tab[n[u]].astype(float), minlength=K).astype(np.int64)
-        x = H + noise(sg.sigma, K, rng)
-        new = (x >= rho) & ~found & (H > 0)
-        M[new] = x[new] / 2**bits
+def distinct_pairs(user: Integers, key: Integers, keys: int) -> tuple[Integers, Integers]:
+    both = np.unique(user * max(keys, 1) + key)
+    return both // max(keys, 1), both % max(keys, 1)
+
+
+@dataclass
+class Run:
+    found: list[int]
+    #: How often the released grams occur.
+    occurrences: list[int]
+    spurious: list[int]
+    levels: list[Found]
+
+    @property
+    def total(self) -> int:
+        return sum(self.found)
+
+
+def forecast_ladder(
+    texts: Positions, epsilon: float, delta: float, levels: int, max_items: int, eta: float = 0.01
+) -> Run:
+    sigma = gaussian_sigma(epsilon, delta / 2)
+    number, found, masses, used = words(texts, sigma * levels**0.5, delta / 2, max_items)
+    gram = np.where(found, np.cumsum(found) - 1, -1)[number]
+    there = np.flatnonzero(gram >= 0)
+    engine = InMemory(texts.only(there, gram[there]))
+    left = 1 - used / levels
+    above = list(climb(first_rung(len(masses)), masses, levels, left, 1 / sigma, eta, engine))
+    return Run(
+        [len(masses), *(len(f.rung) for f in above)],
+        [len(there), *engine.occurrences],
+        [0, *engine.spurious],
+        above,
+    )
+
+
+def words(
+    texts: Positions, sigma: float, delta: float, max_items: int
+) -> tuple[Integers, NDArray[np.bool_], NDArray[np.float64], float]:
+    """Level 1: each position's word number, which words are found, their masses, and what of the
+    level's share was used."""
+    keys, number = np.unique(texts.gram, return_inverse=True)
+    holder, held = distinct_pairs(texts.user, number, len(keys))
+    found, masses, used = np.zeros(len(keys), dtype=bool), np.zeros(len(keys)), 0.0
+    rng = np.random.default_rng()
+    for index, planned in enumerate(WORDS_ROUNDS):
+        if index == 1 and found.sum() < WORDS_COMMON:
+            continue
+        alone = index == 2 and used == WORDS_ROUNDS[0]
+        share = WORDS_ALONE if alone else planned
+        scale = sigma / share**0.5
+        bits = min(grid_bits(scale, max_items), 15 - ceil(np.log2(scale)))
+        table = rounded_gaussian(ceil(scale * 2**bits))
+        threshold = new_item_threshold(table, bits, max_items, WORDS_DELTA[index] * delta)
+        some = ~found[held]
+        user, key = bounded(holder[some], held[some], max_items, rng)
+        weights = np.array([0] + [weight(bits, t) for t in range(1, max_items + 1)])
+        sums = np.zeros(len(keys), dtype=np.int64)
+        np.add.at(sums, key, weights[np.bincount(user, minlength=texts.users)[user]])
+        noised = sums + noise(len(keys), table.sigma)
+        new = (sums > 0) & (noised >= threshold) & ~found
+        masses[new] = noised[new] / 2**bits
         found |= new
-        used += f
-        if verbose: print('  level 1', i, int(new.sum()), round(float(M[found].sum())))
-        if i<2 and found.sum() and (new & (x < 2 * rho)).sum() < .2 * found.sum() and (i == 0 or new.sum() <= .5 * found.sum()):
+        used += share
+        few = 5 * (new & (noised < 2 * threshold)).sum() < found.sum()
+        if few and (index == 0 or 2 * new.sum() <= found.sum()):
             break
-    return keys, inv, found, M, used
+    return number, found, masses[found], used
 
 
-def run(c: Corpus, epsilon, delta, T, D0, eta=0.01, seed=0, sips=SIPS, verbose=False):
-    import time
-    t0 = time.process_time()
-    rng = np.random.default_rng(seed)
-    keys, inv, found, M, used = level_one(c, epsilon, delta, T, D0, rng, sips, verbose)
-    gid = np.where(found, np.cumsum(found) - 1, -1)
-    G = gid[inv]; a = G >= 0
-    S = int(found.sum())
-    out = dict(found=[S], mass=[a.sum() / c.tot[0]], spur=[0], budget=[0.0], shares=[], cert=[], pred=[])
-    eng = InMemory(c.P[a], c.U[a], G[a], c.users, rng)
-    mu = 1 / gaussian_sigma(epsilon, delta / 2)
-    below = S
-    for k, f in enumerate(climb(first_rung(S), M[found], T, 1 - used / T, mu, eta, eng), 2):
-        out["found"].append(len(f.rung)); out["mass"].append(eng.occ / c.tot[k - 1]); out["spur"].append(eng.spurious)
-        out["budget"].append(eta * below); out["shares"].append(round(sum(f.shares), 3)); below = len(f.rung)
-        out["pred"].append(round(f.predicted))
-        if verbose: print(k, f.valid, len(f.rung), eng.spurious, f.units, round(time.process_time() - t0, 2))
-    out["total"] = sum(out["found"]); out["t"] = time.process_time() - t0; out["used"] = used
-    return out
-
-
-def load(name):
-    z = np.load(name)
-    return Corpus(z["P"], z["U"], z["W"], z["tot"])
+def bounded(
+    user: Integers, key: Integers, most: int, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """At most so many keys of each user, at random."""
+    order = np.lexsort((rng.random(len(user)), user))
+    user, key = user[order], key[order]
+    first = np.r_[True, user[1:] != user[:-1]] if len(user) else np.zeros(0, dtype=bool)
+    start = np.maximum.accumulate(np.where(first, np.arange(len(user)), 0))
+    keep = np.arange(len(user)) - start < most
+    return user[keep], key[keep]

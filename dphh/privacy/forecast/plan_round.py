@@ -26,7 +26,7 @@ WEIGHTS: Floats = np.exp(np.arange(-3.5, 4.01, 0.2))
 #: may lower them: from a tail of a quarter up to a half.
 THRESHOLDS: Floats = np.arange(0.6875, 9.01, 0.0625)
 TAILS: Floats = np.r_[ndtr(-THRESHOLDS), 0.0]
-PASSES = 5
+PASSES = 3
 _BISECTIONS = 40
 _TINY = 1e-200
 
@@ -52,9 +52,14 @@ def saturation(lists: Floats) -> Saturation:
     met = np.maximum(lists, 0.0) * sizes
     if met.sum() == 0:
         return lambda g: g
-    met /= met.sum()
+    met = met / met.sum()
     plain = (met / np.sqrt(sizes)).sum()
-    return lambda g: (met * g[:, None] / np.sqrt(g[:, None] ** 2 + sizes - 1)).sum(1) / plain
+
+    def saturated(g: Floats) -> Floats:
+        some: Floats = (met * g[:, None] / np.sqrt(g[:, None] ** 2 + sizes - 1)).sum(1) / plain
+        return some
+
+    return saturated
 
 
 def plan_round(
@@ -112,10 +117,13 @@ class _Choice:
         ratio = np.log(ratio + _TINY) + np.log(self.n / self.null)[:, None]
 
         def at(nu: float) -> Integers:
-            return (ratio < nu).sum(1)
+            below: Integers = (ratio < nu).sum(1)
+            return below
 
-        nu = _least(lambda nu: (self.null * TAILS[at(nu)]).sum() <= self.budget, -60.0, 600.0)
-        return at(nu)
+        def affordable(nu: float) -> bool:
+            return bool((self.null * TAILS[at(nu)]).sum() <= self.budget)
+
+        return at(_least(affordable, -60.0, 600.0))
 
     def weights(self, threshold: Integers) -> Integers:
         found = np.zeros((len(self.n), len(WEIGHTS)))
@@ -127,9 +135,12 @@ class _Choice:
         cost = mass[:, None] * WEIGHTS**2
 
         def at(price: float) -> Integers:
-            return (found - np.exp(price) * cost).argmax(1)
+            best: Integers = (found - np.exp(price) * cost).argmax(1)
+            return best
 
-        return at(_least(lambda price: (mass * WEIGHTS[at(price)] ** 2).sum() <= mass.sum(), -40, 20))
+        return at(
+            _least(lambda price: (mass * WEIGHTS[at(price)] ** 2).sum() <= mass.sum(), -40, 20)
+        )
 
     def finds(self, weight: Integers, threshold: Integers) -> float:
         some = np.flatnonzero(threshold < len(THRESHOLDS))

@@ -36,7 +36,8 @@ class Prior:
 def mass_grid(sigma: float, largest: float) -> Floats:
     lowest = LEAST_MASS * sigma
     count = int(np.ceil(np.log(max(largest / lowest, 2.0)) / MASS_STEP)) + 1
-    return np.r_[0.0, lowest * np.exp(MASS_STEP * np.arange(count))]
+    grid: Floats = np.r_[0.0, lowest * np.exp(MASS_STEP * np.arange(count))]
+    return grid
 
 
 def deconvolved(counts: Floats, forecasts: Floats, masses: Floats, seen: Floats) -> Prior:
@@ -64,7 +65,8 @@ def blurred(by_bin: Floats) -> Floats:
     held = by_bin[..., 1:]
     padded = np.pad(held, [(0, 0)] * (held.ndim - 1) + [(1, 1)], mode="edge")
     wide[..., 1:] = padded[..., :-2] / 4 + held / 2 + padded[..., 2:] / 4
-    return wide / wide.sum(-1, keepdims=True)
+    wide /= wide.sum(-1, keepdims=True)
+    return wide
 
 
 def _first_guess(forecasts: Floats, masses: Floats) -> Floats:

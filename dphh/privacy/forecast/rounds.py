@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import ceil, inf, isqrt
 
 import numpy as np
@@ -55,6 +56,13 @@ def norms_up(squares: Integers) -> Integers:
     return root
 
 
+def shared_out(unit: int, g: Integers, holder: Integers, users: int) -> Integers:
+    """Round 2: what each (holder, gram) of weight g adds: floor(unit g / |g|_2), norms up."""
+    squares = np.zeros(users, dtype=np.int64)
+    np.add.at(squares, holder, g * g)
+    return unit * g // norms_up(squares)[holder]
+
+
 @dataclass(frozen=True)
 class Bins:
     """Bins of round 1's noised weights, and how often pure noise falls into each."""
@@ -71,7 +79,7 @@ class Bins:
     def shares(self) -> tuple[int, ...]:
         """P[noise in bin] in units of 2^-256, exactly as the table draws it."""
         at_least = [self.noise.survival(int(start)) for start in self.starts] + [0]
-        return tuple(x - y for x, y in zip(at_least, at_least[1:], strict=False))
+        return tuple(x - y for x, y in pairwise(at_least))
 
     @cached_property
     def probabilities(self) -> Floats:

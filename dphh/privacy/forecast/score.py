@@ -20,7 +20,7 @@ def estimated_masses(
     masses: Floats,
     group: Integers,
 ) -> Floats:
-    """`first`, `second`: noised weights in users; `seen_*`: what one of mass weighs in each round."""
+    """`first`, `second`: noised weights, in users; `seen_*`: what a mass of 1 weighs there."""
     precision = (seen_first / sigmas[0]) ** 2 + (seen_second / sigmas[1]) ** 2
     mean = (seen_first * first / sigmas[0] ** 2 + seen_second * second / sigmas[1] ** 2) / precision
     deviation = 1 / np.sqrt(precision)

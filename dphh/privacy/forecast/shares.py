@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log2
 
+#: Level 1: parts of an even share, and of its thresholds' delta, for the rounds of DP-SIPS.
+WORDS_ROUNDS = (0.07, 0.21, 0.72)
+WORDS_DELTA = (0.02, 0.03, 0.95)
+#: Where the first round finds fewer words than this, no word is common: one round takes all, with
+#: this part of an even share, a little more than DPNE's for a little less delta.
+WORDS_COMMON = 5
+WORDS_ALONE = 1.03
 #: Of a level's even share, what round 1 gets.
 FIRST_ROUND = 0.25
 #: Of the number of grams a level finds per gram below, what the next level is expected to.
@@ -12,6 +19,7 @@ LATER_FINDS = {3: 0.25, 4: 0.35}
 STILL_LATER_FINDS = 0.65
 #: What a gram of a later level counts for beside one of this level.
 LATER_WORTH = 0.3
+#: How much a level gains from twice the budget, in doublings, is never put below this.
 LEAST_GAIN = 0.05
 #: Few finds foretell little: so many finds' worth of an even share.
 UNSURE = 30
