@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -183,6 +183,24 @@ class Corpus:
             "where": where,
         }.items():
             object.__setattr__(self, key, value)
+
+    def __repr__(self) -> str:
+        """Where the data is and what it means; never a row of it."""
+        where = repr(self.where[0] if len(self.where) == 1 else [*self.where])
+        content = self.content
+        said = {"user": self.user, "item" if content.reading == "whole" else "text": content.column}
+        if content.reading not in ("words", "whole"):
+            said["as_"] = content.reading
+        given = content.to_json()
+        said |= {
+            each.name: given[each.name]
+            for each in fields(Content)
+            if each.name not in ("column", "reading") and given[each.name] != each.default
+        }
+        if self.name is not None:
+            said["name"] = self.name
+        options = ", ".join(f"{option}={value!r}" for option, value in said.items())
+        return f"Corpus({where if self.kind == 'path' else f'<{self.kind} {where}>'}, {options})"
 
     def named(self, name: str) -> Corpus:
         """The same corpus, charged to the ledger's account of that name."""

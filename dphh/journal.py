@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.engines.session import Session
-from dphh.ledger import Ledger
+from dphh.ledger import Hold, Ledger
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import Setting
 from dphh.plan import Plan
@@ -34,16 +34,16 @@ DRAWING = frozenset(
 )
 
 
-def journaled(session: Session, book: Ledger, run_id: str) -> Session:
+def journaled(session: Session, book: Ledger, hold: Hold) -> Session:
     """The same session, each of whose draws stands in the ledger when it comes back."""
-    return cast(Session, _Journaled(session, book, run_id))
+    return cast(Session, _Journaled(session, book, hold))
 
 
 class _Journaled:
-    def __init__(self, session: Session, book: Ledger, run_id: str) -> None:
+    def __init__(self, session: Session, book: Ledger, hold: Hold) -> None:
         self._session = session
         self._book = book
-        self._run_id = run_id
+        self._hold = hold
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._session, name)
@@ -52,10 +52,10 @@ class _Journaled:
     def _once(self, draw: Callable[..., Any]) -> Callable[..., Any]:
         def stands(*arguments: Any, **named: Any) -> Any:
             step = signature(draw).bind(*arguments, **named).arguments["purpose"]
-            stored = self._book.level(self._run_id, step)
+            stored = self._book.level(self._hold, step)
             if stored is None:
                 drawn = as_stored(draw(*arguments, **named))
-                stored = self._book.keep_level(self._run_id, step, drawn)
+                stored = self._book.keep_level(self._hold, step, drawn)
             return pq.read_table(io.BytesIO(stored))
 
         return stands

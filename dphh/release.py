@@ -6,7 +6,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,13 @@ from dphh.errors import UsageError
 
 if TYPE_CHECKING:
     import duckdb
+    import pandas as pd
     import polars as pl
+
+    from dphh.ledger import Ledger
+    from dphh.report.chart import Chart
+    from dphh.report.tree import Tree
+    from dphh.report.why import Why
 
 SCHEMA = pa.schema(
     [
@@ -71,6 +77,101 @@ class Release:
         import duckdb
 
         return (connection or duckdb.default_connection()).from_arrow(self.table)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a pandas frame, if pandas is installed."""
+        try:
+            import pandas  # noqa: F401 - Arrow would ask for it less plainly
+        except ImportError:
+            raise UsageError("to_pandas: pandas is not installed; pip install pandas") from None
+        frame: pd.DataFrame = self.table.to_pandas()
+        return frame
+
+    def to_csv(self, path: str | Path) -> Path:
+        """The table as CSV; `tokens` as a JSON list.
+
+        A spreadsheet takes a text that begins with `=`, `+`, `-` or `@` for a formula, and people
+        may have written one: such an item gets a quote before it, as spreadsheets ask for.
+        Read `release.parquet` where the texts must be as they are.
+        """
+        from dphh.report.tables import write_csv
+
+        return write_csv(self, path)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """What takes Arrow tables takes a release: `pl.DataFrame(release)`, `FROM release`."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, as dictionaries."""
+        for batch in self.table.to_batches():
+            yield from batch.to_pylist()
+
+    def phrases(
+        self,
+        *,
+        maximal: bool = True,
+        stop_words: Collection[str] = (),
+        numbers: bool = True,
+    ) -> pl.DataFrame:
+        """What is worth reading, the longest first.
+
+        maximal: only what is inside no longer released phrase; of tries, whole sequences and what
+        was cut at the last level. stop_words: drop phrases of nothing but these. numbers: False
+        drops phrases of nothing but numbers (and stop words).
+        """
+        from dphh.report.phrases import phrases
+
+        return phrases(self, maximal=maximal, stop_words=stop_words, numbers=numbers)
+
+    def tree(self, prefix: Sequence[str] = ()) -> Tree:
+        """All that goes on from a list of tokens, as a tree that prints and unfolds."""
+        from dphh.report.tree import tree_of
+
+        return tree_of(self, prefix)
+
+    def next_words(self, context: Sequence[str]) -> pl.DataFrame:
+        """What follows a list of tokens, or its longest ending that anything follows.
+
+        The first has the highest score. Scores are noised weights, not how often it follows.
+        """
+        from dphh.report.phrases import next_words
+
+        return next_words(self, context)
+
+    def compare(self, after: Release) -> pl.DataFrame:
+        """What a later release gained, lost and kept. Both have noise of their own: what stands
+        near a threshold comes and goes by chance."""
+        from dphh.report.phrases import compare
+
+        return compare(self, after)
+
+    def why(self, phrase: str | Sequence[str]) -> Why:
+        """Why a phrase is not here, as far as the release says. Costs nothing: reads no row."""
+        from dphh.report.why import why
+
+        return why(self, phrase)
+
+    def chart(self, top: int = 20, *, counts: Release | None = None) -> Chart:
+        """Bars of the `top` of each length: people with intervals where this or `counts` has them,
+        else the scores."""
+        from dphh.report.chart import chart_of
+
+        return chart_of(self, top, counts)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        counts: Release | None = None,
+        ledger: Ledger | None = None,
+    ) -> Path:
+        """Write one HTML file for people: charts, a tree to search, the promise in plain words
+        and, with a ledger, what is left of the budget."""
+        from dphh.report.page import write_page
+
+        return write_page(self, path, title=title, counts=counts, ledger=ledger)
 
     def save(self, folder: str | Path) -> Path:
         """Write `release.parquet` and `release.json`, each whole or not at all, manifest last."""

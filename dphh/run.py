@@ -10,6 +10,7 @@ import platform
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +28,7 @@ from dphh.flows.ldp_trie import ldp_trie_levels
 from dphh.flows.ngrams import ngrams_levels
 from dphh.flows.trie import trie_levels
 from dphh.journal import journaled, setting_of
-from dphh.ledger import Ledger
+from dphh.ledger import Hold, Ledger
 from dphh.plan import Plan
 from dphh.release import SCHEMA, TRIE_SCHEMA, Release, checked_out
 from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
@@ -104,9 +105,9 @@ def run(
             if not reservation.capped:
                 say("note: nobody has capped this corpus; `dphh ledger add` does")
             try:
-                release = _made(plan, session, book, run_id, source, say)
+                release = _made(plan, session, book, reservation.hold, source, say)
             except LedgerError:
-                if (theirs := _settled_by_another(book, run_id)) is None:
+                if (theirs := _settled_by_another(book, reservation.hold)) is None:
                     raise
                 release = theirs
     finally:
@@ -148,14 +149,19 @@ def _made(
     plan: Plan,
     session: Session,
     book: Ledger,
-    run_id: str,
+    hold: Hold,
     randomness: RunRandomness,
     say: Progress,
 ) -> Release:
     """Begin, or go on after the last whole level, and settle."""
-    setting = setting_of(plan, session, book, _whose(randomness))
-    new_key = SystemRandomness().words(4, "the key of a run").tobytes()
-    beginning = book.begin(run_id, setting, new_key)
+    try:
+        setting = setting_of(plan, session, book, _whose(randomness))
+        new_key = SystemRandomness().words(4, "the key of a run").tobytes()
+        beginning = book.begin(hold, setting, new_key)
+    except BaseException:
+        with suppress(LedgerError):  # it has begun before: then its price stays
+            book.cancel(hold)
+        raise
     assert beginning is not None
     randomness.draw_once_by(beginning.key)
     if beginning.attempt > 1:
@@ -163,16 +169,17 @@ def _made(
         if plan.corpus is not None and plan.corpus.kind != "path":
             say("note: a table in memory cannot be compared; its rows must be those it began with")
     try:
-        release = released(plan, journaled(session, book, run_id), run_id, randomness, say)
+        journal = journaled(session, book, hold)
+        release = released(plan, journal, hold.run_id, randomness, say)
     except CorpusError:  # whoever mends the data changes it, and begins another run
         raise
     except BaseException as problem:
         problem.add_note(
-            f"the price is spent once: the same request with run id {run_id} goes on where this "
-            "run was cut short"
+            f"the price is spent once: the same request with run id {hold.run_id} goes on where "
+            "this run was cut short"
         )
         raise
-    return settled(book, release)
+    return settled(book, release, hold)
 
 
 def released(
@@ -217,11 +224,11 @@ def _whose(randomness: Randomness) -> str:
     return "operating system"
 
 
-def settled(book: Ledger, release: Release) -> Release:
+def settled(book: Ledger, release: Release, hold: Hold) -> Release:
     try:
-        book.settle(release.run_id, release.manifest, release.parquet())
+        book.settle(hold, release.manifest, release.parquet())
     except LedgerError as problem:
-        if (theirs := _settled_by_another(book, release.run_id)) is not None:
+        if (theirs := _settled_by_another(book, hold)) is not None:
             return theirs
         # The price is spent and recorded; losing what it bought would help nobody.
         warnings.warn(
@@ -232,10 +239,10 @@ def settled(book: Ledger, release: Release) -> Release:
     return release
 
 
-def _settled_by_another(book: Ledger, run_id: str) -> Release | None:
-    """The release, if another process with the same run id has come to it first."""
+def _settled_by_another(book: Ledger, hold: Hold) -> Release | None:
+    """The release, if another process that holds the same run has come to it first."""
     try:
-        manifest, parquet = book.release(run_id)
+        manifest, parquet = book.release(hold)
     except LedgerError:
         return None
     return Release.from_parquet(parquet, manifest)

@@ -36,7 +36,7 @@ _PRICING_ADDRESSES = 6 * 2**30
 
 
 def handle(pipe: Pipe, message: Message) -> None:
-    """Answer one message: {ledger, analyst, what, arguments, run_id, engine, memory, threads}."""
+    """Answer one message: {ledger, analyst, what, arguments, hold, engine, memory, threads}."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -56,7 +56,8 @@ def handle(pipe: Pipe, message: Message) -> None:
 def _answer(message: Message) -> pa.Table:
     what, arguments = message["what"], message["arguments"]
     asker = message["analyst"]
-    book = Ledger(message["ledger"], None if asker == OWNER else asker)
+    run_id, token = message["hold"] or (None, None)
+    book = Ledger(message["ledger"], None if asker == OWNER else asker, token)
     verb = what.removeprefix("plan_")
     with _little():
         plan = _plan(verb, arguments, book)
@@ -65,7 +66,7 @@ def _answer(message: Message) -> pa.Table:
     if what == verb:
         return plan.run(
             ledger=book,
-            run_id=message["run_id"],
+            run_id=run_id,
             engine=message["engine"],
             memory_limit=message["memory"],
             threads=message["threads"],

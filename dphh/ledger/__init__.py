@@ -6,8 +6,8 @@ analyst may spend of it.
 """
 
 from dphh.ledger.book import Ledger
-from dphh.ledger.records import Account, Entry, Reservation
+from dphh.ledger.records import Account, Entry, Hold, Reservation
 from dphh.ledger.shares import Share
 from dphh.ledger.sources import Source
 
-__all__ = ["Account", "Entry", "Ledger", "Reservation", "Share", "Source"]
+__all__ = ["Account", "Entry", "Hold", "Ledger", "Reservation", "Share", "Source"]

@@ -32,7 +32,7 @@ from dphh.engines.session import Session
 from dphh.errors import CorpusError, UsageError
 from dphh.flows import LevelDone
 from dphh.flows.trie import trie_levels
-from dphh.ledger import Ledger
+from dphh.ledger import Hold, Ledger
 from dphh.levels import Choice, VoteLevel
 from dphh.plan import Plan, plan_from_json
 from dphh.release import Release, write_once
@@ -181,12 +181,14 @@ class Collection:
             return Release.from_parquet(parquet, manifest)
         session = cast(Session, _Devices(self.folder))
         source = _Declared(self.is_test)
+        hold = self._spend()
         release = released(self.plan, session, self.run_id, source, lambda _: None)
-        return settled(self.ledger, release)
+        return settled(self.ledger, release, hold)
 
-    def _spend(self) -> None:
+    def _spend(self) -> Hold:
+        """Spent once, however many processes go on with the collection; each holds the run."""
         assert self.plan.corpus is not None
-        self.ledger.reserve(
+        hold = self.ledger.reserve(
             self.run_id,
             self.plan.corpus.ledger_source(),
             self.plan.verb,
@@ -195,10 +197,11 @@ class Collection:
             self.plan.privacy.epsilon,
             self.plan.privacy.delta,
             account=self.plan.corpus.name,
-        )
+        ).hold
         states = {entry.run_id: entry.state for entry in self.ledger.runs()}
         if states[self.run_id] == "reserved":
-            self.ledger.begin(self.run_id)
+            self.ledger.begin(hold)
+        return hold
 
     def _closed(self) -> list[LevelDone]:
         """The levels so far. Where the trie has stopped growing, all that are left are empty."""

@@ -1,0 +1,47 @@
+"""A release as a file that spreadsheets open."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dphh.errors import UsageError
+
+if TYPE_CHECKING:
+    from dphh.release import Release
+
+#: What makes a spreadsheet read a text as a formula, or skip to what does.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def write_csv(release: Release, path: str | Path) -> Path:
+    from dphh.release import write_whole
+
+    out = Path(path)
+    try:
+        write_whole(out, csv_of(release).encode())
+    except OSError as problem:
+        raise UsageError(
+            f"to_csv: {out} could not be written ({problem.strerror}); give another path"
+        ) from None
+    return out
+
+
+def csv_of(release: Release) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(release.table.column_names)
+    for row in release:
+        writer.writerow([_cell(value) for value in row.values()])
+    return file.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)  # begins with a bracket
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return "'" + value
+    return value
