@@ -12,9 +12,16 @@ _GUARD = "tests/gateway/test_guard.py"
 MUTANTS = (
     Mutant(
         "a run that fails costs nothing",
-        'records.move(con, run_id, "cancel", "reserved", "cancelled")',
-        'records.move(con, run_id, "cancel", records.run(con, run_id)["state"], "cancelled")',
+        '            run = records.in_state(records.held(con, hold), "cancel", "reserved")\n',
+        '            con.execute("DROP TRIGGER states_move_forward")\n'
+        '            run = int(records.held(con, hold)["sequence"])\n',
         (f"{_LEDGER}::test_a_run_that_began_stays_spent",),
+    ),
+    Mutant(
+        "one who asked again gives back what another holds",
+        "    return bool(con.execute(query, (run,)).fetchone()[0] == 0)\n",
+        "    return True\n",
+        ("tests/ledger/test_ledger_orders.py",),
     ),
     Mutant(
         "the file lets a running run go back",
@@ -35,7 +42,7 @@ MUTANTS = (
         "a cap may be passed by a little",
         "    return _composed(prices).delta(cap.epsilon) <= cap.delta\n",
         "    return _composed(prices).delta(cap.epsilon) <= cap.delta * 1.01\n",
-        (_LEDGER,),
+        (f"{_LEDGER}::test_what_is_left_is_granted_and_no_more",),
     ),
     Mutant(
         "runs that count users by another column pay as if by this one",
@@ -105,7 +112,7 @@ MUTANTS = (
         "DuckDB's own message is passed on",
         '            f"DuckDB failed in the step {step!r} with {type(problem).__name__}; its message is "\n',
         '            f"DuckDB failed in the step {step!r} with {problem}; its message is "\n',
-        ("tests/unit/test_errors.py",),
+        ("tests/unit/test_errors.py::test_what_fails_in_memory_quotes_nothing",),
     ),
     Mutant(
         "the guard looks at no table's name",

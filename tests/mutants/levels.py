@@ -69,7 +69,7 @@ MUTANTS = (
         "noise is no function of side effects: one draw for equal rows",
         "        side_effects=True,  # or DuckDB would draw once for equal arguments\n",
         "        side_effects=False,\n",
-        ("tests/udfs/test_noise.py", "tests/udfs/test_votes.py"),
+        ("tests/udfs/test_noise.py::test_duckdb_draws_once_a_row",),
     ),
     Mutant(
         "sips: what a round released stays with its users",
@@ -135,7 +135,7 @@ MUTANTS = (
         "grams are numbered as they came, not as they are sorted",
         "        order = np.argsort(keys)\n        rung = next_rung",
         "        order = np.arange(len(keys))[::-1]\n        rung = next_rung",
-        (_LADDER,),
+        (f"{_LADDER}::test_every_level_is_the_brute_force_one",),
     ),
     # Tries
     Mutant(
@@ -189,14 +189,14 @@ MUTANTS = (
         "devices are asked at two levels",
         "WHERE contributions.seat > $first_seat AND contributions.seat <= $last_seat",
         "WHERE contributions.seat > $first_seat - 1 AND contributions.seat <= $last_seat",
-        (_LOCAL,),
+        (f"{_LOCAL}::test_nobody_is_asked_twice_and_everybody_once_if_all_are_needed",),
         within="sql/ldp_choice.sql",
     ),
     Mutant(
         "a device reports once more than it may",
         "QUALIFY report <= $contributions;",
         "QUALIFY report <= $contributions + 1;",
-        (_LOCAL,),
+        (f"{_LOCAL}::test_every_level_is_the_brute_force_one",),
         within="sql/ldp_choice.sql",
     ),
     Mutant(
@@ -213,7 +213,7 @@ MUTANTS = (
         "the own value stands first in its report",
         "    reports.sort(axis=1)\n    attempt = 1",
         "    attempt = 1",
-        ("tests/udfs/test_subsets.py",),
+        ("tests/udfs/test_subsets.py::test_the_own_value_has_no_place_of_its_own",),
     ),
     Mutant(
         "a device answers a broadcast that asks for more than it allows",

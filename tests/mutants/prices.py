@@ -81,19 +81,19 @@ MUTANTS = (
         "masses of the noise's table are rounded up",
         "        yield density * h >> _WORK\n",
         "        yield (density * h >> _WORK) + (1 << 80)\n",
-        ("tests/privacy/test_rounded_gaussian.py",),
+        ("tests/privacy/test_rounded_gaussian.py::test_every_entry_is_low_by_less_than_two_units",),
     ),
     Mutant(
         "one-direction steps cost nothing",
         "epsilon = _down(Fraction(epsilon) - self.certain_loss)",
         "epsilon = float(epsilon)",
-        (_ACCOUNTING,),
+        (f"{_ACCOUNTING}::test_bounds_of_one_direction_add_up_and_no_better",),
     ),
     Mutant(
         "thresholds' deltas are forgotten in what is composed",
         "        return min(_either(self.infinite_loss, finite), 1.0)\n",
         "        return min(finite, 1.0)\n",
-        (_ACCOUNTING,),
+        (f"{_ACCOUNTING}::test_one_event_costs_what_it_says",),
     ),
     Mutant(
         "the path accountant's polygon is not pushed out",

@@ -118,6 +118,6 @@ MUTANTS = (
         "a spurious gram's score is not conditioned on the threshold",
         "whole = table.survival(floor)",
         "whole = table.survival(-table.reach)",
-        (f"{_DRAWS}",),
+        (f"{_DRAWS}::test_noise_above_a_high_floor", f"{_DRAWS}::test_noise_above_a_floor"),
     ),
 )
