@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dphh.errors import CorpusError, UsageError
-from dphh.ledger import Source
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
@@ -101,6 +100,11 @@ class Content:
     @property
     def cleans_tokens(self) -> bool:
         return bool(self.strip) or self.keep is not None or self.drop is not None
+
+    @property
+    def joiner(self) -> str:
+        """What stands between the tokens of an item."""
+        return "" if self.reading == "characters" or self.unit is not None else " "
 
     @property
     def tokens_are_bytes(self) -> bool:
@@ -205,24 +209,6 @@ class Corpus:
     def named(self, name: str) -> Corpus:
         """The same corpus, charged to the ledger's account of that name."""
         return replace_corpus(self, name=name)
-
-    def ledger_source(self) -> Source:
-        return Source(
-            kind=self.kind, where=self.where, user=self.user, content=self.content.to_json()
-        )
-
-    @classmethod
-    def from_source(cls, source: Source, name: str | None = None) -> Corpus:
-        """The corpus that a ledger's account describes; only paths can be opened again."""
-        if source.kind != "path":
-            raise UsageError(
-                f"corpus: the account {name!r} describes data that lived in memory "
-                f"({', '.join(source.where)}); pass the table itself with name={name!r}"
-            )
-        return corpus_from_json(
-            {"where": list(source.where), "user": source.user, "content": source.content},
-            name=name,
-        )
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.columns import ALWAYS, schema_of
 from dphh.errors import UsageError
+from dphh.show import release_html, release_text
+from dphh.whole_files import write_whole
 
 if TYPE_CHECKING:
     import duckdb
@@ -27,16 +28,6 @@ if TYPE_CHECKING:
     from dphh.report.tree import Tree
     from dphh.report.why import Why
 
-SCHEMA = pa.schema(
-    [
-        ("level", pa.int32()),
-        ("item", pa.string()),
-        ("tokens", pa.list_(pa.string())),
-        ("score", pa.float64()),
-    ]
-)
-#: Releases of `trie` also say of each prefix whether a sequence ends there.
-TRIE_SCHEMA = SCHEMA.append(pa.field("ended", pa.bool_()))
 TABLE, MANIFEST = "release.parquet", "release.json"
 _RUN_ID = b"dphh.run_id"
 
@@ -209,9 +200,9 @@ class Release:
         try:
             table = pq.read_table(io.BytesIO(data))
             run_id = _run_id_of(table.schema)
-            schema = TRIE_SCHEMA if "ended" in table.schema.names else SCHEMA
+            schema = schema_of(*table.schema.names[len(ALWAYS) :])
             table = table.replace_schema_metadata(None).cast(schema)
-        except (pa.ArrowException, ValueError):
+        except (pa.ArrowException, KeyError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it anew") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
             raise UsageError(
@@ -234,14 +225,10 @@ class Release:
         return json.dumps(self.manifest, indent=2, ensure_ascii=False, sort_keys=True)
 
     def __repr__(self) -> str:
-        from dphh.show import release_text
-
-        return release_text(self)
+        return release_text(self.table, self.manifest)
 
     def _repr_html_(self) -> str:
-        from dphh.show import release_html
-
-        return release_html(self)
+        return release_html(self.table, self.manifest)
 
 
 def checked_out(folder: str | Path, run_id: str | None) -> Path:
@@ -283,31 +270,3 @@ def _runs_in(out: Path) -> set[str | None]:
 def _run_id_of(schema: Any) -> str | None:
     named = (schema.metadata or {}).get(_RUN_ID)
     return None if named is None else named.decode()
-
-
-def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """A reader sees the old file or the new one, never half of it."""
-    with _written_beside(path, data, mode) as written:
-        written.replace(path)
-
-
-def write_once(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """A whole file or none, and never over another one: that is a FileExistsError."""
-    with _written_beside(path, data, mode) as written:
-        os.link(written, path)
-
-
-@contextmanager
-def _written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(mode & ~umask)
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)

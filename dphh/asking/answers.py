@@ -21,6 +21,7 @@ from dphh.asking.macros import (
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Entry, Ledger, Share
+from dphh.ledger.corpora import corpus_of
 from dphh.plan import Plan
 from dphh.show import Section
 
@@ -55,7 +56,7 @@ def named_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus |
             f"{said}: {name!r} is a corpus that the ledger names, and its owner has said how it "
             "is read; leave these out"
         )
-    return Corpus.from_source(account.source, name=name)
+    return corpus_of(account.source, name)
 
 
 def plan_of(verb: str, arguments: Arguments, corpus: Corpus) -> Plan:

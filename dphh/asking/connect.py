@@ -85,7 +85,7 @@ class _Owner:
         if what.startswith("plan_"):
             verb = what.removeprefix("plan_")
             plan = plan_of(verb, arguments, self._corpus(what, arguments))
-            return plan_table(plan_sections(plan, self._ledger))
+            return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
         return self._drawn_once(what, arguments)
 
     def _drawn_once(self, verb: str, arguments: Arguments) -> pa.Table:

@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dphh.errors import UsageError
 from dphh.report import shown
+from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
 from dphh.show import shorten
-
-if TYPE_CHECKING:
-    from dphh.release import Release
+from dphh.whole_files import write_whole
 
 #: The columns of a release that says how many people.
 PEOPLE = ("users", "low", "high")
@@ -73,8 +72,6 @@ class Chart:
 
     def save(self, path: str | Path) -> Path:
         """Write the chart: `.svg`, whose text stays text, or `.html`."""
-        from dphh.release import write_whole
-
         out = Path(path)
         if out.suffix not in (".svg", ".html"):
             raise UsageError(f"chart: found {out.name!r}; give a name that ends in .svg or .html")
@@ -97,7 +94,7 @@ class Chart:
         return "\n".join(lines)
 
 
-def chart_of(release: Release, top: int, counts: Release | None = None) -> Chart:
+def chart_of(release: Released, top: int, counts: Released | None = None) -> Chart:
     """The `top` of each length: by people where they were counted, else by score."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise UsageError(f"top: found {top!r}; give a number of bars from 1")
@@ -116,7 +113,7 @@ def chart_of(release: Release, top: int, counts: Release | None = None) -> Chart
     return Chart(found, _measure(release, rows, bool(people)), tuple(panels))
 
 
-def people_of(release: Release) -> dict[tuple[str, ...], tuple[float, float, float]]:
+def people_of(release: Released) -> dict[tuple[str, ...], tuple[float, float, float]]:
     """Of a release with counts: tokens, and users with the ends of their interval."""
     if not set(PEOPLE) <= set(release.table.column_names):
         return {}
@@ -142,7 +139,7 @@ def _bar(row: dict[str, Any], of_people: bool) -> Bar:
     return Bar(row["item"], row.get("score"))
 
 
-def _measure(release: Release, rows: Iterable[dict[str, Any]], of_people: bool) -> str:
+def _measure(release: Released, rows: Iterable[dict[str, Any]], of_people: bool) -> str:
     if of_people:
         return USERS
     if all(row.get("score") is None for row in rows):
@@ -150,7 +147,7 @@ def _measure(release: Release, rows: Iterable[dict[str, Any]], of_people: bool) 
     return REPORTS if release.manifest["verb"] == "ldp_trie" else WEIGHTS
 
 
-def _named(release: Release, length: int) -> str:
+def _named(release: Released, length: int) -> str:
     content = release.manifest.get("parameters", {}).get("content", {})
     verb, reading = release.manifest["verb"], content.get("reading")
     if verb == "items" and reading in (None, "whole"):

@@ -18,13 +18,14 @@ from dphh.report import shown
 from dphh.report.chart import PEOPLE, Chart, chart_html, chart_of
 from dphh.report.phrases import phrases
 from dphh.report.promise import in_words
+from dphh.report.released import Released
 from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
 from dphh.report.tree import tree_html, tree_of
 from dphh.show import plural, promised
+from dphh.whole_files import write_whole
 
 if TYPE_CHECKING:
     from dphh.ledger import Account, Ledger
-    from dphh.release import Release
 
 #: Of each length, so many rows unfold on a page; browsers take tens of thousands, not millions.
 MOST = 5_000
@@ -33,15 +34,13 @@ TOP, LONGEST = 15, 60
 
 
 def write_page(
-    release: Release,
+    release: Released,
     path: str | Path,
     *,
     title: str | None = None,
-    counts: Release | None = None,
+    counts: Released | None = None,
     ledger: Ledger | None = None,
 ) -> Path:
-    from dphh.release import write_whole
-
     out = Path(path)
     if out.is_dir():
         raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'report.html'}")
@@ -56,10 +55,10 @@ def write_page(
 
 
 def page_of(
-    release: Release,
+    release: Released,
     *,
     title: str | None = None,
-    counts: Release | None = None,
+    counts: Released | None = None,
     ledger: Ledger | None = None,
 ) -> str:
     """The page as text."""
@@ -92,12 +91,10 @@ def page_of(
     )
 
 
-def _check_counts(release: Release, counts: Release | None) -> None:
-    from dphh.release import Release as Released
-
+def _check_counts(release: Released, counts: Released | None) -> None:
     if counts is None:
         return
-    if not isinstance(counts, Released):
+    if not hasattr(counts, "manifest"):
         raise UsageError(
             f"counts: found a {type(counts).__name__}; give a release that counts people: a report "
             "may leave the building, and exact counts may not"
@@ -113,7 +110,7 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _head(release: Release, heading: str) -> str:
+def _head(release: Released, heading: str) -> str:
     privacy = release.privacy
     warning = ""
     if "NOT" in release.manifest["randomness"]:
@@ -126,7 +123,7 @@ def _head(release: Release, heading: str) -> str:
     )
 
 
-def _how_many(release: Release) -> str:
+def _how_many(release: Released) -> str:
     levels = [tokens for tokens in release.table.column("tokens").to_pylist() if tokens]
     singles = sum(len(tokens) == 1 for tokens in levels)
     longer = len(levels) - singles
@@ -138,13 +135,13 @@ def _how_many(release: Release) -> str:
     return f"{plural(singles, 'word')} and {plural(longer, 'longer phrase')} that many people share"
 
 
-def _found(release: Release, chart: Chart) -> str:
+def _found(release: Released, chart: Chart) -> str:
     if not len(release):
         return f"<h2>What was found</h2><p>Nothing. {_sight(release)}</p>"
     return f"<h2>What was found</h2>{chart_html(chart)}<p class='more'>{_sight(release)}</p>"
 
 
-def _sight(release: Release) -> str:
+def _sight(release: Released) -> str:
     """What an absence means."""
     said = (
         "What is not here is not thereby absent from the data: what few people hold is kept back, "
@@ -161,7 +158,7 @@ def _sight(release: Release) -> str:
     return escape(said)
 
 
-def _by_chance(release: Release) -> int:
+def _by_chance(release: Released) -> int:
     """How many spurious n-grams DPNE's thresholds let expect: a share of the level below each."""
     levels = release.manifest["levels"]
     below = {level["level"]: level.get("released", 0) for level in levels}
@@ -173,7 +170,7 @@ def _by_chance(release: Release) -> int:
     return ceil(expected)
 
 
-def _longest(release: Release) -> str:
+def _longest(release: Released) -> str:
     """Phrases inside no longer one: short ones say little where a longer one stands."""
     frame = phrases(release)
     long = frame.filter(frame["tokens"].list.len() > 1)
@@ -189,7 +186,7 @@ def _longest(release: Release) -> str:
     )
 
 
-def _everything(release: Release) -> str:
+def _everything(release: Released) -> str:
     if not len(release):
         return ""
     tree = tree_html(tree_of(release, most=MOST))
@@ -213,13 +210,13 @@ def _everything(release: Release) -> str:
     )
 
 
-def _order(release: Release) -> str:
+def _order(release: Released) -> str:
     if "ended" in release.table.column_names:
         return "Sequences end where a dot is."
     return "Of what goes on from the same words, the higher score comes first."
 
 
-def _promise(release: Release, counts: Release | None) -> str:
+def _promise(release: Released, counts: Released | None) -> str:
     privacy = release.privacy
     folded = [("theorem", privacy.get("theorem", ""))]
     folded += [("delta", f"{share:.4g} for {what}")
@@ -246,7 +243,7 @@ def _terms(lines: list[tuple[str, str]]) -> str:
     )
 
 
-def _budget(ledger: Ledger, release: Release) -> str:
+def _budget(ledger: Ledger, release: Released) -> str:
     """Of the accounts that paid for this run; of all where the ledger does not know it."""
     paid = [run.accounts for run in ledger.runs() if run.run_id == release.run_id]
     labels = {label for accounts in paid for label in accounts}
@@ -272,7 +269,7 @@ def account_html(account: Account) -> str:
     )
 
 
-def _manifest(release: Release) -> str:
+def _manifest(release: Released) -> str:
     engine = release.manifest.get("engine", {})
     ran = f", on {engine['name']} {engine['version']}" if engine else ""
     return (

@@ -6,21 +6,18 @@ Everything here is post-processing of a release, so it costs nothing and changes
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from dphh.errors import UsageError
-
-if TYPE_CHECKING:
-    from dphh.release import Release
+from dphh.report.released import Released
 
 #: A token that is a number: digits, and the signs that are written with them.
 NUMBER = r"^[\p{N}\p{P}\p{S}]*\p{N}[\p{N}\p{P}\p{S}]*$"
 
 
 def phrases(
-    release: Release,
+    release: Released,
     *,
     maximal: bool = True,
     stop_words: Collection[str] = (),
@@ -70,7 +67,7 @@ def _whole_sequences(frame: pl.DataFrame, alone: pl.Series) -> pl.Series:
     return ended | (alone & ~complete)
 
 
-def next_words(release: Release, context: Sequence[str]) -> pl.DataFrame:
+def next_words(release: Released, context: Sequence[str]) -> pl.DataFrame:
     """What follows these tokens, or the longest ending of them that anything follows."""
     if isinstance(context, str):
         raise UsageError(f"context: found the text {context!r}; give a list of tokens")
@@ -95,7 +92,7 @@ def next_words(release: Release, context: Sequence[str]) -> pl.DataFrame:
     ).sort("score", "token", descending=[True, False], nulls_last=True)
 
 
-def compare(before: Release, after: Release) -> pl.DataFrame:
+def compare(before: Released, after: Released) -> pl.DataFrame:
     """What only one of two releases has, and what both have, as `dphh_compare` in SQL."""
     old, new = (_best(release) for release in (before, after))
     both = old.join(new, on=["level", "tokens"], how="full", coalesce=True, suffix="_after")
@@ -122,6 +119,6 @@ def compare(before: Release, after: Release) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _best(release: Release) -> pl.DataFrame:
+def _best(release: Released) -> pl.DataFrame:
     frame = release.to_polars().select("level", "item", "tokens", "score")
     return frame.group_by("level", "tokens").agg(pl.col("item").first(), pl.col("score").max())

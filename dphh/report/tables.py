@@ -6,20 +6,17 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dphh.errors import UsageError
-
-if TYPE_CHECKING:
-    from dphh.release import Release
+from dphh.report.released import Released
+from dphh.whole_files import write_whole
 
 #: What makes a spreadsheet read a text as a formula, or skip to what does.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def write_csv(release: Release, path: str | Path) -> Path:
-    from dphh.release import write_whole
-
+def write_csv(release: Released, path: str | Path) -> Path:
     out = Path(path)
     try:
         write_whole(out, csv_of(release).encode())
@@ -30,7 +27,7 @@ def write_csv(release: Release, path: str | Path) -> Path:
     return out
 
 
-def csv_of(release: Release) -> str:
+def csv_of(release: Released) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(release.table.column_names)

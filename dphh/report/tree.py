@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
 
 from dphh.errors import UsageError
 from dphh.report import shown
-
-if TYPE_CHECKING:
-    from dphh.release import Release
+from dphh.report.released import Released
 
 #: Lines that a tree prints.
 SHOWN_LINES = 40
@@ -69,7 +66,7 @@ class Tree:
         return f"<div class='dphh'>{tree_html(self)}</div>"
 
 
-def tree_of(release: Release, prefix: Sequence[str] = (), most: int | None = None) -> Tree:
+def tree_of(release: Released, prefix: Sequence[str] = (), most: int | None = None) -> Tree:
     """The tree of a release, or of its first `most` rows of each length."""
     if isinstance(prefix, str):
         raise UsageError(f"prefix: found the text {prefix!r}; give a list of tokens")
@@ -93,7 +90,7 @@ def tree_of(release: Release, prefix: Sequence[str] = (), most: int | None = Non
     return Tree(root, begin, joiner_of(release))
 
 
-def joiner_of(release: Release) -> str:
+def joiner_of(release: Released) -> str:
     content = release.manifest.get("parameters", {}).get("content", {})
     return "" if content.get("unit") or content.get("reading") == "characters" else " "
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import polars as pl
 
 from dphh.corpus import Content
 from dphh.engines.polars.content import tokens_expression
 from dphh.errors import UsageError
+from dphh.report.released import Released
 from dphh.report.tree import joiner_of
 from dphh.show import plural, shorten
-
-if TYPE_CHECKING:
-    from dphh.release import Release
 
 Tokens = tuple[str, ...]
 Reason = Literal[
@@ -43,7 +41,7 @@ class Why:
         return self.said
 
 
-def why(release: Release, phrase: str | Sequence[str]) -> Why:
+def why(release: Released, phrase: str | Sequence[str]) -> Why:
     """Whether a phrase was released and, if not, what it failed at."""
     tokens = _read(release, phrase)
     name = _quoted(release, tokens)
@@ -99,7 +97,7 @@ def _pruned(by_length: dict[int, dict[str, Any]], length: int) -> bool:
     return length > 1 and "pruning" in by_length.get(length, {})
 
 
-def _of_a_trie(release: Release, tokens: Tokens, name: str, levels: int) -> Why:
+def _of_a_trie(release: Released, tokens: Tokens, name: str, levels: int) -> Why:
     if (unread := _not_asked_for(release, tokens)) is not None:
         return Why(tokens, "not so read", (), f"{name} {unread}.")
     ends: dict[Tokens, bool] = {}
@@ -133,7 +131,7 @@ def _of_a_trie(release: Release, tokens: Tokens, name: str, levels: int) -> Why:
     return Why(tokens, "below", (), _below(release, len(tokens), subject))
 
 
-def _not_asked_for(release: Release, tokens: Tokens) -> str | None:
+def _not_asked_for(release: Released, tokens: Tokens) -> str | None:
     """Of `ldp_trie`: words said to be known, and those with other characters than the run has."""
     asked = release.manifest.get("parameters", {})
     if tokens in {tuple(word) for word in asked.get("known", ())}:
@@ -144,7 +142,7 @@ def _not_asked_for(release: Release, tokens: Tokens) -> str | None:
     return None
 
 
-def _below(release: Release, length: int, subject: str) -> str:
+def _below(release: Released, length: int, subject: str) -> str:
     finds = release.manifest.get("finds", {})
     users = dict(map(tuple, finds.get("users_by_length", ()))).get(length, finds.get("users"))
     said = (
@@ -159,7 +157,7 @@ def _below(release: Release, length: int, subject: str) -> str:
     )
 
 
-def _read(release: Release, phrase: str | Sequence[str]) -> Tokens:
+def _read(release: Released, phrase: str | Sequence[str]) -> Tokens:
     """The phrase's tokens, read as the corpus was; a list is taken as it is."""
     if not isinstance(phrase, str):
         tokens = tuple(phrase)
@@ -175,5 +173,5 @@ def _read(release: Release, phrase: str | Sequence[str]) -> Tokens:
     return tuple(token for token in read if token)
 
 
-def _quoted(release: Release, tokens: Tokens) -> str:
+def _quoted(release: Released, tokens: Tokens) -> str:
     return f"“{shorten(joiner_of(release).join(tokens))}”"

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.release import SCHEMA, TRIE_SCHEMA, Release
+from dphh.columns import GROWN, SCORED
+from dphh.release import Release
 
 CONTENT = {
     "column": "body", "reading": "words", "lower": True, "split": "white space", "strip": ".,!?",
@@ -43,7 +44,7 @@ def manifest(verb: str, levels: Sequence[Mapping[str, Any]], **more: Any) -> dic
 def ladder(pruning: str = "both", scores: Mapping[str, float] = PHRASES) -> Release:
     """As `ngrams` with DPNE releases it, to three words."""
     rows = [(len(text.split()), text, text.split(), score) for text, score in scores.items()]
-    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=SCHEMA)
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=SCORED)
     levels: list[dict[str, Any]] = [
         {"level": 1, "kind": "set_union", "max_items": 10, "released": 5}
     ]
@@ -60,7 +61,7 @@ def items(texts: Sequence[str] = ("b", "a"), **more: Any) -> Release:
         [10.0 - place / 100 for place in range(len(texts))],
     ]  # fmt: skip
     levels = [{"level": 1, "kind": "set_union", "released": len(texts)}]
-    return Release(pa.table(columns, schema=SCHEMA), manifest("items", levels, **more))
+    return Release(pa.table(columns, schema=SCORED), manifest("items", levels, **more))
 
 
 def trie(max_length: int = 4) -> Release:
@@ -68,7 +69,7 @@ def trie(max_length: int = 4) -> Release:
     ways = [("a", False), ("b", False), ("a", True), ("ab", False), ("bc", False), ("ab", True),
             ("bcd", False)]  # fmt: skip
     rows = [(len(way) + ended, way, list(way), None, ended) for way, ended in ways]
-    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=TRIE_SCHEMA)
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=GROWN)
     levels = [{"level": n, "kind": "vote"} for n in range(1, max_length + 1)]
     content = {**CONTENT, "reading": "whole", "unit": 1, "lower": False}
     return Release(table, manifest("trie", levels, parameters={"content": content}))
@@ -76,7 +77,7 @@ def trie(max_length: int = 4) -> Release:
 
 def counted(people: Mapping[str, tuple[float, float, float]]) -> Release:
     """A release that counts: users, and the ends of an interval."""
-    schema = SCHEMA
+    schema = SCORED
     for name in ("users", "low", "high"):
         schema = schema.append(pa.field(name, pa.float64()))
     rows = [(len(t.split()), t, t.split(), None, *users) for t, users in people.items()]

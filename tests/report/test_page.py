@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from dphh import UsageError
 from dphh.cli import cli
 from dphh.evaluate import ExactCounts
+from dphh.ledger import source_of
 from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.report.page import page_of
@@ -113,7 +114,7 @@ def test_exact_counts_are_refused():
 
 
 def test_the_budget_is_of_the_accounts_that_paid(ledger, written, tmp_path):
-    source = written([(1, "a")]).ledger_source()
+    source = source_of(written([(1, "a")]))
     ledger.add("survey", source, 2.0, 1e-6)
     other = tmp_path / "other.parquet"
     ledger.add("other-corpus", type(source)("path", (str(other),), "who"), 1.0, 1e-6)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dphh.release import SCHEMA, TRIE_SCHEMA
+from dphh.columns import GROWN, SCORED
 
 Rows = Callable[..., list[dict[str, Any]]]
 Con = duckdb.DuckDBPyConnection
@@ -36,7 +36,7 @@ def phrases(tmp_path: Path) -> str:
     columns = zip(
         *((len(gram), " ".join(gram), gram, s) for gram, s in PHRASES.items()), strict=True
     )
-    pq.write_table(pa.table([list(column) for column in columns], schema=SCHEMA), path)
+    pq.write_table(pa.table([list(column) for column in columns], schema=SCORED), path)
     return str(path)
 
 
@@ -46,7 +46,7 @@ def trie(tmp_path: Path) -> str:
     folder.mkdir()
     rows = [(len(way) + ended, way, list(way), None, ended) for way, ended in WAYS]
     columns = [list(column) for column in zip(*rows, strict=True)]
-    pq.write_table(pa.table(columns, schema=TRIE_SCHEMA), folder / "release.parquet")
+    pq.write_table(pa.table(columns, schema=GROWN), folder / "release.parquet")
     return str(folder)
 
 

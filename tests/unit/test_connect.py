@@ -14,6 +14,7 @@ import pytest
 import dphh
 from dphh import Corpus, Ledger
 from dphh.asking.macros import content_signature, macros, verb_signatures
+from dphh.ledger import source_of
 
 ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"
 
@@ -28,7 +29,7 @@ def texts(tmp_path: Path) -> str:
 
 @pytest.fixture
 def con(texts: str, ledger: Ledger) -> duckdb.DuckDBPyConnection:
-    ledger.add("reviews", Corpus(texts, user="who", text="what").ledger_source(), 10.0, 1e-4)
+    ledger.add("reviews", source_of(Corpus(texts, user="who", text="what")), 10.0, 1e-4)
     return dphh.connect(ledger)
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError
 from dphh.corpus import as_sequences, corpus_from_json
-from dphh.ledger import Source
+from dphh.ledger import Source, source_of
+from dphh.ledger.corpora import corpus_of
 
 HERE = {"user": "who", "text": "what"}
 
@@ -59,13 +60,13 @@ def test_a_corpus_is_frozen():
 def test_a_corpus_of_paths_goes_through_json():
     corpus = Corpus(["/a.parquet", "/b.parquet"], **HERE, **TRIEHH_WORDS, max_token_length=5)
     assert corpus_from_json(corpus.to_json()) == corpus
-    assert Corpus.from_source(corpus.ledger_source()) == corpus
+    assert corpus_of(source_of(corpus)) == corpus
 
 
 def test_data_in_memory_cannot_be_opened_from_the_ledger():
     source = Source("frame", ("polars:DataFrame",), "who", {"column": "what"})
     with pytest.raises(UsageError, match="lived in memory"):
-        Corpus.from_source(source, name="frames")
+        corpus_of(source, name="frames")
 
 
 @pytest.mark.parametrize(
