@@ -32,7 +32,7 @@ from dphh.privacy.set_union import weight
 from dphh.udfs.noise import draw_rounded_gaussian, noise_function
 from dphh.udfs.randomness import RunRandomness, SystemRandomness
 from dphh.udfs.subsets import draw_subsets, subset_selection
-from tests.engines.cut_short import AllHeads
+from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, session_on
 from tests.engines.tries import plan_of
 
@@ -274,7 +274,7 @@ def test_noise_is_fresh_for_every_row_level_session_and_run(
 def depths(engine: str, corpus: Corpus, groups: int, levels: int, ledger: Path) -> np.ndarray:
     """How deep each user's path grows where one vote is enough and half of all coins are heads."""
     votes = tuple(VoteLevel(level, 2**63, 1) for level in range(1, levels + 1))
-    plan = replace(plan_of(levels), levels=votes)
+    plan = of_levels(plan_of(levels), votes)
     table = plan.run(corpus=corpus, engine=engine, ledger=ledger).to_arrow()
     depth = np.zeros(groups, dtype=np.int64)
     for level, tokens in zip(table["level"].to_pylist(), table["tokens"].to_pylist(), strict=True):
@@ -308,7 +308,7 @@ def test_two_runs_of_one_name_draw_each_users_sequence_anew(engine: str, tmp_pat
     users = 600
     rows = [(user, [str(user), side]) for user in range(users) for side in "ab"]
     corpus = corpus_of(tmp_path, rows)
-    plan = replace(plan_of(2), levels=(VoteLevel(1, 2**63, 1), VoteLevel(2, 2**63, 1)))
+    plan = of_levels(plan_of(2), (VoteLevel(1, 2**63, 1), VoteLevel(2, 2**63, 1)))
 
     def sides(name: str) -> list[str]:
         ledger = tmp_path / f"{name}.sqlite"
