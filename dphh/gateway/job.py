@@ -36,7 +36,7 @@ _PRICING_SECONDS = 60
 _PRICING_ADDRESSES = 6 * 2**30
 
 
-def handle(pipe: Pipe, message: Message) -> None:
+def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
     """Answer one message: {ledger, analyst, what, arguments, hold, engine, memory, threads}."""
     try:
         with warnings.catch_warnings():
