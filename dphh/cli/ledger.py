@@ -12,9 +12,10 @@ from dphh.cli.options import content_given, corpus_options, ledger_option
 from dphh.corpus import Corpus
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.corpora import source_of
+from dphh.ledger.said import accounts_text
 from dphh.privacy.events import LocalEvent
 from dphh.release import Release
-from dphh.show import accounts_text, plural
+from dphh.words import plural
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
