@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,43 +11,21 @@ from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.release import MANIFEST, Release
 
-Item = tuple[str, ...]
-#: A release, its folder, its run id, a text file of one item a line, or a list of items, each a
-#: text or a list of its tokens.
-Of = Release | str | Path | Sequence[str | Sequence[str]]
 #: Where the tokens of a corpus come from does not make them others.
 _SAME_TOKENS_ALL_THE_SAME = ("column", "unit")
+Options = dict[str, Any]
 
 
-def given_items(
-    of: Of,
-    corpus: Corpus | None,
-    *,
-    top: int | None = None,
-    min_length: int = 1,
-    ledger: Ledger | str | Path | None = None,
-) -> tuple[Item, ...]:
-    """The items, each as its tokens, of at least so many; of a release at most `top`.
-
-    A score orders items within a level and no further: so `top` takes the first of each level, then
-    the second of each, and so on.
-    """
-    for name, value in (("top", 1 if top is None else top), ("min_length", min_length)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
-    content = None if corpus is None else corpus.content
-    found = _found(of, ledger)
-    if isinstance(found, Release):
-        items = released_items(found, content)
-    else:
-        items = [_tokens(item, content) for item in found]
-    long = (item for item in items if len(item) >= min_length or not item)
-    return tuple(islice(long, top))
-
-
-def _found(of: Of, ledger: Ledger | str | Path | None) -> Release | Iterable[str | Sequence[str]]:
+def with_release(options: Options, ledger: Ledger, *, files: bool) -> Options:
+    """The options, with the release that `of` names by its run id in this ledger; where `files` may
+    be read, by its folder; or with the lines of a text file, an item each."""
+    of = options.get("of")
     if not isinstance(of, (str, Path)):
-        return of
+        return options
+    return {**options, "of": (_in_files(of) if files else None) or _in_ledger(str(of), ledger)}
+
+
+def _in_files(of: str | Path) -> Release | list[str] | None:
     path = Path(of)
     try:
         if (path / MANIFEST).is_file():
@@ -57,19 +34,34 @@ def _found(of: Of, ledger: Ledger | str | Path | None) -> Release | Iterable[str
             return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
     except (OSError, ValueError) as problem:
         raise UsageError(f"of: {of} cannot be read ({type(problem).__name__})") from None
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    return None
+
+
+def _in_ledger(run_id: str, ledger: Ledger) -> Release:
     try:
-        manifest, parquet = book.release(str(of))
+        manifest, parquet = ledger.release(run_id)
     except LedgerError:
         raise UsageError(
-            f"of: {of} is neither a release's folder, nor a text file, nor the run id of a release "
-            "in the ledger; `dphh ledger show` and FROM dphh_releases() name these"
+            f"of: {run_id} is neither a release's folder, nor a text file, nor the run id of a "
+            "release in the ledger; `dphh ledger show` and FROM dphh_releases() name these"
         ) from None
     return Release.from_parquet(parquet, manifest)
 
 
-def released_items(release: Release, content: Content | None) -> list[Item]:
-    """The items of a release: the first of each level, then the second of each, and so on.
+def with_items(options: Options, corpus: Corpus | None) -> Options:
+    """The options, with the items of `of` as lists of tokens, as this corpus reads them."""
+    of = with_release(options, Ledger(), files=True)["of"]
+    content = None if corpus is None else corpus.content
+    if isinstance(of, Release):
+        return {**options, "of": released_items(of, content)}
+    if not isinstance(of, Sequence):
+        return options
+    return {**options, "of": [_tokens(item, content) for item in of]}
+
+
+def released_items(release: Release, content: Content | None) -> list[tuple[str, ...]]:
+    """The items of a release: the first of each level, then the second of each, and so on, for a
+    score orders items within a level and no further.
 
     Of a trie's, the sequences that are whole; as one token where the corpus reads items whole.
     """
@@ -88,7 +80,7 @@ def released_items(release: Release, content: Content | None) -> list[Item]:
             )
     joined = made["reading"] == "whole"
     rank: dict[int, int] = {}
-    ranked: list[tuple[int, int, Item]] = []
+    ranked: list[tuple[int, int, tuple[str, ...]]] = []
     for row in release.table.to_pylist():
         if row.get("ended") is False or not row["tokens"]:
             continue
@@ -99,11 +91,11 @@ def released_items(release: Release, content: Content | None) -> list[Item]:
     return [item for _, _, item in sorted(ranked, key=lambda each: each[:2])]
 
 
-def _tokens(item: Any, content: Content | None) -> Item:
+def _tokens(item: Any, content: Content | None) -> Any:
     """An item of the analyst's own. A text is read as a row of the corpus would be, roughly: it is
     not cleaned, so it must be written as the corpus's tokens are once they are."""
     if not isinstance(item, str):
-        return tuple(item) if isinstance(item, Sequence) else (item,)
+        return item
     if content is None:
         raise UsageError(
             "of: how a text becomes tokens is the corpus's to say; pass the corpus to the verb, or "

@@ -78,7 +78,7 @@ def schema_in_memory(corpus: Corpus) -> Any:
 
 
 def rows_in_memory(corpus: Corpus) -> Any:
-    """The columns that matter of a table in memory, as Arrow: of a relation a stream, else a table."""
+    """The columns that matter, as Arrow: of a relation a stream, of any other table a table."""
     source = corpus.source
     columns = list(dict.fromkeys(corpus.columns.values()))
     with source_errors(corpus):

@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.asking.answers import Arguments, corpus_name, ledger_table, releases_table
+from dphh.asking.macros import macros
 from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
@@ -66,7 +67,7 @@ class Office:
             )
         if isinstance(run_id := arguments.get("of"), str):
             self._release(analyst, run_id)  # `counts` counts what they may see
-        if what.startswith("plan_"):
+        if not macros()[what].spends:
             with self._worker(analyst) as worker:
                 return self._work(worker, analyst, what, arguments, None)
         return self._run(analyst, what, arguments)

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, sqrt
+from pathlib import Path
+from typing import Any, Protocol
 
 from dphh.errors import UsageError
 from dphh.levels import CountsLevel
@@ -35,6 +37,30 @@ from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import arithmetic_delta
 
+
+class Found(Protocol):
+    """A release: a table and the manifest that explains it."""
+
+    @property
+    def table(self) -> Any: ...
+
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+
+
+#: A run id, a folder or a text file; a release; or items, each a text or a list of its tokens.
+Of = str | Path | Found | Sequence[str | Sequence[str]]
+HELP = {
+    "of": "What to count: a release, by its run id or folder; or a text file, one item a line.",
+    **BUDGET_HELP,
+    "top": "Of a release the first so many: of each level in turn.",
+    "min_length": "Items of so many tokens or more.",
+    "max_items": "How many of them a user counts for as one whole user each.",
+    "by": "The column whose values are the groups to count within.",
+    "groups": "Its values to count within, with commas between; all others count as 'other'.",
+    "confidence": "How often an interval holds the truth.",
+    "simultaneous": "All intervals at once, and not each.",
+}
 #: More items than anybody reads; the noise's table is vouched for in this many draws a user.
 MOST_KEYS = 1_000_000
 #: What everything that was not declared is counted as.
@@ -49,26 +75,30 @@ TABLE = "noise table's distance from the exact Gaussian"
 
 def price_counts(
     *,
-    of: Sequence[Sequence[str]],
+    of: Of,
     epsilon: float,
     delta: float,
+    top: int | None = None,
+    min_length: int = 1,
     max_items: int = 100,
     by: str | None = None,
-    groups: Sequence[str] = (),
+    groups: str | Sequence[str] = (),
     confidence: float = 0.95,
     simultaneous: bool = False,
 ) -> Price:
-    """How many users hold each of the items `of`, with intervals.
+    """How many users hold each of given items, with intervals that hold the truth.
 
-    of: a list of items, each a list of its tokens; or a release, its folder or run id. max_items:
-    how many of them a user counts for as one whole user each; who holds more counts for less of
-    each, and `high` covers that. by, groups: count within these values of a column, all others
-    together as "other". confidence: how often each interval holds the truth, or with
-    `simultaneous` all of them at once.
+    of: a release, its folder or its run id; or a list, each item a text, read as a row of the
+    corpus, or a list of its tokens; or a text file of one item a line. top: of a release so many
+    alone, the first of each level, then the second of each, and so on. min_length: items of at
+    least so many tokens. max_items: how many of them a user counts for as one whole user each; who
+    holds more counts for less of each, and `high` covers that. by, groups: count within these
+    values of a column, and all others, NULL too, together as "other". confidence: how often each
+    interval holds the truth; with `simultaneous`, all of them at once.
     """
     check_budget(epsilon, delta)
     check_max_items(max_items)
-    items = checked_items(of)
+    items = checked_items(of, top, min_length)
     declared = checked_groups(by, groups)
     epsilon, delta = float(epsilon), float(delta)
     keys = len(items) * (len(declared) + 1 if by is not None else 1)
@@ -128,7 +158,7 @@ def counts_level(
     )
 
 
-def counts_takes_for_known(price: Price) -> UsersKnown | None:
+def takes_for_known(price: Price) -> UsersKnown | None:
     if price["by"] is None:
         return None
     return UsersKnown("by", "tells whether there is such a column", "leave by and groups out")
@@ -146,33 +176,39 @@ def finds(level: CountsLevel) -> Finds:
     )
 
 
-def checked_items(of: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+def checked_items(of: Of, top: int | None, min_length: int) -> tuple[tuple[str, ...], ...]:
     """Each item once, in the order of the list, as its tokens."""
-    if isinstance(of, str) or not isinstance(of, Sequence) or not of:
-        raise UsageError(
-            "of: found no items; give a list of items, each a list of its tokens, or a release"
-        )
+    for name, value in (("top", 1 if top is None else top), ("min_length", min_length)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
     items: dict[tuple[str, ...], None] = {}
-    for place, item in enumerate(of):
+    for place, item in enumerate(
+        of if isinstance(of, Sequence) and not isinstance(of, str) else ()
+    ):
         tokens = tuple(item) if isinstance(item, Sequence) and not isinstance(item, str) else ()
         if not tokens or not all(isinstance(token, str) and token for token in tokens):
             raise UsageError(
                 f"of: number {place} is no item; give each as a list of its tokens, such as "
                 "['new', 'york'], none of them empty"
             )
-        items[tokens] = None
-    return tuple(items)
+        if len(tokens) >= min_length:
+            items[tokens] = None
+    if not items:
+        raise UsageError(
+            "of: found no items; give a list of items, each a list of its tokens, or a release"
+        )
+    return tuple(items)[:top]
 
 
-def checked_groups(by: str | None, groups: Sequence[str]) -> tuple[str, ...]:
+def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:
     if by is None:
         if groups:
             raise UsageError("groups: goes with by=, which names the column of these values")
         return ()
     if not isinstance(by, str) or not by:
         raise UsageError(f"by: found {by!r}; name the column whose values are the groups")
-    declared = tuple(groups) if not isinstance(groups, str) else ()
-    if not declared or not all(isinstance(group, str) for group in declared):
+    declared = tuple(groups.split(",") if isinstance(groups, str) else groups)
+    if not declared or not all(isinstance(group, str) and group for group in declared):
         raise UsageError(
             "groups: say which values of the column to count within, as texts, such as "
             "['DE', 'FR']; all others are counted together"

@@ -1,4 +1,4 @@
-"""Opens a corpus in Spark: the views contents (user_id, content, group_name), and tokens_of_rows."""
+"""Opens a corpus in Spark: the views contents (user_id, content, group_name) and tokens_of_rows."""
 
 from __future__ import annotations
 
