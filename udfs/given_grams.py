@@ -1,9 +1,9 @@
-"""Which of a list of public token sequences stand in texts, and what whole users add to their counts.
+"""Which public token sequences stand in texts, and what whole users add to their counts.
 
 The sequences are a tree of prefixes: its nodes of depth k are the distinct beginnings of k tokens,
-numbered. From each place of a text one walks down as far as the text goes along: a step is a look-up
-of (node, next word), so every sequence is found wherever it starts, and nothing else of a text is
-kept. A text ends with -1, which is no word: no sequence runs from one text into the next.
+numbered. From each place of a text one walks down as far as the text goes along: a step looks up
+(node, next word), so every sequence is found wherever it starts, and nothing else of a text is kept.
+A text ends with -1, which is no word: no sequence runs from one text into the next.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Depth:
 
 
 class GivenGrams:
-    """Distinct sequences, of at least one token each, and within how many groups they are sought."""
+    """Distinct sequences, of at least one token each, and in how many groups they are sought."""
 
     def __init__(self, sequences: Sequence[Sequence[str]], groups: int = 1) -> None:
         self.groups = groups
@@ -127,7 +127,7 @@ def register_given_grams(
 ) -> None:
     """Teach a DuckDB connection `dphh_given(tokens, group)`, the keys that a text holds, and
     `dphh_counted(keys)`, what the users of a batch add, in its first row."""
-    functions: list[tuple[str, Any, list[str], str]] = [
+    functions: list[tuple[str, Any, Any, str]] = [
         ("dphh_given", keys_of_texts(given), ["VARCHAR[]", "BIGINT"], "INTEGER[]"),
         (
             "dphh_counted",

@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 from dphh.errors import UsageError
 from dphh.levels import CountsLevel
 from dphh.mechanisms.items import (
     ADJACENCY,
+    BUDGET_HELP,
     FOUND_WITH,
     UNIT,
     check_budget,
@@ -182,10 +183,8 @@ def checked_items(of: Of, top: int | None, min_length: int) -> tuple[tuple[str, 
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
     items: dict[tuple[str, ...], None] = {}
-    for place, item in enumerate(
-        of if isinstance(of, Sequence) and not isinstance(of, str) else ()
-    ):
-        tokens = tuple(item) if isinstance(item, Sequence) and not isinstance(item, str) else ()
+    for place, item in enumerate(of if _is_list(of) else ()):
+        tokens = tuple(item) if _is_list(item) else ()
         if not tokens or not all(isinstance(token, str) and token for token in tokens):
             raise UsageError(
                 f"of: number {place} is no item; give each as a list of its tokens, such as "
@@ -198,6 +197,10 @@ def checked_items(of: Of, top: int | None, min_length: int) -> tuple[tuple[str, 
             "of: found no items; give a list of items, each a list of its tokens, or a release"
         )
     return tuple(items)[:top]
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:

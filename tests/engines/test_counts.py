@@ -116,7 +116,7 @@ def test_a_column_that_names_no_groups_is_refused_before_it_is_paid_for(
 ):
     corpus = as_corpus(tmp_path, [(1, ["x"], "DE")])
     by = {"missing": "nowhere", "list": "what"}[kind]
-    with pytest.raises(CorpusError, match="^by: "):
+    with pytest.raises(CorpusError, match="by: "):
         counts(corpus, of=ITEMS, by=by, groups=["DE"], **BUDGET).run(engine=engine, ledger=ledger)
     assert not ledger.runs()
 
