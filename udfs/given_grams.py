@@ -2,7 +2,7 @@
 
 The sequences are a tree of prefixes: its nodes of depth k are the distinct beginnings of k tokens,
 numbered. From each place of a text one walks down as far as the text goes along: a step looks up
-(node, next word), so every sequence is found wherever it starts, and nothing else of a text is kept.
+(node, next word), so each sequence is found wherever it starts, and nothing else of a text is kept.
 A text ends with -1, which is no word: no sequence runs from one text into the next.
 """
 
