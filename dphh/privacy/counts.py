@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 
 #: The grid: fine where the noise's table stays small, finer for small weights, never beyond these.
 FINEST_BITS = 10
-EASY_SIGMA, LARGEST_SIGMA = 2**14, 2**17
+EASY_SIGMA, LARGEST_SIGMA = 2**12, 2**17
 #: So fine that the least weight is no less than this: it then loses 3% to its rounding at most.
 LEAST_WEIGHT = 32
 #: Of what may go wrong: how much is left to the low end, to the high end, and to the octaves.

@@ -228,8 +228,8 @@ def test_noise_on_the_grid_is_never_less_than_was_priced():
 
 def test_the_grid_is_fine_where_that_is_cheap_and_for_small_weights():
     assert counts_bits(4.0, 10, 10) == 10
-    assert counts_bits(40.0, 100, 100) == 8
-    assert counts_bits(40.0, 100_000, 100) == 10
+    assert counts_bits(40.0, 100, 100) == 6
+    assert counts_bits(40.0, 10_000, 100) == 9
     assert counts_bits(100_000.0, 10, 10) == 0
     with pytest.raises(UsageError, match="larger epsilon or a smaller max_items"):
         counts_bits(1e6, 10, 10)

@@ -109,3 +109,12 @@ def test_texts_of_nothing_hold_nothing():
     lengths, keys = GivenGrams([("a",)]).keys(pa.array([[], None, [None]], pa.list_(pa.string())))
     assert lengths.tolist() == [0, 0, 0] and len(keys) == 0
     assert counted(Weighing(1, 1, 0), lengths, keys)[0].tolist() == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_many_steps_are_looked_up_otherwise_than_few_with_the_same_result(monkeypatch, seed):
+    users, sequences = some(seed)
+    weighing = Weighing(len(sequences), 3, 10)
+    few = sums(users, GivenGrams(sequences), weighing)
+    monkeypatch.setattr("dphh.udfs.given_grams.TABLE", 0)
+    assert sums(users, GivenGrams(sequences), weighing).tolist() == few.tolist()
