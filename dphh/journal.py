@@ -20,18 +20,11 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.engines.session import Session
+from dphh.engines.session import DRAWING, Session
 from dphh.ledger import Ledger
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import Setting
 from dphh.plan import Plan
-
-#: The verbs that draw: those that are told what for.
-DRAWING = frozenset(
-    name
-    for name, verb in vars(Session).items()
-    if callable(verb) and "purpose" in signature(verb).parameters
-)
 
 
 def journaled(session: Session, book: Ledger, run_id: str) -> Session:
