@@ -31,6 +31,10 @@ class UnknownRunError(LedgerError):
     exit_code = 2
 
 
+class NotHeldError(LedgerError):
+    """An attempt at a run that it did not reserve, or has given back: another's, perhaps."""
+
+
 class BudgetRefused(DphhError):  # noqa: N818 - the ledger refuses; nothing is in error
     """The ledger refuses: the corpus's cap would be passed."""
 

@@ -20,23 +20,25 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.corpus import Corpus
 from dphh.engines.session import DRAWING, Session
-from dphh.ledger import Ledger
+from dphh.ledger import Hold, Ledger
+from dphh.ledger.corpora import source_of
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import Setting
-from dphh.plan import Plan
+from dphh.price import Price
 
 
-def journaled(session: Session, book: Ledger, run_id: str) -> Session:
+def journaled(session: Session, book: Ledger, hold: Hold) -> Session:
     """The same session, each of whose draws stands in the ledger when it comes back."""
-    return cast(Session, _Journaled(session, book, run_id))
+    return cast(Session, _Journaled(session, book, hold))
 
 
 class _Journaled:
-    def __init__(self, session: Session, book: Ledger, run_id: str) -> None:
+    def __init__(self, session: Session, book: Ledger, hold: Hold) -> None:
         self._session = session
         self._book = book
-        self._run_id = run_id
+        self._hold = hold
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._session, name)
@@ -45,10 +47,10 @@ class _Journaled:
     def _once(self, draw: Callable[..., Any]) -> Callable[..., Any]:
         def stands(*arguments: Any, **named: Any) -> Any:
             step = signature(draw).bind(*arguments, **named).arguments["purpose"]
-            stored = self._book.level(self._run_id, step)
+            stored = self._book.level(self._hold, step)
             if stored is None:
                 drawn = as_stored(draw(*arguments, **named))
-                stored = self._book.keep_level(self._run_id, step, drawn)
+                stored = self._book.keep_level(self._hold, step, drawn)
             return pq.read_table(io.BytesIO(stored))
 
         return stands
@@ -69,16 +71,17 @@ def as_stored(released: Any) -> bytes:
     return buffer.getvalue()
 
 
-def setting_of(plan: Plan, session: Session, book: Ledger, randomness: str) -> Setting:
+def setting_of(
+    price: Price, corpus: Corpus, session: Session, book: Ledger, randomness: str
+) -> Setting:
     """What must be the same when a run goes on; the ledger compares the request itself."""
-    assert plan.corpus is not None
-    levels = json.dumps([plan.method, [level.to_json() for level in plan.levels]], sort_keys=True)
+    levels = json.dumps([price.method, [level.to_json() for level in price.levels]], sort_keys=True)
     return {
         "plan": hashlib.sha256(levels.encode()).hexdigest()[:32],
         "dphh": version("dphh"),
         "engine": f"{session.name} {session.version}",
         "randomness": randomness,
-        "files": files_state(plan.corpus.ledger_source(), str(book.path)),
+        "files": files_state(source_of(corpus), str(book.path)),
     }
 
 

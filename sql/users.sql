@@ -19,6 +19,8 @@ texts_of_users AS (
         user_id,
         flatten(list(codes)) AS codes
     FROM texts
+    -- No text without a word: whoever it is of, there is nothing to bound.
+    WHERE len(codes) > 1
     GROUP BY user_id
 )
 

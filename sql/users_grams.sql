@@ -17,6 +17,8 @@ grams_of_users AS (
         user_id,
         flatten(list(codes)) AS codes
     FROM grams
+    -- No text without a word: whoever it is of, there is nothing to bound.
+    WHERE len(codes) > 1
     GROUP BY user_id
 )
 

@@ -44,6 +44,9 @@ def register_blocks(
         numbers = pc.list_value_length(texts).to_numpy()
         lots = of_spellings(users.column("name")).view(np.int64)
         block, words = block_of_tokens(lots, numbers, tokens)
+        unnamed = users.column("name").is_null().to_numpy(False)
+        if unnamed.any() and (block.places[unnamed[block.owners]] >= 0).any():
+            raise RuntimeError("dphh: nobody")
         written = packed(pa.table({"word": words}))
         for piece in block.in_pieces():
             yield {**row_of(piece, "places"), "words": [written]}

@@ -194,7 +194,7 @@ def _numbers(column: Any) -> Integers:
 
 
 def _lengths(lists: Any) -> Integers:
-    lengths: Integers = pc.list_value_length(lists).to_numpy().astype(np.int64)
+    lengths: Integers = pc.list_value_length(lists).fill_null(0).to_numpy().astype(np.int64)
     return lengths
 
 

@@ -29,14 +29,15 @@ from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.office import budgets
 from dphh.ledger import Ledger
 from dphh.plan import Plan
+from dphh.registry import VERBS
 from dphh.show import plan_sections
 
 _PRICING_SECONDS = 60
 _PRICING_ADDRESSES = 6 * 2**30
 
 
-def handle(pipe: Pipe, message: Message) -> None:
-    """Answer one message: {ledger, analyst, what, arguments, run_id, engine, memory, threads}."""
+def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
+    """Answer one message: {ledger, analyst, what, arguments, hold, engine, memory, threads}."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -56,7 +57,8 @@ def handle(pipe: Pipe, message: Message) -> None:
 def _answer(message: Message) -> pa.Table:
     what, arguments = message["what"], message["arguments"]
     asker = message["analyst"]
-    book = Ledger(message["ledger"], None if asker == OWNER else asker)
+    run_id, token = message["hold"] or (None, None)
+    book = Ledger(message["ledger"], None if asker == OWNER else asker, token)
     verb = what.removeprefix("plan_")
     with _little():
         plan = _plan(verb, arguments, book)
@@ -65,12 +67,16 @@ def _answer(message: Message) -> pa.Table:
     if what == verb:
         return plan.run(
             ledger=book,
-            run_id=message["run_id"],
+            run_id=run_id,
             engine=message["engine"],
             memory_limit=message["memory"],
             threads=message["threads"],
         ).table
-    sections = [section for section in plan_sections(plan, book) if section[0] != "ledger"]
+    sections = [
+        section
+        for section in plan_sections(plan.price, plan.corpus, book)
+        if section[0] != "ledger"
+    ]
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
     lines = [("spent", budget.spent), ("of", budget.cap), ("left", budget.left)]
@@ -85,17 +91,11 @@ def _plan(verb: str, arguments: Arguments, book: Ledger) -> Plan:
 
 
 def _refuse_counting(plan: Plan) -> None:
-    """Two runs take the number of users for known, and their failing would tell it exactly."""
-    told = "which is the corpus's owner's to know: how a run ends would tell it"
-    if plan.method == "paper":
+    """A run that takes the number of users for known would tell it exactly by its failing."""
+    if known := VERBS[plan.verb].takes_for_known(plan.price):
         raise UsageError(
-            f"accounting: 'paper' goes by the number of users, {told}; leave it out, and the path "
-            "accountant needs no number"
-        )
-    if plan.verb == "ldp_trie" and not dict(plan.parameters)["pad"]:
-        raise UsageError(
-            f"pad: without it the run needs enough users, {told}; say pad := true, and seats that "
-            "nobody takes stay empty"
+            f"{known.option}: {known.why}, which is the corpus's owner's to know: how a run ends "
+            f"would tell it; {known.instead}"
         )
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
+import secrets
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
@@ -24,7 +26,7 @@ from dphh.asking.answers import Arguments, corpus_name, ledger_table, releases_t
 from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
-from dphh.ledger import Account, Entry, Ledger, Share
+from dphh.ledger import Account, Entry, Hold, Ledger, Share
 from dphh.release import Release
 
 log = logging.getLogger("dphh.gateway")
@@ -85,24 +87,26 @@ class Office:
         earlier = next((run for run in self._ledger.runs() if _holds(run, run_id)), None)
         if earlier is not None and arguments.get("run_id") is None and earlier.state == "settled":
             return self._stored(run_id)
+        # Of this request alone: what another one has reserved under the same id is not let go here.
+        hold = Hold(run_id, secrets.token_hex(16))
         with self._worker(analyst) as worker:
             try:
-                return self._work(worker, analyst, verb, arguments, run_id)
+                return self._work(worker, analyst, verb, arguments, hold)
             finally:
-                # The worker has answered or is dead. A run that is still only reserved never
-                # began, so it drew nothing and its price comes back.
+                # The worker has answered or is dead. If all that it did was to reserve, it drew
+                # nothing, and the price comes back unless somebody else is at the same run.
                 with suppress(DphhError):
-                    self._ledger.cancel(run_id)
+                    self._ledger.cancel(hold)
 
     def _work(
-        self, worker: Child, analyst: str, what: str, arguments: Arguments, run_id: str | None
+        self, worker: Child, analyst: str, what: str, arguments: Arguments, hold: Hold | None
     ) -> pa.Table:
         order = {
             "ledger": str(self._ledger.path),
             "analyst": analyst,
             "what": what,
             "arguments": arguments,
-            "run_id": run_id,
+            "hold": hold and (hold.run_id, hold.token),
             "engine": self._terms.engine,
             "memory": self._terms.memory,
             "threads": self._terms.threads,
@@ -120,7 +124,7 @@ class Office:
         if "failed" in message and worker in self._stopped:
             raise UsageError(f"Stopped. {_ON_THE_LEDGER}")
         if "failed" in message:
-            log.error("%s for %s, run %s: %s", what, analyst, run_id, message["failed"])
+            log.error("%s for %s, %s: %s", what, analyst, hold, message["failed"])
             raise LedgerError(
                 f"The run failed, and why is for the corpus's owner to see. {_ON_THE_LEDGER}"
             )
@@ -197,10 +201,13 @@ def _holds(run: Entry, run_id: str) -> bool:
 def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:
     """The analyst's own name for the run, or one that only the same request has."""
     given = arguments.get("run_id")
-    if given is None:
-        request = {name: _plain(value) for name, value in arguments.items()}
-        asked = json.dumps([verb, request], sort_keys=True)
-        given = f"{verb}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
+    request = {name: _plain(value) for name, value in arguments.items()}
+    asked = json.dumps([verb, {**request, "run_id": None}], sort_keys=True)
+    own = f"{verb}-{hashlib.sha256(asked.encode()).hexdigest()[:16]}"
+    if given is None or given == own:
+        given = own
+    elif isinstance(given, str) and re.fullmatch(r"[a-z_]+-[0-9a-f]{16}", given):
+        raise UsageError("run_id: this form is of names that the gateway gives; choose another")
     elif not isinstance(given, str) or not given.isprintable() or not 0 < len(given) <= 100:
         raise UsageError("run_id: give a printable text of 1 to 100 characters")
     return f"{analyst}/{given}"

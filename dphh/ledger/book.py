@@ -2,8 +2,10 @@
 
 A run reserves its whole price before a row is read, begins, stores each level as it is drawn, and
 settles with its release. From the reservation on the price stays spent, whatever happens to the
-process; only a run that never began can be cancelled, and one that began can go on. Order is by
-sequence number; clocks are recorded for people and decide nothing.
+process; only a run that never began can be cancelled, and one that began can go on. What was
+reserved is the reserver's: each later step goes by the hold that the reservation gave, never by the
+run's id alone, which another request may have by then. Order is by sequence number; clocks are
+recorded for people and decide nothing.
 
 The ledger holds parameters, prices and releases: nothing that may not leave the building.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,6 +30,7 @@ from dphh.ledger.records import (
     Account,
     AccountRow,
     Entry,
+    Hold,
     Manifest,
     Request,
     Reservation,
@@ -43,7 +47,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "Account", "Budget", "Entry", "Ledger", "Reservation", "Share", "Source", "StoredRelease",
+    "Account", "Budget", "Entry", "Hold", "Ledger", "Reservation", "Share", "Source",
+    "StoredRelease",
 ]  # fmt: skip
 
 
@@ -51,11 +56,18 @@ class Ledger:
     """One SQLite file. Each method is one transaction, safe among any number of processes.
 
     With an `analyst`, every run is asked for by them: it pays from their share of the account that
-    it names, as well as from the account.
+    it names, as well as from the account. With an `attempt`, a secret, what is reserved is held by
+    it, so that who gave it to a process can cancel in that process's stead when it has died.
     """
 
-    def __init__(self, path: str | Path | None = None, analyst: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        analyst: str | None = None,
+        attempt: str | None = None,
+    ) -> None:
         self.analyst = analyst
+        self._attempt = attempt
         # Resolved once: a later change of folder must not lead to another ledger, and SQLite names
         # the journal after the real file.
         self.path = Path(os.path.realpath(Path(path or default_path()).expanduser()))
@@ -172,7 +184,8 @@ class Ledger:
         `account` is one more that pays, for data that the ledger cannot recognise, such as a frame;
         it never replaces those that the source touches. As `source`, an account's name stands for
         where that account lives. The same request with the same run id spends nothing, and carries
-        the stored release if there is one: a run that did not finish may begin again.
+        the stored release if there is one: a run that did not finish may begin again. Whoever asks
+        the same holds the same run, and the price comes back only when nobody does any more.
         """
         if not run_id.isprintable() or not 0 < len(run_id) <= 200:
             raise UsageError("A run id is 1 to 200 printable characters.")
@@ -181,12 +194,13 @@ class Ledger:
             account = account or source
             source = self.status(source).source
         request = Request(run_id, source.absolute(), account, verb, parameters, price)
+        hold = Hold(run_id, self._attempt or secrets.token_hex(16))
         while True:
             # Folders are walked before the file is locked; if an account came in between, again.
             named = self._named()
             touched = {row.id for row in _touched(request.source, named)}
             with writing(self.path) as con:
-                if (earlier := _repeated(con, request)) is not None:
+                if (earlier := _repeated(con, request, hold)) is not None:
                     return earlier
                 rows = records.accounts(con)
                 if {row.id for row in rows if row.name is not None} != {row.id for row in named}:
@@ -198,12 +212,12 @@ class Ledger:
                 refusing = _first_to_refuse(paying, prices, request, self.analyst)
                 if refusing is None:
                     paying = paying or [_unnamed(con, rows, request.source)]
-                    return _charge(con, request, paying, self.analyst)
+                    return _charge(con, request, hold, paying, self.analyst)
             assert refusing.cap is not None
             raise BudgetRefused(refusal(refusing.label, prices[refusing.id], refusing.cap, price))
 
     def begin(
-        self, run_id: str, setting: Setting | None = None, key: bytes = b""
+        self, hold: Hold, setting: Setting | None = None, key: bytes = b""
     ) -> Beginning | None:
         """Record that rows are about to be read; from here on nothing can give the price back.
 
@@ -212,14 +226,14 @@ class Ledger:
         """
         with reading(self.path) as con:
             if con is None:
-                raise records.unknown_run(run_id)
-            source = Source.from_json(json.loads(records.run(con, run_id)["source"]))
+                raise records.not_held(hold)
+            source = Source.from_json(json.loads(records.held(con, hold)["source"]))
         touched = {row.id for row in _touched(source, self._named())}
         with writing(self.path) as con:
-            found = records.run(con, run_id)
+            found = records.held(con, hold)
             beginning = None
             if setting is None or found["state"] == "reserved":
-                records.move(con, run_id, "begin", "reserved", "running")
+                records.move(con, records.in_state(found, "begin", "reserved"), "running")
                 if setting is not None:
                     beginning = unfinished.insert(con, found["sequence"], setting, key)
             else:
@@ -227,45 +241,54 @@ class Ledger:
             charged = con.execute("SELECT account FROM charges WHERE run = ?", (found["sequence"],))
             if not touched <= {account for (account,) in charged}:
                 raise LedgerError(
-                    f"Run {run_id} would read files of an account that it did not pay: links or "
-                    "folders changed since it was reserved. Use a new run id; a run that never "
-                    "began can be cancelled."
+                    f"Run {hold.run_id} would read files of an account that it did not pay: links "
+                    "or folders changed since it was reserved. Ask again, with a new run id."
                 )
         return beginning
 
-    def level(self, run_id: str, step: str) -> bytes | None:
+    def level(self, hold: Hold, step: str) -> bytes | None:
         """What stands for this step of a run that is going on; None if it was not drawn yet."""
         with reading(self.path) as con:
             if con is None:
-                raise records.unknown_run(run_id)
-            return unfinished.level(con, unfinished.running(records.run(con, run_id)), step)
+                raise records.not_held(hold)
+            return unfinished.level(con, unfinished.running(records.held(con, hold)), step)
 
-    def keep_level(self, run_id: str, step: str, data: bytes) -> bytes:
+    def keep_level(self, hold: Hold, step: str, data: bytes) -> bytes:
         """Store what was drawn for this step, unless another process was first; what stands."""
         with writing(self.path) as con:
-            run = unfinished.running(records.run(con, run_id))
+            run = unfinished.running(records.held(con, hold))
             if (standing := unfinished.level(con, run, step)) is None:
                 unfinished.insert_level(con, run, step, data)
         return standing or data
 
-    def settle(self, run_id: str, manifest: Manifest, parquet: bytes) -> None:
+    def settle(self, hold: Hold, manifest: Manifest, parquet: bytes) -> None:
         """Store the release. Only what stands in the ledger may be shown."""
         with writing(self.path) as con:
-            sequence = records.move(con, run_id, "settle", "running", "settled")
-            records.insert_release(con, sequence, manifest, parquet)
-            unfinished.forget(con, sequence)
+            run = records.in_state(records.held(con, hold), "settle", "running")
+            records.move(con, run, "settled")
+            records.insert_release(con, run, manifest, parquet)
+            unfinished.forget(con, run)
 
-    def cancel(self, run_id: str) -> None:
-        """Give a price back. Only for a run that never began, so that it provably drew nothing."""
+    def cancel(self, hold: Hold) -> None:
+        """Let go of a run that never began, so that it provably drew nothing.
+
+        Its price comes back once nobody else holds it.
+        """
         with writing(self.path) as con:
-            records.move(con, run_id, "cancel", "reserved", "cancelled")
+            run = records.in_state(records.held(con, hold), "cancel", "reserved")
+            if records.let_go(con, run, hold):
+                records.move(con, run, "cancelled")
 
-    def release(self, run_id: str) -> StoredRelease:
-        """The manifest and the Parquet file of a settled run."""
+    def release(self, run: str | Hold) -> StoredRelease:
+        """The manifest and the Parquet file of a settled run, by its id or by a hold on it."""
         with reading(self.path) as con:
+            if isinstance(run, Hold):
+                if con is None:
+                    raise records.not_held(run)
+                return records.release(con, records.held(con, run))
             if con is None:
-                raise records.unknown_run(run_id)
-            return records.release(con, records.run(con, run_id))
+                raise records.unknown_run(run)
+            return records.release(con, records.run(con, run))
 
     def runs(self, name: str | None = None) -> list[Entry]:
         """Every run in the order of reservation, or those that an account paid for."""
@@ -360,7 +383,11 @@ def _first_to_refuse(
 
 
 def _charge(
-    con: sqlite3.Connection, request: Request, paying: Sequence[AccountRow], analyst: str | None
+    con: sqlite3.Connection,
+    request: Request,
+    hold: Hold,
+    paying: Sequence[AccountRow],
+    analyst: str | None,
 ) -> Reservation:
     if analyst is not None:
         named = next((row for row in paying if row.name == request.account), None)
@@ -368,10 +395,11 @@ def _charge(
             raise BudgetRefused("Refused: an analyst's run must name the account that it is for.")
         check_share(con, analyst, named, request)
     sequence = records.insert_run(con, request, [row.id for row in paying])
+    records.insert_hold(con, sequence, hold)
     if analyst is not None:
         record_asker(con, sequence, analyst)
     labels = tuple(row.label for row in paying)
-    return Reservation(request.run_id, sequence, labels, paying[0].name is not None)
+    return Reservation(hold, sequence, labels, paying[0].name is not None)
 
 
 def _unnamed(con: sqlite3.Connection, rows: Sequence[AccountRow], source: Source) -> AccountRow:
@@ -381,8 +409,8 @@ def _unnamed(con: sqlite3.Connection, rows: Sequence[AccountRow], source: Source
     return next(same, None) or records.insert_account(con, None, source, fingerprint)
 
 
-def _repeated(con: sqlite3.Connection, request: Request) -> Reservation | None:
-    """The run, settled or not, if this is the same request over again."""
+def _repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservation | None:
+    """The run, settled or not, if this is the same request over again: then it is held by both."""
     run_id = request.run_id
     if (found := records.find_run(con, run_id)) is None:
         return None
@@ -391,10 +419,12 @@ def _repeated(con: sqlite3.Connection, request: Request) -> Reservation | None:
             f"Run {run_id} is in the ledger with another request (verb, corpus, parameters or "
             "price). Use a new run id."
         )
+    if found["state"] != "settled":  # then there is nothing left to do with it
+        records.insert_hold(con, found["sequence"], hold)
     payers = {account for run, account in _charges(con) if run == found["sequence"]}
     paid = [row for row in records.accounts(con) if row.id in payers]
     return Reservation(
-        run_id,
+        hold,
         found["sequence"],
         tuple(row.label for row in paid),
         any(row.name is not None for row in paid),

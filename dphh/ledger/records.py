@@ -10,11 +10,11 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from dphh.errors import LedgerError, UnknownRunError, UsageError
+from dphh.errors import LedgerError, NotHeldError, UnknownRunError, UsageError
 from dphh.ledger.budget import Budget, Price, left, spent
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event, event_from_json
@@ -32,14 +32,31 @@ class StoredRelease(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Hold:
+    """What an attempt at a run has in hand: with it, and not by the run's name, the run is begun,
+    gone on with, settled or cancelled.
+
+    Whoever asks the same request again has a hold of their own, on the same run. An id that came
+    free may have been reserved again, by another request at another price: an old hold is not its.
+    """
+
+    run_id: str
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Reservation:
     """A run that may begin; or, where `release` is there, the same run as it was settled."""
 
-    run_id: str
+    hold: Hold
     sequence: int
     accounts: tuple[str, ...]  # labels of those that paid
     capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
     release: StoredRelease | None = None
+
+    @property
+    def run_id(self) -> str:
+        return self.hold.run_id
 
 
 @dataclass(frozen=True)
@@ -188,6 +205,27 @@ def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
     return next(iter(_dicts(con, query, (run_id,))), None)
 
 
+def insert_hold(con: sqlite3.Connection, run: int, hold: Hold) -> None:
+    con.execute("INSERT OR IGNORE INTO holds VALUES (?, ?)", (run, hold.token))
+
+
+def held(con: sqlite3.Connection, hold: Hold) -> dict[str, Any]:
+    """The run that this attempt reserved, and no other of its name."""
+    query = (
+        "SELECT runs.* FROM runs JOIN holds ON holds.run = sequence WHERE run_id = ? AND token = ?"
+    )
+    if (found := next(iter(_dicts(con, query, (hold.run_id, hold.token))), None)) is None:
+        raise not_held(hold)
+    return found
+
+
+def let_go(con: sqlite3.Connection, run: int, hold: Hold) -> bool:
+    """Whether this was the last hold on the run."""
+    con.execute("DELETE FROM holds WHERE run = ? AND token = ?", (run, hold.token))
+    query = "SELECT count(*) FROM holds WHERE run = ?"
+    return bool(con.execute(query, (run,)).fetchone()[0] == 0)
+
+
 def runs(con: sqlite3.Connection) -> list[dict[str, Any]]:
     return _dicts(con, "SELECT * FROM runs ORDER BY sequence")
 
@@ -217,19 +255,19 @@ def insert_run(con: sqlite3.Connection, request: Request, payers: Iterable[int])
     return sequence
 
 
-def move(con: sqlite3.Connection, run_id: str, verb: str, before: str, after: str) -> int:
-    """From one state to the next, or say why not. The run's sequence number."""
-    found = run(con, run_id)
-    if found["state"] != before:
+def in_state(found: dict[str, Any], verb: str, state: str) -> int:
+    """The run's sequence number, if it is in the state that a verb wants; or say why not."""
+    if found["state"] != state:
         raise LedgerError(
-            f"Cannot {verb} run {run_id}: its state is {found['state']}, and only a {before} run "
-            "can. To run again, use a new run id."
+            f"Cannot {verb} run {found['run_id']}: its state is {found['state']}, and only a "
+            f"{state} run can. To run again, use a new run id."
         )
-    con.execute(
-        "UPDATE runs SET state = ?, changed = ? WHERE sequence = ?",
-        (after, now(con), found["sequence"]),
-    )
     return int(found["sequence"])
+
+
+def move(con: sqlite3.Connection, run: int, after: str) -> None:
+    """To the next state."""
+    con.execute("UPDATE runs SET state = ?, changed = ? WHERE sequence = ?", (after, now(con), run))
 
 
 def insert_release(
@@ -310,6 +348,13 @@ def unknown_run(run_id: str) -> UnknownRunError:
     return UnknownRunError(
         f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of a corpus's "
         "runs, and `dphh ledger export FILE` those of all."
+    )
+
+
+def not_held(hold: Hold) -> NotHeldError:
+    return NotHeldError(
+        f"Run {hold.run_id} is not this attempt's: it did not reserve the run, or has given it "
+        "back. Ask again, which reserves it anew."
     )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dphh.errors import LedgerError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
@@ -99,6 +99,22 @@ WHEN (SELECT state FROM runs WHERE sequence = OLD.run) <> 'settled'
 BEGIN SELECT RAISE (ABORT, 'a level of an unfinished run cannot be deleted'); END;
 CREATE TRIGGER levels_stand BEFORE UPDATE ON levels
 BEGIN SELECT RAISE (ABORT, 'a level of a run cannot be changed'); END;
+"""
+
+# Since schema 3. Who reserved a run, so that nobody else begins, settles or cancels it; and what
+# was reserved stays what it was.
+HOLDS = """
+CREATE TABLE holds (
+    run   INTEGER NOT NULL REFERENCES runs (sequence),
+    token TEXT NOT NULL,                -- a secret of the attempt that reserved, or asked the same
+    PRIMARY KEY (run, token)
+) WITHOUT ROWID;
+CREATE TRIGGER requests_stand BEFORE UPDATE OF
+    sequence, run_id, digest, verb, parameters, source, events, epsilon, delta ON runs
+BEGIN SELECT RAISE (ABORT, 'what a run of the ledger asked for cannot be changed'); END;
+CREATE TRIGGER held_runs_are_kept BEFORE UPDATE OF state ON runs
+WHEN NEW.state = 'cancelled' AND EXISTS (SELECT * FROM holds WHERE run = OLD.sequence)
+BEGIN SELECT RAISE (ABORT, 'a run that somebody holds cannot be cancelled'); END;
 """
 
 # One verb at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
@@ -209,7 +225,7 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
     if known == SCHEMA_VERSION:
         return
-    missing = "".join((TABLES, UNFINISHED)[known:])
+    missing = "".join((TABLES, UNFINISHED, HOLDS)[known:])
     statement = ""
     for line in missing.splitlines(keepends=True):  # executescript would commit
         statement += line

@@ -19,6 +19,13 @@ and H the curve of the one Gaussian,
 since where L = l the pair is e^-l-weighted: sup_S P(S) - e^epsilon Q(S) is H(epsilon - l) there.
 Without a Gaussian, H(epsilon) = max(0, 1 - e^epsilon). The events may be chosen adaptively, one
 after the other; their sigmas, epsilons and deltas must not depend on the data.
+
+A set union is a Gaussian release and a (0, delta)-DP step. Where it comes first, and all the rest
+are such steps, no user pays both in full: one of whose kept items the share x is new has the pair
+of a Gaussian of sigma / sqrt(1 - x) and of an infinite loss of x delta, and the composition is the
+largest over x. That holds for the first event alone. The share x of a later one may follow, through
+what was asked in the light of earlier releases, from their outcomes, and then the largest over x
+may stand inside an expectation; there it pays for both, which is never too little.
 """
 
 from __future__ import annotations
@@ -26,9 +33,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import gammaln, log_expit
@@ -41,6 +49,7 @@ from dphh.privacy.events import (
     GaussianEvent,
     LocalEvent,
     OneDirectionEvent,
+    SetUnionEvent,
 )
 from dphh.privacy.gaussian import (
     FloatArray,
@@ -53,6 +62,11 @@ from dphh.privacy.gaussian import (
 # The exact losses are kept up to this many; past it they go onto a grid of as many points.
 _SUPPORT = 2**14
 _TINY = float(np.finfo(np.float64).tiny)
+# Shares of new items, from 0 to 1, finer where the curve is steeper. Between two of them, the new
+# items are priced by the upper one and the others by the lower one.
+_SHARES = tuple((k / 64) ** 2 for k in range(65))
+# More than a square root, a difference and a quotient lose.
+_ROUNDINGS = 2.0**-48
 
 
 @dataclass(frozen=True)
@@ -71,9 +85,13 @@ class Composition:
     infinite_loss: float  # the probability d
     responses: tuple[tuple[float, int], ...] = ()  # epsilon, and how many events have it
     certain_loss: Fraction = Fraction(0)  # the sum c
+    #: The same events where the first is a set union, once for each share of new items.
+    by_share: tuple[Composition, ...] = ()
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta at this epsilon, rounded up."""
+        if self.by_share:
+            return max(some.delta(epsilon) for some in self.by_share)
         if math.isnan(epsilon):
             raise UsageError("epsilon must be a number, found nan; 1.0 is a common choice.")
         if math.isinf(epsilon):
@@ -94,6 +112,8 @@ class Composition:
             raise UsageError(
                 f"delta must lie between 0 and 1, found {delta!r}; give a probability."
             )
+        if self.by_share:
+            return max(some.epsilon(delta) for some in self.by_share)
         if delta < self.infinite_loss:
             return math.inf
         if delta == self.infinite_loss < 1 and self.sigma < math.inf:
@@ -115,7 +135,35 @@ class Composition:
 
 
 def compose(events: Iterable[Event]) -> Composition:
-    """The exact composition of events."""
+    """The exact composition of events, in the order in which they were asked for."""
+    events = [event for event in events if not isinstance(event, LocalEvent)]
+    whole = _compose(events)
+    if (
+        events
+        and isinstance(events[0], SetUnionEvent)
+        and not (whole.responses or whole.certain_loss)
+    ):
+        rest = _compose(events[1:])
+        return replace(
+            whole,
+            by_share=tuple(
+                _with_share_new(events[0], low, high, rest)
+                for low, high in pairwise((0.0, *_SHARES))
+            ),
+        )
+    return whole
+
+
+def _with_share_new(
+    event: SetUnionEvent, low: float, high: float, rest: Composition
+) -> Composition:
+    """With what it costs a user of whose kept items a share from `low` to `high` is new."""
+    sigma = event.sigma / math.sqrt(1 - low) * (1 - _ROUNDINGS if low else 1)
+    delta = min(high * event.delta * (1 + _ROUNDINGS), 1.0)
+    return Composition(compose_sigmas([sigma, rest.sigma]), _either(delta, rest.infinite_loss))
+
+
+def _compose(events: Iterable[Event]) -> Composition:
     sigmas: list[float] = []
     infinite_loss = 0.0
     responses: Counter[float] = Counter()
@@ -125,6 +173,9 @@ def compose(events: Iterable[Event]) -> Composition:
             case GaussianEvent(sigma=sigma):
                 sigmas.append(float(sigma))
             case DeltaEvent(delta=delta):
+                infinite_loss = _either(infinite_loss, delta)
+            case SetUnionEvent(sigma=sigma, delta=delta):
+                sigmas.append(float(sigma))
                 infinite_loss = _either(infinite_loss, delta)
             case ApproximateEvent(epsilon=epsilon, delta=delta):
                 infinite_loss = _either(infinite_loss, delta)

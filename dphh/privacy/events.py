@@ -43,6 +43,34 @@ class DeltaEvent:
 
 
 @dataclass(frozen=True)
+class SetUnionEvent:
+    """A Gaussian release of L2 sensitivity 1 with a threshold that hides a user's new items.
+
+    Either costs less where the other costs more: of a user's kept items let the share x be new.
+    They pass with probability x delta at most, and the others move by sqrt(1 - x) in L2, under
+    noise of standard deviation sigma. The share is the user's own: it must not follow from
+    earlier releases (docs/items.md).
+    """
+
+    kind: ClassVar[str] = "set union"
+    sigma: float
+    delta: float
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self, "sigma", lowest=0.0, highest=math.inf, lowest_allowed=False)
+        _check(self, "delta", lowest=0.0, highest=1.0)
+
+    def to_json(self) -> Json:
+        return {
+            "kind": self.kind,
+            "sigma": float(self.sigma),
+            "delta": float(self.delta),
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
 class _BoundedEvent:
     """A step of which an epsilon and a delta are known, and nothing more."""
 
@@ -99,11 +127,20 @@ class LocalEvent:
         return {"kind": self.kind, "epsilon": float(self.epsilon), "note": self.note}
 
 
-Event = GaussianEvent | DeltaEvent | ApproximateEvent | OneDirectionEvent | LocalEvent
+Event = (
+    GaussianEvent | DeltaEvent | SetUnionEvent | ApproximateEvent | OneDirectionEvent | LocalEvent
+)
 
 _KINDS: dict[str, type[Event]] = {
     kind.kind: kind
-    for kind in (GaussianEvent, DeltaEvent, ApproximateEvent, OneDirectionEvent, LocalEvent)
+    for kind in (
+        GaussianEvent,
+        DeltaEvent,
+        SetUnionEvent,
+        ApproximateEvent,
+        OneDirectionEvent,
+        LocalEvent,
+    )
 }
 
 

@@ -9,6 +9,10 @@ brings them over the threshold rho with probability at most t * P[noise >= rho -
 w_t is the weight. rho is the least integer that keeps this at most delta for every t <= D0.
 The papers write (1 - delta)^(1/t) where this takes the union bound delta / t: the two differ
 by a factor of at most 1 / (1 - delta), always to the safe side here.
+
+Both together. Who holds new items alone moves nobody's count, and who holds none passes no
+threshold: so new items may cost all of delta, and so may the Gaussian curve, but for what a user
+pays who holds some of each (`SetUnionEvent`; the proof, both directions: docs/items.md).
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from fractions import Fraction
 from math import isqrt, nextafter
 
 from dphh.errors import UsageError
+from dphh.privacy.accounting import compose
+from dphh.privacy.events import SetUnionEvent
 from dphh.privacy.rounded_gaussian import RoundedGaussian
 
 #: The grid: one user alone weighs 2^GRID_BITS. 10 bits lose under 0.2% of weight at t = 300.
@@ -25,6 +31,11 @@ GRID_BITS = 10
 LARGEST_SIGMA = 2**17
 #: No table up to there is farther than this from the exact noise, in total variation per draw.
 LARGEST_DISTANCE = Fraction(1, 2**232)
+#: What of delta the Gaussian curve may take. The lowest threshold is within 0.1% of the one here.
+GAUSSIAN_SHARE = 63 / 64
+#: What of delta new items may take at most. All of it would lower thresholds by another 0.3%, and
+#: then k runs of (epsilon, delta) / k would leave a cap of (epsilon, delta) nothing for noise.
+NEW_ITEMS_SHARE = 15 / 16
 
 
 def grid_bits(sigma: float, max_items: int) -> int:
@@ -78,6 +89,21 @@ def new_item_delta(noise: RoundedGaussian, bits: int, max_items: int, threshold:
         held * noise.tail(threshold - own) for held, own in distinct_weights(bits, max_items)
     )
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0
+
+
+def joint_new_item_delta(epsilon: float, delta: float, sigma: float) -> float:
+    """The most that new items may cost beside noise of `sigma`, for (epsilon, delta) in all."""
+
+    def suffices(new: float) -> bool:
+        return compose([SetUnionEvent(sigma, new)]).delta(epsilon) <= delta
+
+    low, high = 0.0, NEW_ITEMS_SHARE * delta
+    if suffices(high):
+        return high
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if suffices(middle) else (low, middle)
+    return low
 
 
 def users_needed(

@@ -14,10 +14,7 @@ of_one_user AS (
 )
 
 SELECT
-    collect_list(content) AS contents,
-    CASE
-        WHEN user_id IS NULL THEN raise_error('dphh: nobody')
-        ELSE CAST(user_id AS STRING)
-    END AS name
+    CAST(user_id AS STRING) AS name,
+    collect_list(content) AS contents
 FROM of_one_user
 GROUP BY user_id;

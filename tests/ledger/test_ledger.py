@@ -221,8 +221,8 @@ def test_naming_a_corpus_charges_it_with_its_earlier_runs(
     ask(book, "exactly here", reviews, 0.25)
     ask(book, "the whole folder", Source("path", (str(tmp_path),), "author"), 0.25)
     ask(book, "elsewhere", Source("path", ("/nowhere/at/all.parquet",), "author"), 0.25)
-    ask(book, "cancelled", reviews, 0.25)
-    book.cancel("cancelled")
+    hold = ask(book, "cancelled", reviews, 0.25).hold
+    book.cancel(hold)
     account = book.add("reviews", reviews, 1.0, 0.0)
     assert account.runs == 2
     assert account.spent.epsilon == 0.5
@@ -251,11 +251,11 @@ def test_a_name_is_given_once(book: Ledger, reviews: Source) -> None:
 
 def test_a_run_goes_from_reserved_over_running_to_settled(book: Ledger, reviews: Source) -> None:
     states = []
-    ask(book, "a", reviews)
+    hold = ask(book, "a", reviews).hold
     states.append(book.runs()[0].state)
-    book.begin("a")
+    book.begin(hold)
     states.append(book.runs()[0].state)
-    book.settle("a", {"verb": "items"}, b"PAR1")
+    book.settle(hold, {"verb": "items"}, b"PAR1")
     states.append(book.runs()[0].state)
     assert states == ["reserved", "running", "settled"]
     assert book.release("a") == ({"verb": "items"}, b"PAR1")
@@ -265,8 +265,8 @@ def test_a_run_that_never_began_can_be_cancelled_and_its_id_used_again(
     book: Ledger, reviews: Source
 ) -> None:
     book.add("reviews", reviews, 0.1, 0.0)
-    ask(book, "a", reviews)
-    book.cancel("a")
+    hold = ask(book, "a", reviews).hold
+    book.cancel(hold)
     ask(book, "a", reviews, word="another request")
     assert [entry.state for entry in book.runs()] == ["cancelled", "reserved"]
     with pytest.raises(BudgetRefused):
@@ -275,34 +275,33 @@ def test_a_run_that_never_began_can_be_cancelled_and_its_id_used_again(
 
 def test_a_run_that_began_stays_spent(book: Ledger, reviews: Source) -> None:
     book.add("reviews", reviews, 0.1, 0.0)
-    ask(book, "a", reviews)
-    book.begin("a")
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold)
     with pytest.raises(LedgerError, match="its state is running"):
-        book.cancel("a")
-    book.settle("a", {}, b"")
+        book.cancel(hold)
+    book.settle(hold, {}, b"")
     with pytest.raises(LedgerError, match="its state is settled"):
-        book.cancel("a")
+        book.cancel(hold)
     with pytest.raises(BudgetRefused):
         ask(book, "b", reviews)
 
 
 def test_steps_out_of_order_are_refused(book: Ledger, reviews: Source) -> None:
-    for step in (book.begin, book.cancel, book.release):
-        with pytest.raises(LedgerError, match="no run 'a'"):
-            step("a")
-    ask(book, "a", reviews)
+    with pytest.raises(LedgerError, match="no run 'a'"):
+        book.release("a")
+    hold = ask(book, "a", reviews).hold
     with pytest.raises(LedgerError, match="Cannot settle"):
-        book.settle("a", {}, b"")
+        book.settle(hold, {}, b"")
     with pytest.raises(LedgerError, match="no release"):
         book.release("a")
-    book.begin("a")
+    book.begin(hold)
     with pytest.raises(LedgerError, match="Cannot begin"):
-        book.begin("a")
+        book.begin(hold)
 
 
 def test_the_file_itself_refuses_to_take_a_price_back(book: Ledger, reviews: Source) -> None:
-    ask(book, "a", reviews)
-    book.begin("a")
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold)
     for statement in (
         "DELETE FROM runs",
         "UPDATE runs SET state = 'cancelled'",
@@ -316,9 +315,9 @@ def test_the_same_request_again_returns_the_release_and_spends_nothing(
     book: Ledger, reviews: Source
 ) -> None:
     book.add("reviews", reviews, 0.1, 0.0)
-    ask(book, "a", reviews, max_items=3)
-    book.begin("a")
-    book.settle("a", {"levels": [1]}, b"rows")
+    hold = ask(book, "a", reviews, max_items=3).hold
+    book.begin(hold)
+    book.settle(hold, {"levels": [1]}, b"rows")
     again = ask(book, "a", reviews, max_items=3)
     assert again.release is not None
     assert again.release.manifest == {"levels": [1]}
@@ -355,43 +354,43 @@ def test_the_same_request_for_an_unfinished_run_spends_nothing_and_may_begin(
     book: Ledger, reviews: Source, began: bool
 ) -> None:
     book.add("reviews", reviews, 0.1, 0.0)
-    ask(book, "a", reviews)
+    hold = ask(book, "a", reviews).hold
     if began:
-        book.begin("a", SETTING, KEY)
+        book.begin(hold, SETTING, KEY)
     again = ask(book, "a", reviews)
     assert again.release is None
     assert (again.accounts, again.capped) == (("reviews",), True)
-    begun = book.begin("a", SETTING, bytes(32))
+    begun = book.begin(again.hold, SETTING, bytes(32))
     assert begun is not None
     assert (begun.key, begun.attempt) == ((KEY, 2) if began else (bytes(32), 1))
     assert len(book.runs()) == 1
 
 
 def test_a_run_goes_on_as_it_began_or_not_at_all(book: Ledger, reviews: Source) -> None:
-    ask(book, "a", reviews)
-    book.begin("a", SETTING, KEY)
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold, SETTING, KEY)
     changed = {**SETTING, "files": "78"}
     with pytest.raises(UsageError, match="its files changed since it began") as refused:
-        book.begin("a", changed, KEY)
+        book.begin(hold, changed, KEY)
     assert not re.search("7[78]", str(refused.value))  # an analyst may see it
     with pytest.raises(UsageError, match=r"its engine changed .*now unknown"):
-        book.begin("a", {"files": "77"}, KEY)
-    assert book.begin("a", SETTING, KEY) == ledger_unfinished.Beginning(KEY, 2)
+        book.begin(hold, {"files": "77"}, KEY)
+    assert book.begin(hold, SETTING, KEY) == ledger_unfinished.Beginning(KEY, 2)
 
 
 def test_a_run_that_an_earlier_dphh_began_cannot_go_on(book: Ledger, reviews: Source) -> None:
-    ask(book, "a", reviews)
-    book.begin("a")
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold)
     with pytest.raises(LedgerError, match=r"cannot go on: an earlier dphh.*new run id"):
-        book.begin("a", SETTING, KEY)
+        book.begin(hold, SETTING, KEY)
 
 
 def test_attempts_at_a_run_are_numbered_and_few(book: Ledger, reviews: Source) -> None:
-    ask(book, "a", reviews)
-    begun = [book.begin("a", SETTING, KEY) for _ in range(ledger_unfinished.MOST_ATTEMPTS)]
+    hold = ask(book, "a", reviews).hold
+    begun = [book.begin(hold, SETTING, KEY) for _ in range(ledger_unfinished.MOST_ATTEMPTS)]
     assert [each.attempt for each in begun if each] == list(range(1, len(begun) + 1))
     with pytest.raises(LedgerError, match=f"was begun {len(begun)} times and never finished"):
-        book.begin("a", SETTING, KEY)
+        book.begin(hold, SETTING, KEY)
 
 
 def test_a_level_stands_as_it_was_first_stored(
@@ -399,44 +398,44 @@ def test_a_level_stands_as_it_was_first_stored(
 ) -> None:
     monkeypatch.setattr(ledger_records, "CHUNK", 1000)
     rows = os.urandom(4_321)
-    for run in ("a", "b"):
-        ask(book, run, reviews)
-        book.begin(run, SETTING, KEY)
-    assert book.level("a", "level 1") is None
-    assert book.keep_level("a", "level 1", rows) == rows
-    assert book.keep_level("a", "level 1", b"drawn by another process") == rows
-    assert book.level("a", "level 1") == rows
-    assert book.level("a", "level 2") is None
-    assert book.level("b", "level 1") is None
+    hold, other = (ask(book, run, reviews).hold for run in ("a", "b"))
+    for each in (hold, other):
+        book.begin(each, SETTING, KEY)
+    assert book.level(hold, "level 1") is None
+    assert book.keep_level(hold, "level 1", rows) == rows
+    assert book.keep_level(hold, "level 1", b"drawn by another process") == rows
+    assert book.level(hold, "level 1") == rows
+    assert book.level(hold, "level 2") is None
+    assert book.level(other, "level 1") is None
 
 
 def test_the_file_itself_refuses_to_lose_a_level(book: Ledger, reviews: Source) -> None:
-    ask(book, "a", reviews)
-    book.begin("a", SETTING, KEY)
-    book.keep_level("a", "level 1", b"rows")
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold, SETTING, KEY)
+    book.keep_level(hold, "level 1", b"rows")
     for statement in ("DELETE FROM levels", "UPDATE levels SET data = x'00'"):
         with pytest.raises(sqlite3.IntegrityError):
             tampered(book, statement)
 
 
 def test_a_damaged_level_is_not_used(book: Ledger, reviews: Source) -> None:
-    ask(book, "a", reviews)
-    book.begin("a", SETTING, KEY)
-    book.keep_level("a", "level 1", b"rows")
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold, SETTING, KEY)
+    book.keep_level(hold, "level 1", b"rows")
     tampered(book, "DROP TRIGGER levels_stand")
     tampered(book, "UPDATE levels SET data = x'00'")
     with pytest.raises(LedgerError, match=r"\(level 1\) is damaged"):
-        book.level("a", "level 1")
+        book.level(hold, "level 1")
 
 
 def test_levels_are_of_runs_that_have_begun_and_not_settled(book: Ledger, reviews: Source) -> None:
-    ask(book, "a", reviews)
-    for early in (lambda: book.level("a", "1"), lambda: book.keep_level("a", "1", b"rows")):
+    hold = ask(book, "a", reviews).hold
+    for early in (lambda: book.level(hold, "1"), lambda: book.keep_level(hold, "1", b"rows")):
         with pytest.raises(LedgerError, match="its state is reserved"):
             early()
-    book.begin("a", SETTING, KEY)
-    book.settle("a", {}, b"rows")
-    for late in (lambda: book.level("a", "1"), lambda: book.keep_level("a", "1", b"rows")):
+    book.begin(hold, SETTING, KEY)
+    book.settle(hold, {}, b"rows")
+    for late in (lambda: book.level(hold, "1"), lambda: book.keep_level(hold, "1", b"rows")):
         with pytest.raises(LedgerError, match="its state is settled"):
             late()
 
@@ -445,11 +444,11 @@ def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(
     book: Ledger, reviews: Source
 ) -> None:
     level = os.urandom(10_000)
-    ask(book, "a", reviews)
-    book.begin("a", SETTING, KEY)
-    book.keep_level("a", "level 1", level)
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold, SETTING, KEY)
+    book.keep_level(hold, "level 1", level)
     assert KEY in book.path.read_bytes()
-    book.settle("a", {}, b"rows")
+    book.settle(hold, {}, b"rows")
     kept = book.path.read_bytes()
     assert KEY not in kept
     assert level[:100] not in kept
@@ -462,10 +461,10 @@ def test_a_ledger_of_the_first_schema_is_brought_to_this_one(book: Ledger, revie
         con.execute("PRAGMA user_version = 1")
     assert book.runs() == []  # readers change nothing
     assert tampered(book, "PRAGMA user_version") == [(1,)]
-    ask(book, "a", reviews)
+    hold = ask(book, "a", reviews).hold
     assert tampered(book, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
-    book.begin("a", SETTING, KEY)
-    assert book.keep_level("a", "level 1", b"rows") == b"rows"
+    book.begin(hold, SETTING, KEY)
+    assert book.keep_level(hold, "level 1", b"rows") == b"rows"
 
 
 def test_a_release_larger_than_a_chunk_comes_back_whole(
@@ -473,9 +472,9 @@ def test_a_release_larger_than_a_chunk_comes_back_whole(
 ) -> None:
     monkeypatch.setattr(ledger_records, "CHUNK", 1000)
     rows = os.urandom(12_345)
-    ask(book, "a", reviews)
-    book.begin("a")
-    book.settle("a", {}, rows)
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold)
+    book.settle(hold, {}, rows)
     assert book.release("a").parquet == rows
     tampered(book, "DELETE FROM chunks WHERE number = 5")
     with pytest.raises(LedgerError, match="damaged"):
@@ -593,6 +592,7 @@ def test_a_ledger_of_a_newer_dphh(book: Ledger, reviews: Source) -> None:
 
 def test_an_event_of_a_newer_dphh_is_not_passed_over(book: Ledger, reviews: Source) -> None:
     ask(book, "a", reviews)
+    tampered(book, "DROP TRIGGER requests_stand")
     tampered(book, """UPDATE runs SET events = '[{"kind":"quantum"}]'""")
     with pytest.raises(LedgerError, match="cannot price"):
         book.accounts()
@@ -625,8 +625,8 @@ def test_a_damaged_file_is_said_to_be_damaged(book: Ledger, reviews: Source) -> 
 def test_a_full_disk_loses_nothing(
     book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask(book, "a", reviews)
-    book.begin("a")
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold)
     connect = ledger_schema._connect
 
     def small(path: Path) -> sqlite3.Connection:
@@ -637,9 +637,9 @@ def test_a_full_disk_loses_nothing(
     with monkeypatch.context() as full:
         full.setattr(ledger_schema, "_connect", small)
         with pytest.raises(LedgerError, match="disk is full"):
-            book.settle("a", {}, os.urandom(10**6))
+            book.settle(hold, {}, os.urandom(10**6))
     assert book.runs()[0].state == "running"
-    book.settle("a", {}, b"there is space again")
+    book.settle(hold, {}, b"there is space again")
     assert book.release("a").parquet == b"there is space again"
 
 
@@ -684,9 +684,9 @@ def public() -> Iterator[Path]:
 
 def test_a_read_only_ledger_can_be_read_and_not_written(public: Path, reviews: Source) -> None:
     book = Ledger(public / "ledger.sqlite")
-    ask(book, "a", reviews)
-    book.begin("a")
-    book.settle("a", {}, b"rows")
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold)
+    book.settle(hold, {}, b"rows")
     book.path.chmod(0o444)
     public.chmod(0o555)
     with nobody():
@@ -729,7 +729,7 @@ def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
     with closing(sqlite3.connect(book.path, isolation_level=None)) as con:
         con.execute("PRAGMA cache_size = 1")
         con.execute("BEGIN IMMEDIATE")
-        con.execute("UPDATE runs SET epsilon = 0")
+        con.execute("UPDATE runs SET state = 'running'")
         for number in range(200):  # more than the cache holds, so that the file itself changes
             con.execute("INSERT INTO chunks VALUES (1, ?, ?)", (number, os.urandom(4000)))
         crashed = tmp_path / "crashed.sqlite"
@@ -737,7 +737,7 @@ def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
             copy = Path(f"{crashed}{ending}")
             copy.write_bytes(Path(f"{book.path}{ending}").read_bytes())
         con.execute("ROLLBACK")
-    assert [entry.epsilon for entry in Ledger(crashed).runs()] == [0.1]
+    assert [entry.state for entry in Ledger(crashed).runs()] == ["reserved"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dphh.ledger import Ledger, Source
+from dphh.ledger import Hold, Ledger, Source
 from dphh.privacy.gaussian import gaussian_sigma
 
 pytestmark = pytest.mark.slow
@@ -59,12 +59,12 @@ ASK_ONCE = """
 def ask(me):
     events = [GaussianEvent(float(sys.argv[3]))] if sys.argv[3] else []
     try:
-        book.reserve(me, source, "items", {}, events, 0.1, 1e-9)
+        hold = book.reserve(me, source, "items", {}, events, 0.1, 1e-9).hold
     except BudgetRefused:
         note("refused")
         return
-    book.begin(me)
-    book.settle(me, {}, b"rows of " + me.encode())
+    book.begin(hold)
+    book.settle(hold, {}, b"rows of " + me.encode())
     note("granted")
 children = [fork(ask, f"run {n}") for n in range(32)]
 os.close(opener)
@@ -76,13 +76,13 @@ KILLED = """
 def forever(me):
     for number in range(10**9):
         run = f"{me}-{number}"
-        book.reserve(run, source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9)
+        hold = book.reserve(run, source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9).hold
         if number % 7 == 3:
-            book.cancel(run)
+            book.cancel(hold)
             continue
-        book.begin(run)
+        book.begin(hold)
         note(f"drawn {run}")
-        book.settle(run, {"run": run}, run.encode() * 2000)
+        book.settle(hold, {"run": run}, run.encode() * 2000)
         note(f"released {run}")
 os.write(opener, bytes(10_000))  # the gate stands open
 for first in range(0, int(sys.argv[3]), 4):
@@ -195,8 +195,9 @@ def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path: Pa
     book = Ledger(tmp_path / "ledger.sqlite")
     body = """
 from dphh.ledger import records as ledger_records
-book.reserve("a", source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9)
-book.begin("a")
+book = Ledger(sys.argv[1], attempt="the child's")
+hold = book.reserve("a", source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9).hold
+book.begin(hold)
 insert = ledger_records.insert_release
 def half(con, *release):
     con.execute("PRAGMA cache_size = 1")
@@ -204,7 +205,7 @@ def half(con, *release):
     print("written", flush=True)
     sys.stdin.readline()
 ledger_records.insert_release = half
-book.settle("a", {}, bytes(10**7))
+book.settle(hold, {}, bytes(10**7))
 """
     process = start(body, str(book.path), "a")
     hear(process, "ready")
@@ -216,7 +217,7 @@ book.settle("a", {}, bytes(10**7))
     assert [run.state for run in book.runs()] == ["running"]
     assert sound(book.path)
     assert book.path.stat().st_size < 1e6
-    book.settle("a", {}, b"rows")
+    book.settle(Hold("a", "the child's"), {}, b"rows")
 
 
 def test_a_limit_on_the_size_of_files_loses_nothing(tmp_path: Path) -> None:
@@ -224,11 +225,12 @@ def test_a_limit_on_the_size_of_files_loses_nothing(tmp_path: Path) -> None:
     book = Ledger(tmp_path / "ledger.sqlite")
     body = """
 import resource
-book.reserve("a", source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9)
-book.begin("a")
+book = Ledger(sys.argv[1], attempt="the child's")
+hold = book.reserve("a", source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9).hold
+book.begin(hold)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, 10**6))
 try:
-    book.settle("a", {}, bytes(10**7))
+    book.settle(hold, {}, bytes(10**7))
 except LedgerError as error:
     print(error)
 """
@@ -239,4 +241,4 @@ except LedgerError as error:
     assert sound(book.path)
     assert [run.state for run in book.runs()] == ["running"]
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 10**6
-    book.settle("a", {}, b"rows")
+    book.settle(Hold("a", "the child's"), {}, b"rows")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dphh import BudgetRefused, Ledger, UsageError
-from dphh.ledger import Source
+from dphh.ledger import Hold, Source
 
 SOURCE = Source("path", ("/nowhere/reviews.parquet",), "who", {"column": "what"})
 
@@ -23,9 +23,9 @@ def shared(ledger: Ledger) -> Ledger:
     return ledger
 
 
-def spend(ledger: Ledger, analyst: str | None, run_id: str, epsilon: float, **how: Any) -> None:
+def spend(ledger: Ledger, analyst: str | None, run_id: str, epsilon: float, **how: Any) -> Hold:
     book = Ledger(ledger.path, analyst)
-    book.reserve(run_id, "reviews", "items", {}, (), epsilon, 1e-8, **how)
+    return book.reserve(run_id, "reviews", "items", {}, (), epsilon, 1e-8, **how).hold
 
 
 def test_a_share_is_spent_and_then_refuses(shared: Ledger) -> None:
@@ -64,8 +64,7 @@ def test_the_owner_pays_from_no_share(shared: Ledger) -> None:
 
 
 def test_a_cancelled_run_gives_the_share_back(shared: Ledger) -> None:
-    spend(shared, "alice", "a", 1.0)
-    shared.cancel("a")
+    shared.cancel(spend(shared, "alice", "a", 1.0))
     spend(shared, "alice", "b", 1.0)
 
 

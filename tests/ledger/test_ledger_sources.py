@@ -145,12 +145,12 @@ def test_a_link_turned_after_the_reservation_is_caught_before_reading(
     book.add("reviews", paths("reviews"), 1.0, 0.0)
     link = data / "mine.parquet"
     link.symlink_to(data / "other/c.parquet")
-    book.reserve("a", paths(str(link)), "items", {}, [], 5.0, 0.0)
+    hold = book.reserve("a", paths(str(link)), "items", {}, [], 5.0, 0.0).hold
     link.unlink()
     link.symlink_to(data / "reviews/year=2024/a.parquet")
     with pytest.raises(LedgerError, match="did not pay"):
-        book.begin("a")
-    book.cancel("a")
+        book.begin(hold)
+    book.cancel(hold)
 
 
 def test_another_user_column_is_refused(book: Ledger, data: Path) -> None:

@@ -17,6 +17,7 @@ from dphh.privacy.events import (
     Event,
     GaussianEvent,
     OneDirectionEvent,
+    SetUnionEvent,
     event_from_json,
 )
 
@@ -24,6 +25,7 @@ probabilities = st.floats(0, 1)
 events = st.one_of(
     st.builds(GaussianEvent, st.floats(1e-3, 1e9), st.text()),
     st.builds(DeltaEvent, probabilities, st.text()),
+    st.builds(SetUnionEvent, st.floats(1e-3, 1e9), probabilities, st.text()),
     st.builds(ApproximateEvent, st.floats(0, 1e3), probabilities, st.text()),
     st.builds(OneDirectionEvent, st.floats(0, 1e3), probabilities, st.text()),
 )
@@ -56,7 +58,7 @@ def test_an_event_cannot_be_changed() -> None:
     [
         (
             {"kind": "laplace", "scale": 1.0},
-            "one of gaussian, delta, approximate, one direction, local, found 'laplace'",
+            "one of gaussian, delta, set union, approximate, one direction, local, found 'laplace'",
         ),
         ({}, "found None"),
         ({"kind": ["gaussian"], "sigma": 1.0}, "kind must be one of"),

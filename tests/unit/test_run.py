@@ -20,6 +20,7 @@ from dphh import (
     items,
 )
 from dphh.engines.duckdb.session import DuckDBSession
+from dphh.ledger import source_of
 from dphh.testing import SeededRandomness
 
 ASK = {"epsilon": 1.0, "delta": 1e-7}
@@ -59,6 +60,19 @@ def test_runs_without_an_id_are_different_runs(corpus, ledger):
     assert len(ledger.runs()) == 2
 
 
+def test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_first_ones(ledger):
+    def run(word):
+        frame = pl.DataFrame({"who": range(300), "what": [word] * 300})
+        corpus = Corpus(frame, user="who", text="what")
+        return items(corpus, **ASK).run(ledger=ledger, run_id="one")
+
+    first = run("a")
+    with pytest.warns(UserWarning, match="run one was made before.*use a new run id"):
+        again = run("b")
+    assert again.to_arrow() == first.to_arrow()
+    assert len(ledger.runs()) == 1
+
+
 def test_another_request_under_the_same_id_is_refused(corpus, ledger):
     items(corpus, **ASK).run(ledger=ledger, run_id="once")
     for other in (items(corpus, epsilon=2.0, delta=1e-7), items(corpus, max_items=3, **ASK)):
@@ -74,7 +88,7 @@ def test_the_default_ledger_is_used(corpus, own_ledger):
 
 def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
     named = corpus.named("reviews")
-    ledger.add("reviews", named.ledger_source(), 1.0, 1e-7)
+    ledger.add("reviews", source_of(named), 1.0, 1e-7)
     items(named, **ASK).run(ledger=ledger)
     for asked in (named, corpus):  # files pay wherever they are named, whatever the caller says
         with pytest.raises(BudgetRefused, match="'reviews'"):
@@ -85,7 +99,7 @@ def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
 
 def test_a_name_must_be_the_files_own(corpus, ledger, tmp_path):
     other = Corpus(tmp_path / "other.parquet", user="who", text="what")
-    ledger.add("other", other.ledger_source(), 1.0, 1e-7)
+    ledger.add("other", source_of(other), 1.0, 1e-7)
     with pytest.raises(UsageError, match=r"^name: the account 'other' is of .*other\.parquet"):
         items(corpus.named("other"), **ASK).run(ledger=ledger)
     with pytest.raises(UsageError, match="no account 'nobody'"):
@@ -95,7 +109,7 @@ def test_a_name_must_be_the_files_own(corpus, ledger, tmp_path):
 
 def test_a_frame_is_charged_to_the_account_it_names(ledger, tmp_path):
     path = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    ledger.add("reviews", path.ledger_source(), 1.0, 1e-7)
+    ledger.add("reviews", source_of(path), 1.0, 1e-7)
     frame = pl.DataFrame({"who": [1, 2], "other": [1, 2], "what": ["a", "b"]})
     items(Corpus(frame, user="who", text="what", name="reviews"), **ASK).run(ledger=ledger)
     assert ledger.status("reviews").runs == 1

@@ -12,8 +12,8 @@ from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import open_session
 from dphh.engines.session import Limits
 from dphh.errors import UsageError
-from dphh.flows import whole
 from dphh.levels import Choice
+from dphh.mechanisms.released_rows import whole
 from dphh.udfs.randomness import Randomness
 
 

@@ -18,7 +18,7 @@ def users(tokens_of_rows: pl.LazyFrame, whole_users: WholeUsers) -> pl.LazyFrame
     """The corpus, one row a whole user: the words of all the user's texts as numbers, -1 after each
     text. Words are made numbers before they are gathered, so that a place takes four bytes."""
     texts = tokens_of_rows.select("user_id", codes=of_users(whole_users.codes, CODES, "tokens"))
-    return texts.group_by("user_id").agg(pl.col("codes").explode())
+    return _of_users(texts)
 
 
 def users_grams(
@@ -31,7 +31,13 @@ def users_grams(
         return whole_users.codes(whole_users.grams(tokens, shortest, longest))
 
     texts = tokens_of_rows.select("user_id", codes=of_users(grams, CODES, "tokens"))
-    return texts.group_by("user_id").agg(pl.col("codes").explode())
+    return _of_users(texts)
+
+
+def _of_users(texts: pl.LazyFrame) -> pl.LazyFrame:
+    # No text without a word: whoever it is of, there is nothing to bound.
+    of_words = texts.filter(pl.col("codes").list.len() > 1)
+    return of_words.group_by("user_id").agg(pl.col("codes").explode())
 
 
 def words_level(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:

@@ -10,30 +10,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.corpus import Corpus
 from dphh.engines.session import Session
-from dphh.flows import LevelDone, rows, singles, whole
 from dphh.ladder import Ladder, first_ladder, spelled
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.mechanisms.ngrams import spurious_threshold
-from dphh.plan import Plan
+from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
+from dphh.price import Price
 from dphh.udfs.whole_grams import SEPARATOR
 
 
-def ngrams_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
-    assert plan.corpus is not None
-    joiner = joiner_of(plan.corpus)
-    climb = ladder_levels if plan.method == "dpne" else set_union_levels
-    return climb(plan, session, joiner)
+def ngrams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    climb = ladder_levels if price.method == "dpne" else set_union_levels
+    return climb(price, session, joiner)
 
 
-def joiner_of(corpus: Corpus) -> str:
-    characters = corpus.content.reading == "characters" or corpus.content.unit is not None
-    return "" if characters else " "
-
-
-def ladder_levels(plan: Plan, session: Session, joiner: str) -> Iterator[LevelDone]:
-    base, *above = plan.levels
+def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
     session.hold_texts()
     passed = session.words_level(base, "ngrams/level 1")
@@ -62,16 +54,16 @@ def ladder_levels(plan: Plan, session: Session, joiner: str) -> Iterator[LevelDo
         yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
 
 
-def set_union_levels(plan: Plan, session: Session, joiner: str) -> Iterator[LevelDone]:
+def set_union_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     """The paper's baselines: plain set union over n-grams, without any pruning."""
-    together = plan.method == "dpsu-all"
+    together = price.method == "dpsu-all"
     passed: Any = None
-    for level in plan.levels:
+    for level in price.levels:
         assert isinstance(level, SetUnionLevel)
         if passed is None or not together:
-            shortest, longest = (plan.levels[0], plan.levels[-1]) if together else (level, level)
+            shortest, longest = (price.levels[0], price.levels[-1]) if together else (level, level)
             session.hold_whole_grams(shortest.level, longest.level)
-            passed = session.whole_grams_level(level, f"ngrams/{plan.method} {level.level}")
+            passed = session.whole_grams_level(level, f"ngrams/{price.method} {level.level}")
         items, tokens, chosen = spelled_keys(passed.column("key"), level.level, joiner)
         noisy = whole(passed.column("noisy"), pa.int64()).filter(chosen)
         yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))

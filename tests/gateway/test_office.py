@@ -1,0 +1,130 @@
+"""The office, without quack and without processes: whose reservation it lets go of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dphh.errors import LedgerError, NotHeldError, UsageError
+from dphh.gateway import office
+from dphh.gateway.office import Office, Terms
+from dphh.ledger import Hold, Ledger, Source
+from dphh.privacy.events import ApproximateEvent
+
+SOURCE = Source("path", ("/nowhere/reviews.parquet",), "who", {"column": "what"})
+Work = Callable[[Ledger, str, float], None]
+
+
+class _Worker:
+    """In a worker's place: does to the ledger what a test says, at the moment that it says."""
+
+    def __init__(self, *_: Any) -> None:
+        self.pipe = self
+
+    def work(self, ledger: Ledger, run_id: str, epsilon: float) -> None:
+        reserve(ledger, run_id, epsilon)
+
+    def send(self, order: dict[str, Any]) -> None:
+        run_id, token = order["hold"]
+        ledger = Ledger(order["ledger"], order["analyst"], token)
+        try:
+            self.work(ledger, run_id, order["arguments"]["epsilon"])
+            self.said: dict[str, Any] = {"failed": "its process ended"}
+        except (UsageError, LedgerError) as problem:
+            self.said = {"refused": str(problem)}
+
+    def receive(self) -> tuple[dict[str, Any], pa.Table | None]:
+        return self.said, None
+
+    def alive(self) -> bool:
+        return True
+
+    def end(self, patience: float = 0.0) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def reserve(ledger: Ledger, run_id: str, epsilon: float) -> Hold:
+    event = ApproximateEvent(epsilon, 1e-8)
+    return ledger.reserve(run_id, "reviews", "items", {}, [event], epsilon, 1e-8).hold
+
+
+@pytest.fixture
+def shared(ledger: Ledger) -> Ledger:
+    ledger.add("reviews", SOURCE, 4.0, 1e-5)
+    ledger.set_share("reviews", "alice", 4.0, 1e-5)
+    return ledger
+
+
+@pytest.fixture
+def working(monkeypatch: pytest.MonkeyPatch) -> type[_Worker]:
+    monkeypatch.setattr(office, "Child", _Worker)
+    return _Worker
+
+
+def ask(ledger: Ledger, epsilon: float, run_id: str = "t0") -> str:
+    asked = {"corpus": "reviews", "epsilon": epsilon, "run_id": run_id}
+    with pytest.raises((UsageError, LedgerError)) as refused:
+        Office(ledger, Terms()).answer("alice", "items", asked)
+    return str(refused.value)
+
+
+def test_a_refused_request_lets_go_of_nothing_that_another_reserved(
+    shared: Ledger, working: type[_Worker]
+) -> None:
+    dear = reserve(Ledger(shared.path, "alice"), "alice/t0", 2.0)  # its worker stands still here
+    for _ in range(2):
+        assert "another request" in ask(shared, 0.5)
+        assert [(run.epsilon, run.state) for run in shared.runs()] == [(2.0, "reserved")]
+    shared.begin(dear)
+    shared.settle(dear, {}, b"drawn at 2.0")
+    assert [(run.epsilon, run.state) for run in shared.runs()] == [(2.0, "settled")]
+
+
+def test_a_worker_that_died_having_only_reserved_costs_nothing(
+    shared: Ledger, working: type[_Worker]
+) -> None:
+    ask(shared, 0.5)
+    assert [run.state for run in shared.runs()] == ["cancelled"]
+
+
+def test_a_worker_that_died_under_another_at_the_same_run_leaves_it_the_run(
+    shared: Ledger, working: type[_Worker]
+) -> None:
+    other = reserve(Ledger(shared.path, "alice"), "alice/t0", 0.5)
+    ask(shared, 0.5)
+    assert [run.state for run in shared.runs()] == ["reserved"]
+    shared.begin(other)
+
+
+def test_a_worker_cannot_go_on_with_what_was_given_back_and_reserved_again(
+    shared: Ledger, working: type[_Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stands still after it reserved, longer than its office waits for it."""
+    stood: list[tuple[Ledger, Hold]] = []
+
+    def stands_still(self: _Worker, ledger: Ledger, run_id: str, epsilon: float) -> None:
+        stood.append((ledger, reserve(ledger, run_id, epsilon)))
+
+    monkeypatch.setattr(working, "work", stands_still)
+    ask(shared, 2.0)
+    ask(shared, 0.5)
+    cheap = reserve(Ledger(shared.path, "alice"), "alice/t0", 0.5)
+    for ledger, hold in stood:
+        with pytest.raises(NotHeldError):
+            ledger.begin(hold)
+    shared.begin(cheap)
+
+
+def test_a_name_cannot_stand_for_a_request_that_did_not_give_it(
+    shared: Ledger, working: type[_Worker]
+) -> None:
+    own = office._run_id("alice", "items", {"corpus": "reviews", "epsilon": 0.5, "run_id": None})
+    given = own.removeprefix("alice/")
+    assert "names that the gateway gives" in ask(shared, 2.0, given)
+    assert shared.runs() == []
+    assert "process ended" not in ask(shared, 0.5, given)
+    assert [run.run_id for run in shared.runs()] == [own]
