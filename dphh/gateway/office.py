@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.asking.answers import Arguments, corpus_name, ledger_table, releases_table
-from dphh.errors import DphhError, UsageError
+from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
 from dphh.ledger import Account, Entry, Hold, Ledger, Share
@@ -52,6 +52,7 @@ class Office:
         self._lock = threading.Lock()
         self._working: dict[Child, str] = {}  # which analyst it works for
         self._stopped: set[Child] = set()
+        self._runs = 0  # that the ledger has had
         #: When another corpus, which the analyst is not to know of, refused.
         self._elsewhere: dict[str, list[float]] = defaultdict(list)
         self._spare: list[Child] = [Child("dphh.gateway.job")]
@@ -89,7 +90,9 @@ class Office:
 
     def _run(self, analyst: str, verb: str, arguments: Arguments) -> pa.Table:
         run_id = _run_id(analyst, verb, arguments)
-        earlier = next((run for run in self._ledger.runs() if _holds(run, run_id)), None)
+        runs = self._ledger.runs()
+        self._refuse_older_ledger(len(runs))
+        earlier = next((run for run in runs if _holds(run, run_id)), None)
         if earlier is not None and arguments.get("run_id") is None and earlier.state == "settled":
             return self._stored(run_id)
         self._refuse_searching(analyst)
@@ -103,6 +106,16 @@ class Office:
                 # nothing, and the price comes back unless somebody else is at the same run.
                 with suppress(DphhError):
                     self._ledger.cancel(hold)
+
+    def _refuse_older_ledger(self, runs: int) -> None:
+        """No run of a ledger is ever deleted: one that has fewer forgot what was spent."""
+        with self._lock:
+            before, self._runs = self._runs, max(self._runs, runs)
+        if runs < before:
+            raise LedgerError(
+                f"{self._ledger.path} has {runs} runs, and had {before}: it was replaced by an "
+                "older copy. Put the newer one back, or start the gateway again if that is lost."
+            )
 
     def _refuse_searching(self, analyst: str) -> None:
         """By asking ever less until another corpus no longer refuses, one would learn what it has

@@ -151,6 +151,19 @@ def test_the_share_is_asked_before_what_an_analyst_is_not_to_know_of(
     assert "'reviews'" in ask(shared, 0.9)
 
 
+def test_an_older_copy_of_the_ledger_is_not_spent_from(
+    shared: Ledger, working: type[_Worker]
+) -> None:
+    older = shared.path.read_bytes()
+    hold = reserve(Ledger(shared.path, "alice"), "alice/before", 0.5)
+    ask(shared, 0.5)
+    shared.path.write_bytes(older)
+    assert "replaced by an older copy" in ask(shared, 0.5, "t1")
+    with pytest.raises(NotHeldError):
+        shared.begin(hold)
+    assert shared.runs() == []
+
+
 def test_a_name_cannot_stand_for_a_request_that_did_not_give_it(
     shared: Ledger, working: type[_Worker]
 ) -> None:
