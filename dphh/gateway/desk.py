@@ -19,7 +19,6 @@ from dphh.asking.macros import install, macros
 from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
 from dphh.gateway.guard import EMPTY, Guard
-from dphh.registry import VERBS
 
 log = logging.getLogger("dphh.gateway")
 
@@ -64,7 +63,7 @@ class Desk:
                     raise UsageError(f"The query calls dphh more than {CALLS} times; ask for less")
                 asked = time.monotonic()
                 self._call(message, answering)
-                if message["call"] in VERBS:  # a run, which has bounds of its own
+                if macros()[message["call"]].spends:  # a run, which has bounds of its own
                     until = min(until + time.monotonic() - asked, start + TOTAL_SECONDS)
         except Gone:
             why = "was stopped" if self.stopped else "needs more memory than a query may use"

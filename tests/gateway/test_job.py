@@ -34,7 +34,7 @@ def shared(ledger: Ledger) -> Ledger:
 
 
 def ask(ledger: Ledger, what: str, **arguments: Any) -> dict[str, Any]:
-    asked = {**macros()[what][0], "corpus": "reviews", **arguments}
+    asked = {**macros()[what].parameters, "corpus": "reviews", **arguments}
     order = {"ledger": str(ledger.path), "analyst": "alice", "what": what, "arguments": asked}
     pipe = _Pipe()
     job.handle(pipe, {**order, "hold": None})  # type: ignore[arg-type]
