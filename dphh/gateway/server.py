@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -29,6 +29,9 @@ from dphh.gateway.office import Office, Terms, log
 from dphh.gateway.served import Served, reading
 from dphh.ledger import Ledger
 
+if TYPE_CHECKING:
+    from dphh.gateway.provider import SignedIn
+
 #: What a client asks by itself when it attaches: which schemas and tables there are. None.
 _ATTACHING = {
     "SELECT catalog_name, schema_name FROM information_schema.schemata "
@@ -41,6 +44,7 @@ _ATTACHING = {
     ),
 }
 
+_NOT_IN_FORCE = "Not authorised: connect again with a token that is in force"
 _DESKS, _DESKS_EACH = 6, 3  # statements at once, in all and of one analyst
 _SESSIONS, _SESSIONS_EACH = 512, 128  # past these, those that were not used for longest end
 _KEPT_SECONDS, _KEPT_ANSWERS = 60.0, 4  # of one session's answers, for clients that fetch slowly
@@ -77,7 +81,7 @@ class Gateway:
     def __init__(
         self,
         ledger: Ledger,
-        analysts: Analysts | OnlyOwner,
+        analysts: Analysts | OnlyOwner | SignedIn,
         *,
         host: str = "localhost",
         port: int = 9494,
@@ -184,14 +188,21 @@ class Gateway:
     def _session(self, name: str) -> _Session:
         session = self._sessions.get(name)
         if session is None:
-            raise UsageError("Not authorised: connect again with a token that is in force")
+            raise UsageError(_NOT_IN_FORCE)
         self._check(session)
         session.used = time.monotonic()
         return session
 
     def _check(self, session: _Session) -> None:
         if self._who(session.token) != session.analyst:
-            raise UsageError("Not authorised: connect again with a token that is in force")
+            raise UsageError(_NOT_IN_FORCE)
+
+    def _still(self, session: _Session) -> bool:
+        try:
+            return self._analysts.still(session.analyst, session.token)
+        except DphhError as problem:
+            log.error("%s", problem)
+            return False
 
     def _who(self, token: str) -> str | None:
         try:
@@ -206,7 +217,7 @@ class Gateway:
             with self._lock:
                 busy = list(self._desks.items())
             for desk, session in busy:
-                if self._who(session.token) != session.analyst:
+                if not self._still(session):
                     desk.stop()
                     self._office.stop(session.analyst)
 
@@ -264,7 +275,8 @@ class Gateway:
             return pa.table({"stopped": [True]})
 
         def answering(what: str, arguments: dict[str, Any]) -> pa.Table:
-            self._check(session)
+            if not self._still(session):
+                raise UsageError(_NOT_IN_FORCE)
             return self._office.answer(analyst, what, arguments)
 
         desk = self._take_desk(session)
