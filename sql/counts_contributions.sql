@@ -11,6 +11,6 @@ of_batches AS (
 )
 
 SELECT
-    contribution.key AS key,
-    contribution.weight AS weight
+    contribution['key'] AS key,
+    contribution['weight'] AS weight
 FROM of_batches;

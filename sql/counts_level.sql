@@ -1,8 +1,7 @@
--- How many users hold each of a list of public keys, and what bounding took from them: one Gaussian
--- vector, of which every coordinate is released, so nothing hangs on which keys anybody holds.
--- In: contributions (key, weight), a whole user within one L2 norm; asked (key), all keys there are,
--- octaves too. Out: noised (key, noisy), drawn once: nothing reads the noise before it stands in a
--- table.
+-- How many users hold each of a list of public keys, and what bounding took: one Gaussian vector,
+-- of which every coordinate is released, so nothing hangs on which keys anybody holds.
+-- In: contributions (key, weight), a whole user within one L2 norm; asked (key), all there are,
+-- octaves too. Out: noised (key, noisy), drawn once: nothing reads it before it stands in a table.
 CREATE TEMP TABLE noised AS
 WITH
 

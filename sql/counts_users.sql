@@ -2,8 +2,8 @@
 -- where its tokens stand side by side in a text of the user's; which ones do is found text by text
 -- (udfs/given_grams.py), so that nothing else of a text is kept.
 -- In: tokens_of_rows (user_id, tokens, group_name); declared_groups (group_name, number), and
--- $others for all that is not declared, NULL too. Out: added to counted_users (user_id, keys); a key
--- is the item's number times the number of groups, and the group's.
+-- $others for all that is not declared, NULL too. Out: added to counted_users (user_id, keys); a
+-- key is the item's number times the number of groups, and the group's.
 INSERT INTO counted_users
 WITH
 

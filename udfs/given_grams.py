@@ -116,9 +116,9 @@ class GivenGrams:
             ends = words[at + ahead]
             words_alone = np.flatnonzero(ends >= 0)
             at, steps = at[words_alone], (nodes * len(self._words) + ends)[words_alone]
-            nodes = depth.places(steps)
-            on = np.flatnonzero(nodes >= 0)
-            at, nodes = at[on], nodes[on].astype(np.int64)
+            places = depth.places(steps)
+            on = np.flatnonzero(places >= 0)
+            at, nodes = at[on], places[on].astype(np.int64)
             sequences = depth.sequences[nodes]
             whole = np.flatnonzero(sequences >= 0)
             yield at[whole], sequences[whole]

@@ -22,9 +22,9 @@ texts_of_users AS (
 )
 
 SELECT
-    texts.content AS contents,
+    texts_of_users.texts.content AS contents,
     CASE
-        WHEN user_id IS NULL THEN raise_error('dphh: nobody')
-        ELSE texts.number
+        WHEN texts_of_users.user_id IS NULL THEN raise_error('dphh: nobody')
+        ELSE texts_of_users.texts.number
     END AS groups
 FROM texts_of_users;

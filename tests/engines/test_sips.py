@@ -57,8 +57,8 @@ def rounds_on(engine, corpus, randomness, levels):
         passed = None
         for index, level in enumerate(levels):
             if passed is not None:
-                session.forget_released(passed)
-            passed = session.set_union_level(level, f"round {index}")
+                session.forget(passed)
+            passed = session.items_level(level, f"round {index}")
             columns = (passed.column(name).to_pylist() for name in ("key", "noisy"))
             found.append(dict(zip(*columns, strict=True)))
     return found

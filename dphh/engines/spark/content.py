@@ -24,10 +24,9 @@ from dphh.engines.sources import NO_GROUPS, refuse_missing_columns
 from dphh.engines.spark.rows import ROWS, Loader, find_rows, identifier
 from dphh.errors import CorpusError
 from dphh.udfs.spark import register_tokens
-from dphh.udfs.spark_ladder import register_blocks
 
 if TYPE_CHECKING:
-    from dphh.engines.spark.session import SparkRun
+    from dphh.engines.spark.run import SparkRun
 
 
 def open_corpus(run: SparkRun, corpus: Corpus) -> Loader:
@@ -49,11 +48,11 @@ def open_corpus(run: SparkRun, corpus: Corpus) -> Loader:
         user = f"checked({user})"
 
     group = _group(corpus.by, types)
+    run.tokens = name, expression
 
     def load_and_look() -> None:
         load()
         register_tokens(run.spark, name, expression)
-        register_blocks(run.spark, name, expression)
         run.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "
