@@ -29,13 +29,13 @@ class Vocabulary:
         self._held = pl.Series([""], dtype=self._kind)
         self._hashes: Words = np.empty(0, dtype=np.uint64)
         self._count = 0
-        self._counting = Lock()
+        self._lock = Lock()
 
     def codes(self, words: Any) -> Codes:
         """The number of each word of an Arrow array; -1 for an empty one and for NULL."""
         found = pl.Series(words, dtype=pl.String).cast(self._kind)
         numbers = found.to_physical().fill_null(0).to_numpy()
-        with self._counting:
+        with self._lock:
             self._count = max(self._count, int(numbers.max(initial=0)))
         return numbers.astype(np.int32) - np.int32(1)
 
@@ -49,8 +49,9 @@ class Vocabulary:
 
     def hashes(self) -> Words:
         """A hash of each word's spelling, once a distinct word; one more for number -1."""
-        missing = np.arange(max(len(self._hashes) - 1, 0), len(self))
-        if len(missing) or not len(self._hashes):
-            fresh = of_spellings(self.spelled(missing))
-            self._hashes = np.concatenate([self._hashes[:-1], fresh, np.zeros(1, np.uint64)])
-        return self._hashes
+        with self._lock:
+            missing = np.arange(max(len(self._hashes) - 1, 0), len(self))
+            if len(missing) or not len(self._hashes):
+                fresh = of_spellings(self.spelled(missing))
+                self._hashes = np.concatenate([self._hashes[:-1], fresh, np.zeros(1, np.uint64)])
+            return self._hashes

@@ -74,8 +74,10 @@ class WholeUsers:
 
     def release_words(self, words: Any) -> None:
         """Tell which words are released; a released word's place among them is its number."""
-        self._numbers_of_words = np.full(len(self.vocabulary) + 1, -1, dtype=np.int32)
-        self._numbers_of_words[self.vocabulary.codes(words)] = np.arange(len(words))
+        codes = self.vocabulary.codes(words)
+        numbers = np.full(len(self.vocabulary) + 1, -1, dtype=np.int32)  # the last for nothing
+        numbers[codes] = np.arange(len(words))
+        self._numbers_of_words = numbers
 
     def release_grams(self, keys: Any) -> None:
         """The same of grams; their keys are ascending."""
