@@ -4,13 +4,17 @@ VENV := .venv
 VENV_15 := .venv-duckdb15
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-duckdb15 lint format wheel-demo bench clean
+.PHONY: demo test test-all test-duckdb15 lint format wheel-demo bench clean
 
 demo: $(VENV)/ready
 	$(BIN)/dphh demo
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=15 $(ARGS)
+
+# Every test on every engine with all its counts: hours. CHANGELOG says when it was last green.
+test-all: $(VENV)/ready
+	DPHH_FULL=1 $(BIN)/python -m pytest --engines duckdb,polars,spark --durations=50 $(ARGS)
 
 # The long-term line of DuckDB, beside the current one that `make test` uses; the gateway's own.
 # It takes what DuckDB decides: engines, SQL, UDFs, connections, and the command line over them.
@@ -18,7 +22,7 @@ OLDER := tests/engines tests/gateway tests/shell_sql tests/udfs tests/unit/test_
 	tests/unit/test_corpus.py tests/unit/test_cli.py tests/unit/test_errors.py
 test-duckdb15: $(VENV_15)/ready
 	$(VENV_15)/bin/python -m pytest -m "not slow and not published" \
-		-k "not spark and not polars" $(OLDER) $(ARGS)
+		--engines duckdb --durations=15 $(OLDER) $(ARGS)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -17,7 +17,8 @@ from dphh.errors import (
 )
 from dphh.evaluate import Evaluation, ExactCounts, evaluate, exact_ngrams
 from dphh.ledger import Ledger
-from dphh.plan import Plan, Privacy, plan_from_json
+from dphh.plan import Plan, plan_from_json
+from dphh.price import Price, Privacy
 from dphh.release import Release
 from dphh.verbs import items, ldp_trie, ngrams, trie
 
@@ -37,6 +38,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Plan",
+    "Price",
     "Privacy",
     "Release",
     "UsageError",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dphh.errors import CorpusError, UsageError
-from dphh.ledger import Source
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
@@ -103,6 +102,11 @@ class Content:
         return bool(self.strip) or self.keep is not None or self.drop is not None
 
     @property
+    def joiner(self) -> str:
+        """What stands between the tokens of an item."""
+        return "" if self.reading == "characters" or self.unit is not None else " "
+
+    @property
     def tokens_are_bytes(self) -> bool:
         """Whether tokens are spelled in hexadecimal digits, two a byte."""
         cut = self.reading == "characters" or self.unit is not None
@@ -184,27 +188,27 @@ class Corpus:
         }.items():
             object.__setattr__(self, key, value)
 
+    def __repr__(self) -> str:
+        """Where the data is and what it means; never a row of it."""
+        where = repr(self.where[0] if len(self.where) == 1 else [*self.where])
+        content = self.content
+        said = {"user": self.user, "item" if content.reading == "whole" else "text": content.column}
+        if content.reading not in ("words", "whole"):
+            said["as_"] = content.reading
+        given = content.to_json()
+        said |= {
+            each.name: given[each.name]
+            for each in fields(Content)
+            if each.name not in ("column", "reading") and given[each.name] != each.default
+        }
+        if self.name is not None:
+            said["name"] = self.name
+        options = ", ".join(f"{option}={value!r}" for option, value in said.items())
+        return f"Corpus({where if self.kind == 'path' else f'<{self.kind} {where}>'}, {options})"
+
     def named(self, name: str) -> Corpus:
         """The same corpus, charged to the ledger's account of that name."""
         return replace_corpus(self, name=name)
-
-    def ledger_source(self) -> Source:
-        return Source(
-            kind=self.kind, where=self.where, user=self.user, content=self.content.to_json()
-        )
-
-    @classmethod
-    def from_source(cls, source: Source, name: str | None = None) -> Corpus:
-        """The corpus that a ledger's account describes; only paths can be opened again."""
-        if source.kind != "path":
-            raise UsageError(
-                f"corpus: the account {name!r} describes data that lived in memory "
-                f"({', '.join(source.where)}); pass the table itself with name={name!r}"
-            )
-        return corpus_from_json(
-            {"where": list(source.where), "user": source.user, "content": source.content},
-            name=name,
-        )
 
     def to_json(self) -> dict[str, Any]:
         return {

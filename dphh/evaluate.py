@@ -15,8 +15,8 @@ from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
 from dphh.errors import UsageError
-from dphh.flows import whole
-from dphh.flows.ngrams import joiner_of, spelled_keys
+from dphh.mechanisms.ngrams_levels import spelled_keys
+from dphh.mechanisms.released_rows import whole
 from dphh.release import Release
 from dphh.udfs.randomness import SystemRandomness
 
@@ -71,7 +71,6 @@ def exact_ngrams(
     for name, value in (("max_n", max_n), ("at_least", at_least)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
-    joiner = joiner_of(corpus)
     session = open_session(
         engine or engine_of(corpus), corpus, SystemRandomness(), Limits(memory_limit, threads)
     )
@@ -80,7 +79,7 @@ def exact_ngrams(
         for length in range(1, max_n + 1):
             session.hold_whole_grams([length])
             counts = session.exact_counts(at_least)
-            items, tokens, _ = spelled_keys(counts.column("key"), length, joiner)
+            items, tokens, _ = spelled_keys(counts.column("key"), length, corpus.content.joiner)
             users = whole(counts.column("users"), pa.int64())
             level = pa.array([length] * len(items), pa.int32())
             levels.append(

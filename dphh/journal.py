@@ -20,11 +20,13 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.corpus import Corpus
 from dphh.engines.session import Session
 from dphh.ledger import Hold, Ledger
+from dphh.ledger.corpora import source_of
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import Setting
-from dphh.plan import Plan
+from dphh.price import Price
 
 #: The verbs that draw: those that are told what for.
 DRAWING = frozenset(
@@ -76,16 +78,17 @@ def as_stored(released: Any) -> bytes:
     return buffer.getvalue()
 
 
-def setting_of(plan: Plan, session: Session, book: Ledger, randomness: str) -> Setting:
+def setting_of(
+    price: Price, corpus: Corpus, session: Session, book: Ledger, randomness: str
+) -> Setting:
     """What must be the same when a run goes on; the ledger compares the request itself."""
-    assert plan.corpus is not None
-    levels = json.dumps([plan.method, [level.to_json() for level in plan.levels]], sort_keys=True)
+    levels = json.dumps([price.method, [level.to_json() for level in price.levels]], sort_keys=True)
     return {
         "plan": hashlib.sha256(levels.encode()).hexdigest()[:32],
         "dphh": version("dphh"),
         "engine": f"{session.name} {session.version}",
         "randomness": randomness,
-        "files": files_state(plan.corpus.ledger_source(), str(book.path)),
+        "files": files_state(source_of(corpus), str(book.path)),
     }
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,22 +13,21 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.columns import ALWAYS, schema_of
 from dphh.errors import UsageError
+from dphh.show import release_html, release_text
+from dphh.whole_files import write_whole
 
 if TYPE_CHECKING:
     import duckdb
+    import pandas as pd
     import polars as pl
 
-SCHEMA = pa.schema(
-    [
-        ("level", pa.int32()),
-        ("item", pa.string()),
-        ("tokens", pa.list_(pa.string())),
-        ("score", pa.float64()),
-    ]
-)
-#: Releases of `trie` also say of each prefix whether a sequence ends there.
-TRIE_SCHEMA = SCHEMA.append(pa.field("ended", pa.bool_()))
+    from dphh.ledger import Ledger
+    from dphh.report.chart import Chart
+    from dphh.report.tree import Tree
+    from dphh.report.why import Why
+
 TABLE, MANIFEST = "release.parquet", "release.json"
 _RUN_ID = b"dphh.run_id"
 
@@ -72,6 +69,101 @@ class Release:
 
         return (connection or duckdb.default_connection()).from_arrow(self.table)
 
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a pandas frame, if pandas is installed."""
+        try:
+            import pandas  # noqa: F401 - Arrow would ask for it less plainly
+        except ImportError:
+            raise UsageError("to_pandas: pandas is not installed; pip install pandas") from None
+        frame: pd.DataFrame = self.table.to_pandas()
+        return frame
+
+    def to_csv(self, path: str | Path) -> Path:
+        """The table as CSV; `tokens` as a JSON list.
+
+        A spreadsheet takes a text that begins with `=`, `+`, `-` or `@` for a formula, and people
+        may have written one: such an item gets a quote before it, as spreadsheets ask for.
+        Read `release.parquet` where the texts must be as they are.
+        """
+        from dphh.report.tables import write_csv
+
+        return write_csv(self, path)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """What takes Arrow tables takes a release: `pl.DataFrame(release)`, `FROM release`."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, as dictionaries."""
+        for batch in self.table.to_batches():
+            yield from batch.to_pylist()
+
+    def phrases(
+        self,
+        *,
+        maximal: bool = True,
+        stop_words: Collection[str] = (),
+        numbers: bool = True,
+    ) -> pl.DataFrame:
+        """What is worth reading, the longest first.
+
+        maximal: only what is inside no longer released phrase; of tries, whole sequences and what
+        was cut at the last level. stop_words: drop phrases of nothing but these. numbers: False
+        drops phrases of nothing but numbers (and stop words).
+        """
+        from dphh.report.phrases import phrases
+
+        return phrases(self, maximal=maximal, stop_words=stop_words, numbers=numbers)
+
+    def tree(self, prefix: Sequence[str] = ()) -> Tree:
+        """All that goes on from a list of tokens, as a tree that prints and unfolds."""
+        from dphh.report.tree import tree_of
+
+        return tree_of(self, prefix)
+
+    def next_words(self, context: Sequence[str]) -> pl.DataFrame:
+        """What follows a list of tokens, or its longest ending that anything follows.
+
+        The first has the highest score. Scores are noised weights, not how often it follows.
+        """
+        from dphh.report.phrases import next_words
+
+        return next_words(self, context)
+
+    def compare(self, after: Release) -> pl.DataFrame:
+        """What a later release gained, lost and kept. Both have noise of their own: what stands
+        near a threshold comes and goes by chance."""
+        from dphh.report.phrases import compare
+
+        return compare(self, after)
+
+    def why(self, phrase: str | Sequence[str]) -> Why:
+        """Why a phrase is not here, as far as the release says. Costs nothing: reads no row."""
+        from dphh.report.why import why
+
+        return why(self, phrase)
+
+    def chart(self, top: int = 20, *, counts: Release | None = None) -> Chart:
+        """Bars of the `top` of each length: people with intervals where this or `counts` has them,
+        else the scores."""
+        from dphh.report.chart import chart_of
+
+        return chart_of(self, top, counts)
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        counts: Release | None = None,
+        ledger: Ledger | None = None,
+    ) -> Path:
+        """Write one HTML file for people: charts, a tree to search, the promise in plain words
+        and, with a ledger, what is left of the budget."""
+        from dphh.report.page import write_page
+
+        return write_page(self, path, title=title, counts=counts, ledger=ledger)
+
     def save(self, folder: str | Path) -> Path:
         """Write `release.parquet` and `release.json`, each whole or not at all, manifest last."""
         out = checked_out(folder, self.run_id)
@@ -108,9 +200,9 @@ class Release:
         try:
             table = pq.read_table(io.BytesIO(data))
             run_id = _run_id_of(table.schema)
-            schema = TRIE_SCHEMA if "ended" in table.schema.names else SCHEMA
+            schema = schema_of(*table.schema.names[len(ALWAYS) :])
             table = table.replace_schema_metadata(None).cast(schema)
-        except (pa.ArrowException, ValueError):
+        except (pa.ArrowException, KeyError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it anew") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
             raise UsageError(
@@ -133,14 +225,10 @@ class Release:
         return json.dumps(self.manifest, indent=2, ensure_ascii=False, sort_keys=True)
 
     def __repr__(self) -> str:
-        from dphh.show import release_text
-
-        return release_text(self)
+        return release_text(self.table, self.manifest)
 
     def _repr_html_(self) -> str:
-        from dphh.show import release_html
-
-        return release_html(self)
+        return release_html(self.table, self.manifest)
 
 
 def checked_out(folder: str | Path, run_id: str | None) -> Path:
@@ -182,31 +270,3 @@ def _runs_in(out: Path) -> set[str | None]:
 def _run_id_of(schema: Any) -> str | None:
     named = (schema.metadata or {}).get(_RUN_ID)
     return None if named is None else named.decode()
-
-
-def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """A reader sees the old file or the new one, never half of it."""
-    with _written_beside(path, data, mode) as written:
-        written.replace(path)
-
-
-def write_once(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """A whole file or none, and never over another one: that is a FileExistsError."""
-    with _written_beside(path, data, mode) as written:
-        os.link(written, path)
-
-
-@contextmanager
-def _written_beside(path: Path, data: bytes, mode: int) -> Iterator[Path]:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(mode & ~umask)
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)

@@ -9,51 +9,35 @@ from __future__ import annotations
 import platform
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from dphh.corpus import Corpus, as_sequences
+from dphh.columns import in_order
+from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits, Session
 from dphh.errors import CorpusError, LedgerError, UsageError
-from dphh.flows import LevelDone, as_text
-from dphh.flows.items import items_levels
-from dphh.flows.ldp_trie import ldp_trie_levels
-from dphh.flows.ngrams import ngrams_levels
-from dphh.flows.trie import trie_levels
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
-from dphh.plan import Plan
-from dphh.release import SCHEMA, TRIE_SCHEMA, Release, checked_out
+from dphh.ledger.corpora import check_account, source_of
+from dphh.mechanisms.released_rows import LevelDone, as_text
+from dphh.price import Price
+from dphh.registry import VERBS
+from dphh.release import Release, checked_out
 from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
 
 Progress = Callable[[str], None]
 
 
-#: How each verb's levels follow one another.
-LEVELS: dict[str, Callable[[Plan, Session], Iterator[LevelDone]]] = {
-    "items": items_levels,
-    "ngrams": ngrams_levels,
-    "trie": trie_levels,
-    "ldp_trie": ldp_trie_levels,
-}
-
-#: The columns of each verb's release.
-RELEASE_SCHEMAS: dict[str, pa.Schema] = {
-    verb: TRIE_SCHEMA if "trie" in verb else SCHEMA for verb in LEVELS
-}
-
-
 def run(
-    plan: Plan,
+    price: Price,
+    corpus: Corpus,
     *,
-    corpus: Corpus | None = None,
     ledger: Ledger | str | Path | None = None,
     engine: str | None = None,
     run_id: str | None = None,
@@ -63,16 +47,11 @@ def run(
     progress: Progress | None = None,
     randomness: Randomness | None = None,
 ) -> Release:
-    """Spend the plan's price on its corpus, once, and hand back the release.
+    """Spend the price on a corpus, once, and hand back the release.
 
     If a run with this run id and request was cut short, it goes on after its last whole level.
     """
-    corpus = corpus or plan.corpus
-    if corpus is None:
-        raise UsageError("run: the plan has no corpus; pass run(corpus=...)")
-    if plan.verb in ("trie", "ldp_trie"):
-        corpus = as_sequences(corpus, plan["unit"] if plan.verb == "trie" else 1)
-    plan = replace(plan, corpus=corpus)
+    corpus = VERBS[price.verb].read(corpus, price)
     if run_id is not None and (not run_id.isprintable() or not 0 < len(run_id) <= 200):
         raise UsageError("run_id: give a printable text of 1 to 200 characters")
     say = progress or _quiet
@@ -90,12 +69,12 @@ def run(
     try:
         reservation = book.reserve(
             run_id,
-            corpus.ledger_source(),
-            plan.verb,
-            request(plan),
-            plan.events,
-            plan.privacy.price,
-            plan.privacy.delta,
+            source_of(corpus),
+            price.verb,
+            request(price, corpus),
+            price.events,
+            price.privacy.booked_epsilon,
+            price.privacy.delta,
             account=corpus.name,
         )
         if reservation.release is not None:
@@ -105,7 +84,7 @@ def run(
             if not reservation.capped:
                 say("note: nobody has capped this corpus; `dphh ledger add` does")
             try:
-                release = _made(plan, session, book, reservation.hold, source, say)
+                release = _made(price, corpus, session, book, reservation.hold, source, say)
             except LedgerError:
                 if (theirs := _settled_by_another(book, reservation.hold)) is None:
                     raise
@@ -123,30 +102,18 @@ def run(
     return release
 
 
-def check_account(corpus: Corpus, book: Ledger) -> None:
-    """A name must be of the account that this corpus belongs to; files pay wherever they are."""
-    if corpus.name is None:
-        return
-    account = book.status(corpus.name)
-    if corpus.kind == "path" and corpus.name not in book.accounts_touched(corpus.ledger_source()):
-        raise UsageError(
-            f"name: the account {corpus.name!r} is of {', '.join(account.source.where)}, "
-            f"not of {', '.join(corpus.where)}; leave the name out, or name these files too"
-        )
-
-
-def request(plan: Plan) -> dict[str, Any]:
+def request(price: Price, corpus: Corpus) -> dict[str, Any]:
     """What is asked, as the ledger and the manifest record it."""
-    assert plan.corpus is not None
     return {
-        **dict(plan.parameters),
-        "user": plan.corpus.user,
-        "content": plan.corpus.content.to_json(),
+        **dict(price.parameters),
+        "user": corpus.user,
+        "content": corpus.content.to_json(),
     }
 
 
 def _made(
-    plan: Plan,
+    price: Price,
+    corpus: Corpus,
     session: Session,
     book: Ledger,
     hold: Hold,
@@ -155,7 +122,7 @@ def _made(
 ) -> Release:
     """Begin, or go on after the last whole level, and settle."""
     try:
-        setting = setting_of(plan, session, book, _whose(randomness))
+        setting = setting_of(price, corpus, session, book, _whose(randomness))
         new_key = SystemRandomness().words(4, "the key of a run").tobytes()
         beginning = book.begin(hold, setting, new_key)
     except BaseException:
@@ -166,11 +133,11 @@ def _made(
     randomness.draw_once_by(beginning.key)
     if beginning.attempt > 1:
         say(f"going on with a run that did not finish, attempt {beginning.attempt}")
-        if plan.corpus is not None and plan.corpus.kind != "path":
+        if corpus.kind != "path":
             say("note: a table in memory cannot be compared; its rows must be those it began with")
     try:
         journal = journaled(session, book, hold)
-        release = released(plan, journal, hold.run_id, randomness, say)
+        release = released(price, corpus, journal, hold.run_id, randomness, say)
     except CorpusError:  # whoever mends the data changes it, and begins another run
         raise
     except BaseException as problem:
@@ -183,31 +150,39 @@ def _made(
 
 
 def released(
-    plan: Plan, session: Session, run_id: str, randomness: Randomness, say: Progress
+    price: Price,
+    corpus: Corpus,
+    session: Session,
+    run_id: str,
+    randomness: Randomness,
+    say: Progress,
 ) -> Release:
     say("reading the corpus")
     done = []
-    for step in LEVELS[plan.verb](plan, session):
+    for step in VERBS[price.verb].levels(price, session, corpus.content.joiner):
         say(f"level {step.level.level}: {step.rows.num_rows:,} released")
         done.append(step)
-    assert plan.corpus is not None
-    table = as_text(pa.concat_tables([step.rows for step in done]), plan.corpus.content)
-    table = table.sort_by([("level", "ascending"), ("score", "descending"), ("item", "ascending")])
-    return Release(table, _manifest(plan, session, run_id, randomness, done))
+    table = as_text(pa.concat_tables([step.rows for step in done]), corpus.content)
+    return Release(in_order(table), _manifest(price, corpus, session, run_id, randomness, done))
 
 
 def _manifest(
-    plan: Plan, session: Session, run_id: str, randomness: Randomness, done: list[LevelDone]
+    price: Price,
+    corpus: Corpus,
+    session: Session,
+    run_id: str,
+    randomness: Randomness,
+    done: list[LevelDone],
 ) -> dict[str, Any]:
     return {
-        "verb": plan.verb,
-        "method": plan.method,
+        "verb": price.verb,
+        "method": price.method,
         "run_id": run_id,
-        "parameters": request(plan),
-        "privacy": plan.privacy.to_json(),
+        "parameters": request(price, corpus),
+        "privacy": price.privacy.to_json(),
         "levels": [step.manifest() for step in done],
-        "finds": plan.finds.to_json(),
-        "events": [event.to_json() for event in plan.events],
+        "finds": price.finds.to_json(),
+        "events": [event.to_json() for event in price.events],
         "randomness": _whose(randomness),
         "engine": {"name": session.name, "version": session.version},
         "versions": {

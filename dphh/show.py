@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 from math import ceil, floor, log10
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dphh.corpus import Corpus
 from dphh.errors import DphhError
+from dphh.ledger import Account, Ledger
+from dphh.ledger.corpora import source_of
 from dphh.levels import BatchLevel, Level, LocalLevel, PrunedLevel, SetUnionLevel, VoteLevel
-
-if TYPE_CHECKING:
-    from dphh.ledger import Account, Ledger
-    from dphh.plan import Finds, Plan, Privacy
-    from dphh.release import Release
+from dphh.price import Finds, Price, Privacy
 
 #: A heading, and its lines: (what, said).
 Section = tuple[str, list[tuple[str, str]]]
@@ -24,8 +23,10 @@ SHOWN_ROWS = 10
 WIDTH = 96
 
 
-def plan_sections(plan: Plan, ledger: Ledger | None = None) -> list[Section]:
-    privacy = plan.privacy
+def plan_sections(
+    price: Price, corpus: Corpus | None, ledger: Ledger | None = None
+) -> list[Section]:
+    privacy = price.privacy
     promise = [
         *promises(privacy),
         ("unit", privacy.unit),
@@ -36,9 +37,9 @@ def plan_sections(plan: Plan, ledger: Ledger | None = None) -> list[Section]:
     ]
     return [
         ("privacy", promise),
-        ("levels", levels_lines(plan.levels)),
-        ("finds", finds_lines(plan.finds)),
-        ("ledger", ledger_lines(plan, ledger)),
+        ("levels", levels_lines(price.levels)),
+        ("finds", finds_lines(price.finds)),
+        ("ledger", ledger_lines(corpus, ledger)),
     ]
 
 
@@ -54,8 +55,8 @@ def promises(privacy: Privacy) -> list[tuple[str, str]]:
         ),
         (
             "",
-            f"({privacy.price:.4g}, {privacy.delta:g})-differential privacy, for all of a user's "
-            "items: what the ledger books",
+            f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})-differential privacy, for all of a "
+            "user's items: what the ledger books",
         ),
     ]
 
@@ -133,16 +134,13 @@ def finds_lines(finds: Finds) -> list[tuple[str, str]]:
     return [*lines, ("", f"({finds.note})")] if finds.note else lines
 
 
-def ledger_lines(plan: Plan, ledger: Ledger | None) -> list[tuple[str, str]]:
-    """What the ledger says of the plan's corpus. Looks, never writes, and never fails a print."""
-    if plan.corpus is None:
+def ledger_lines(corpus: Corpus | None, ledger: Ledger | None) -> list[tuple[str, str]]:
+    """What the ledger says of a plan's corpus. Looks, never writes, and never fails a print."""
+    if corpus is None:
         return [("", "the plan has no corpus yet")]
-    from dphh.ledger import Ledger
-
     try:
         book = ledger or Ledger()
-        name = plan.corpus.name
-        names = (name,) if name else book.accounts_touched(plan.corpus.ledger_source())
+        names = (corpus.name,) if corpus.name else book.accounts_touched(source_of(corpus))
         accounts = [book.status(name) for name in names]
     except DphhError as problem:
         return [("", str(problem))]
@@ -181,36 +179,38 @@ def plural(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def plan_text(plan: Plan, ledger: Ledger | None = None) -> str:
-    asked = ", ".join(f"{key}={shorten(str(value), 120)}" for key, value in plan.parameters)
-    return _text(f"plan: {plan.verb}  {asked}", plan_sections(plan, ledger))
+def plan_text(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
+    return _text(f"plan: {price.verb}  {_asked(price)}", plan_sections(price, corpus, ledger))
 
 
-def plan_html(plan: Plan, ledger: Ledger | None = None) -> str:
-    asked = ", ".join(f"{key}={shorten(str(value), 120)}" for key, value in plan.parameters)
-    return _html(f"plan: {plan.verb}", asked, plan_sections(plan, ledger))
+def plan_html(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
+    return _html(f"plan: {price.verb}", _asked(price), plan_sections(price, corpus, ledger))
 
 
-def release_text(release: Release) -> str:
-    privacy = release.privacy
+def _asked(price: Price) -> str:
+    return ", ".join(f"{key}={shorten(str(value), 120)}" for key, value in price.parameters)
+
+
+def release_text(table: Any, manifest: dict[str, Any]) -> str:
+    privacy = manifest["privacy"]
     lines = [
-        f"release {release.run_id}: {len(release):,} found by {release.manifest['verb']}, "
+        f"release {manifest['run_id']}: {table.num_rows:,} found by {manifest['verb']}, "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {privacy['unit']}"
     ]
-    if "NOT" in release.manifest["randomness"]:
-        lines.append(release.manifest["randomness"])
-    rows = release.table.slice(0, SHOWN_ROWS).to_pylist()
+    if "NOT" in manifest["randomness"]:
+        lines.append(manifest["randomness"])
+    rows = table.slice(0, SHOWN_ROWS).to_pylist()
     width = max((len(shorten(row["item"])) for row in rows), default=0)
     for row in rows:
         score = "" if row["score"] is None else f"{row['score']:12,.1f}"
         lines.append(f"  {row['level']}  {shorten(row['item']):<{width}} {score}")
-    if not rows and (finds := release.manifest.get("finds")):
+    if not rows and (finds := manifest.get("finds")):
         lines.append(
             f"  at this price an item is found with probability {finds['probability']:g} "
             f"when held by at least {finds['users']:,} users"
         )
-    if len(release) > SHOWN_ROWS:
-        lines.append(f"  ... and {len(release) - SHOWN_ROWS:,} more")
+    if table.num_rows > SHOWN_ROWS:
+        lines.append(f"  ... and {table.num_rows - SHOWN_ROWS:,} more")
     return "\n".join(lines)
 
 
@@ -219,22 +219,21 @@ def promised(privacy: dict[str, Any]) -> float:
     return float(privacy.get("central_epsilon", privacy["epsilon"]))
 
 
-def release_html(release: Release) -> str:
-    privacy = release.privacy
+def release_html(table: Any, manifest: dict[str, Any]) -> str:
+    privacy = manifest["privacy"]
     rows = "".join(
         f"<tr><td>{row['level']}</td><td style='text-align:left'>{escape(shorten(row['item']))}"
         f"</td><td>{'' if row['score'] is None else format(row['score'], ',.1f')}</td></tr>"
-        for row in release.table.slice(0, SHOWN_ROWS).to_pylist()
+        for row in table.slice(0, SHOWN_ROWS).to_pylist()
     )
-    more = len(release) - SHOWN_ROWS
+    more = table.num_rows - SHOWN_ROWS
     warning = (
-        f"<p><b>{escape(release.manifest['randomness'])}</b></p>"
-        if "NOT" in release.manifest["randomness"]
-        else ""
+        f"<p><b>{escape(manifest['randomness'])}</b></p>" if "NOT" in manifest["randomness"] else ""
     )
     return (
-        f"<div><p><b>release</b> <code>{escape(release.run_id)}</code>: {len(release):,} found by "
-        f"{escape(release.manifest['verb'])}, ({promised(privacy):.4g}, {privacy['delta']:g})-DP "
+        f"<div><p><b>release</b> <code>{escape(str(manifest['run_id']))}</code>: "
+        f"{table.num_rows:,} found by {escape(manifest['verb'])}, "
+        f"({promised(privacy):.4g}, {privacy['delta']:g})-DP "
         f"for {escape(privacy['unit'])}</p>{warning}"
         "<table><thead><tr><th>level</th><th style='text-align:left'>item</th><th>score</th></tr>"
         f"</thead><tbody>{rows}</tbody></table>"

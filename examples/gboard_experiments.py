@@ -30,7 +30,7 @@ from dphh import Corpus, Plan, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import open_session
 from dphh.engines.session import Limits, Session
-from dphh.flows.ldp_trie import ldp_trie_levels
+from dphh.mechanisms.ldp_trie_levels import ldp_trie_levels
 from dphh.udfs.randomness import SystemRandomness
 
 LEVELS, KEEP, REPORTS = 15, 10_000, 3
@@ -89,7 +89,7 @@ class OneReading:
 def discovered(plan: Plan, session: Any) -> set[str]:
     """The words that a run of the plan finds."""
     found: set[str] = set()
-    for done in ldp_trie_levels(plan, session):
+    for done in ldp_trie_levels(plan.price, session, ""):
         ended = done.rows.filter(done.rows["ended"])
         found.update(ended["item"].to_pylist())
     return found
@@ -98,7 +98,7 @@ def discovered(plan: Plan, session: Any) -> set[str]:
 def truthful(plan: Plan) -> Plan:
     """The same run without randomisation. NOT private."""
     levels = tuple(replace(level, size=1, numerator=2**64 - 1) for level in plan.levels)
-    return replace(plan, levels=levels)
+    return replace(plan, price=replace(plan.price, levels=levels))
 
 
 def experiments(path: Path, per_level: int, epsilons: tuple[float, ...]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def server(folder: Path, plan: Path | None) -> None:
     levels = local_levels(made)
     memory, said_last = folder / "growth.json", folder / "broadcast.json"
     if not memory.exists():
-        growth = planted(made, run=os.urandom(8).hex())
+        growth = planted(made.price, run=os.urandom(8).hex())
     else:
         growth = growth_from_json(memory.read_text(encoding="utf-8"))
         said = broadcast_from_json(said_last.read_text(encoding="utf-8"))

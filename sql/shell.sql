@@ -678,10 +678,12 @@ CREATE OR REPLACE TEMP MACRO dphh_children(release, prefix := []) AS TABLE
     GROUP BY tokens, item
     ORDER BY score DESC NULLS LAST, item ASC;
 
--- Everything at and below a prefix, indented.
+-- Everything at and below a prefix, indented. A score orders what has the same `length`; between
+-- lengths it says nothing, and it is no number of people.
 CREATE OR REPLACE TEMP MACRO dphh_tree(release, prefix := []) AS TABLE
     SELECT
         repeat('  ', len(tokens) - 1) || tokens[-1] AS tree,
+        len(tokens) AS length,
         bool_or(ended) AS ended,
         max(score) AS score
     FROM dphh_rows(release)
@@ -701,7 +703,7 @@ CREATE OR REPLACE TEMP MACRO dphh_longest_prefix(release, sequence) AS TABLE
     ORDER BY length DESC
     LIMIT 1;
 
--- What begins as has been typed, the highest scores first.
+-- What begins as has been typed: short before long, and of one length the highest scores first.
 CREATE OR REPLACE TEMP MACRO dphh_completions(release, typed, most := 20) AS TABLE
     SELECT
         item,
@@ -710,12 +712,12 @@ CREATE OR REPLACE TEMP MACRO dphh_completions(release, typed, most := 20) AS TAB
     FROM query_table(release)
     WHERE starts_with(item, typed)
     GROUP BY item, length
-    ORDER BY score DESC NULLS LAST, length ASC, item ASC
+    ORDER BY length ASC, score DESC NULLS LAST, item ASC
     LIMIT most;
 
--- What follows a context, a list of tokens, and each token's part of the scores of all that does.
--- Where nothing released goes on from the whole context, its longest ending counts that something
--- goes on from: `after` says which.
+-- What follows a context, a list of tokens, the highest scores first: noised weights, which do not
+-- say how often a token follows. Where nothing released goes on from the whole context, its longest
+-- ending counts that something goes on from: `after` says which.
 CREATE OR REPLACE TEMP MACRO dphh_next_words(release, context) AS TABLE
     WITH
 
@@ -731,24 +733,48 @@ CREATE OR REPLACE TEMP MACRO dphh_next_words(release, context) AS TABLE
                 CAST(context AS VARCHAR[]), len(context) + 2 - len(tokens), len(context)
             )
         GROUP BY tokens
-    ),
-
-    closest AS (
-        SELECT
-            token,
-            after,
-            score
-        FROM continuing
-        QUALIFY len(after) = max(len(after)) OVER ()
     )
 
     SELECT
         token,
         after,
-        score,
-        score / sum(score) OVER () AS share
-    FROM closest
+        score
+    FROM continuing
+    QUALIFY len(after) = max(len(after)) OVER ()
     ORDER BY score DESC NULLS LAST, token ASC;
+
+-- Which parts of a sequence, a list of tokens, were released: all runs of its tokens, or in a
+-- trie its beginnings. `ngrams` looks at a phrase where its parts were released; what has them
+-- all and is not there stayed below its threshold, whether many hold it or nobody does.
+CREATE OR REPLACE TEMP MACRO dphh_why(release, sequence) AS TABLE
+    WITH
+
+    starts AS (
+        SELECT
+            CAST(sequence AS VARCHAR[]) AS tokens,
+            unnest(range(1, len(sequence) + 1)) AS start
+    ),
+
+    parts AS (
+        SELECT
+            start,
+            list_slice(tokens, start, unnest(range(start, len(tokens) + 1))) AS part
+        FROM starts
+    ),
+
+    ends AS (
+        SELECT 1
+        FROM dphh_rows(release)
+        WHERE ended IS NOT NULL
+    )
+
+    SELECT
+        part,
+        len(part) AS length,
+        part IN (SELECT tokens FROM query_table(release)) AS released
+    FROM parts
+    WHERE start = 1 OR NOT EXISTS (FROM ends)
+    ORDER BY length, start;
 
 -- Released items with tokens that a public dictionary lacks: a table, view or file with a column
 -- `word`. Capitals do not matter.
@@ -913,11 +939,15 @@ CREATE OR REPLACE TEMP MACRO dphh_help() AS TABLE
         ),
         (
             'release', 'FROM dphh_completions(release, typed, most := 20)',
-            'what begins as typed, highest scores first'
+            'what begins as typed, short before long'
         ),
         (
             'release', 'FROM dphh_next_words(release, context)',
-            'what follows a list of tokens, with shares'
+            'what follows a list of tokens, highest scores first'
+        ),
+        (
+            'release', 'FROM dphh_why(release, sequence)',
+            'which parts of a list of tokens were released'
         ),
         (
             'release', 'FROM dphh_new_to(release, dictionary)',

@@ -30,7 +30,7 @@ SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 @pytest.fixture(autouse=True)
 def spark_where_it_is_asked_for(request: pytest.FixtureRequest) -> None:
-    if _on_spark(request.node):
+    if "spark" in _asked_of(request.node):
         request.getfixturevalue("spark")
 
 
@@ -44,8 +44,8 @@ def engine(request: pytest.FixtureRequest) -> str:
 SPARK_EXAMPLES = (2, 4)
 
 
-#: What CI runs on Spark: a release a verb beside the other engines', what Spark alone has, and its
-#: errors. Every other test of the engines takes Spark too with DPHH_FULL=1.
+#: What runs on Spark where nothing is said: a release a verb beside the other engines', what Spark
+#: alone has, and its errors. `--engines` says otherwise.
 SPARK_IN_CI = ("test_a_seeds_release_is_the_same", "test_spark.py", "test_errors.py")
 
 
@@ -53,32 +53,68 @@ SPARK_IN_CI = ("test_a_seeds_release_is_the_same", "test_spark.py", "test_errors
 SPARK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """On Spark a test takes seconds: CI runs few of them there, with one set of values each."""
-    if full():
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--engines",
+        metavar="NAME[,NAME...]",
+        type=_engines,
+        help=f"run every test of these engines ({', '.join(ENGINES)}) and none of the others'; "
+        "without it all tests run, but on Spark only a few",
+    )
+
+
+def _engines(given: str) -> frozenset[str]:
+    names = frozenset(given.split(","))
+    if not names <= set(ENGINES):
+        raise pytest.UsageError(f"--engines: found {given!r}; name some of {', '.join(ENGINES)}")
+    return names
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if "spark" in _engines_of(item):  # one worker starts Java, whatever the others do
+            item.add_marker(pytest.mark.xdist_group("spark"))
+    asked: frozenset[str] | None = config.getoption("--engines")
+    if asked is None:
+        _few_on_spark(items)
         return
+    chosen = [item for item in items if _engines_of(item) <= asked]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
+
+
+def _few_on_spark(items: list[pytest.Item]) -> None:
+    """On Spark a test takes seconds: few run there, with one set of values each."""
     seen = set()
     for item in items:
-        if not _on_spark(item):
+        if "spark" not in _asked_of(item):
             continue
         test = item.nodeid.split("[")[0]
         all_verbs = SPARK_IN_CI[0] in test and "names" not in item.name
         among = any(name in test for name in SPARK_IN_CI)
         if not among or (test in seen and not all_verbs):
-            item.add_marker(pytest.mark.skip(reason="on Spark with DPHH_FULL=1"))
+            item.add_marker(pytest.mark.skip(reason="on Spark with --engines spark"))
         seen.add(test)
 
 
-def _on_spark(item: pytest.Item) -> bool:
+def _asked_of(item: pytest.Item) -> set[str]:
+    """The engines that a test's parameters name."""
     asked = getattr(item, "callspec", None)
-    return asked is not None and "spark" in (asked.params.get("engine"), asked.params.get("other"))
+    named = set() if asked is None else {asked.params.get("engine"), asked.params.get("other")}
+    return named & set(ENGINES)
+
+
+def _engines_of(item: pytest.Item) -> set[str]:
+    """The engines that a test runs on; one that names none of them runs always."""
+    spark_alone = {"spark"} if "spark" in getattr(item, "fixturenames", ()) else set()
+    return _asked_of(item) | spark_alone
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     test = getattr(item, "obj", None)
     name = "_hypothesis_internal_use_settings"
-    if not _on_spark(item) or not hasattr(test, name):
+    if "spark" not in _asked_of(item) or not hasattr(test, name):
         yield
         return
     usual = getattr(test, name)

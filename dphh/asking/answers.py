@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import textwrap
 from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
@@ -21,6 +22,7 @@ from dphh.asking.macros import (
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Entry, Ledger, Share
+from dphh.ledger.corpora import corpus_of
 from dphh.plan import Plan
 from dphh.show import Section
 
@@ -55,7 +57,7 @@ def named_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus |
             f"{said}: {name!r} is a corpus that the ledger names, and its owner has said how it "
             "is read; leave these out"
         )
-    return Corpus.from_source(account.source, name=name)
+    return corpus_of(account.source, name)
 
 
 def plan_of(verb: str, arguments: Arguments, corpus: Corpus) -> Plan:
@@ -89,13 +91,25 @@ def plan_of(verb: str, arguments: Arguments, corpus: Corpus) -> Plan:
     return plan
 
 
+#: Columns of the terminal that a plan's table fits, and those of its four borders.
+TERMINAL, BORDERS = 100, 10
+#: What is longer has a line of its own.
+LONGEST_WHAT = 24
+
+
 def plan_table(sections: Sequence[Section]) -> pa.Table:
-    """A plan as it prints, a line a row."""
-    lines = [
-        {"section": heading, "what": what, "said": text}
-        for heading, said in sections
-        for what, text in said
-    ]
+    """A plan as it prints, wrapped so that a shell need not cut it."""
+    short = [what for _, said in sections for what, _ in said if len(what) <= LONGEST_WHAT]
+    headings = ["section", *(heading for heading, _ in sections)]
+    widest = max(map(len, headings)) + max(map(len, ["what", *short]))
+    room = TERMINAL - BORDERS - widest
+    lines = []
+    for heading, said in sections:
+        for what, text in said:
+            long = textwrap.wrap(what, room) if len(what) > LONGEST_WHAT else []
+            first, *more = [*long, *textwrap.wrap(text, room)] or [""]
+            lines.append({"section": heading, "what": "" if long else what, "said": first})
+            lines += [{"section": heading, "what": "", "said": line} for line in more]
     return pa.Table.from_pylist(lines, schema=PLAN_SCHEMA)
 
 

@@ -34,6 +34,7 @@ from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.release import Release
 from dphh.show import plan_sections
+from dphh.sql import looking
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +49,8 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection in which `FROM dphh_ngrams('reviews/*.parquet', ...)` spends and returns
     the release; `dphh_plan_ngrams(...)`, `dphh_ledger()`, `dphh_releases()` and
-    `dphh_release(run_id)` cost nothing.
+    `dphh_release(run_id)` cost nothing. Once a release is a table, so does looking at it:
+    `dphh_tree('words')`, `dphh_next_words`, `dphh_why`, `dphh_compare` (docs/shell-sql.md).
 
     A corpus is a name in the ledger; or, with `user_column :=` and `text_column :=` or
     `item_column :=`, a table or view of the connection, a Parquet path or a glob.
@@ -58,7 +60,9 @@ def connect(
     con = duckdb.connect(str(database), config=config or {})
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     # In memory, cursors share the macros. A file keeps none: they are nothing without this process.
-    install(con, _Owner(con, book, engine), temporary=str(database) != ":memory:")
+    temporary = str(database) != ":memory:"
+    install(con, _Owner(con, book, engine), temporary=temporary)
+    con.execute(looking() if temporary else looking().replace("TEMP MACRO", "MACRO"))
     return con
 
 
@@ -85,7 +89,7 @@ class _Owner:
         if what.startswith("plan_"):
             verb = what.removeprefix("plan_")
             plan = plan_of(verb, arguments, self._corpus(what, arguments))
-            return plan_table(plan_sections(plan, self._ledger))
+            return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
         return self._drawn_once(what, arguments)
 
     def _drawn_once(self, verb: str, arguments: Arguments) -> pa.Table:

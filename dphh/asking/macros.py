@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from dphh import verbs
+from dphh.columns import COLUMNS
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
-from dphh.release import TRIE_SCHEMA
-from dphh.run import RELEASE_SCHEMAS
+from dphh.registry import VERBS
 
 if TYPE_CHECKING:
     import duckdb
@@ -75,7 +75,7 @@ RELEASES_SCHEMA = pa.schema(
 def verb_signatures() -> dict[str, Parameters]:
     """Each public verb and its options. An option without a default has None, as SQL's NULL."""
     found = {}
-    for name in RELEASE_SCHEMAS:
+    for name in VERBS:
         parameters = list(inspect.signature(getattr(verbs, name)).parameters.values())
         found[name] = {each.name: _default(each) for each in parameters[1:]}
     return found
@@ -97,12 +97,12 @@ def macros() -> dict[str, tuple[Parameters, pa.Schema]]:
     content = content_signature()
     for verb, options in verb_signatures().items():
         asked = {"corpus": None, **options, **content}
-        found[verb] = ({**asked, "run_id": None}, RELEASE_SCHEMAS[verb])
+        found[verb] = ({**asked, "run_id": None}, VERBS[verb].columns)
         found[f"plan_{verb}"] = (asked, PLAN_SCHEMA)
     found["ledger"] = ({}, LEDGER_SCHEMA)
     found["releases"] = ({}, RELEASES_SCHEMA)
-    # Any verb's: `ended` is NULL where the verb has no such column.
-    found["release"] = ({"run_id": None}, TRIE_SCHEMA)
+    # Any verb's: NULL where the verb has no such column.
+    found["release"] = ({"run_id": None}, pa.schema(list(COLUMNS.items())))
     return found
 
 

@@ -11,6 +11,7 @@ from dphh.corpus import Corpus
 from dphh.demo import USERS, outcomes, write_corpus
 from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
+from dphh.ledger.corpora import source_of
 from dphh.show import accounts_text
 from dphh.verbs import items
 
@@ -29,7 +30,7 @@ def demo() -> None:
         write_corpus(path)
         book = Ledger(Path(folder) / "ledger.sqlite")
         corpus = Corpus(str(path), user="author", text="body", name="messages")
-        book.add("messages", corpus.ledger_source(), EPSILON, DELTA)
+        book.add("messages", source_of(corpus), EPSILON, DELTA)
         click.echo(f"   {path.name}: columns author, body; capped at ({EPSILON:g}, {DELTA:g})\n")
 
         click.secho("2. The plan: its price and its sight, before any row is read", bold=True)

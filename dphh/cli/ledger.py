@@ -11,6 +11,7 @@ import click
 from dphh.cli.options import CONTENT_NAMES, corpus_options, ledger_option
 from dphh.corpus import Corpus
 from dphh.ledger import Account, Entry, Ledger
+from dphh.ledger.corpora import source_of
 from dphh.privacy.events import LocalEvent
 from dphh.release import Release
 from dphh.show import accounts_text, plural
@@ -39,7 +40,7 @@ def add(
     """
     if content["user"] is None:
         raise click.UsageError("--user: say which column is the user")
-    source = Corpus(corpus, **{key: content[key] for key in CONTENT_NAMES}).ledger_source()
+    source = source_of(Corpus(corpus, **{key: content[key] for key in CONTENT_NAMES}))
     click.echo(accounts_text([Ledger(ledger_file).add(name, source, epsilon, delta)]))
 
 

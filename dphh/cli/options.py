@@ -13,6 +13,7 @@ from rich.console import Console
 from dphh.corpus import MAX_TOKEN_LENGTH, Characters, Corpus
 from dphh.engines import ENGINES
 from dphh.ledger import Ledger
+from dphh.ledger.corpora import corpus_of as account_corpus
 from dphh.plan import Plan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -149,7 +150,7 @@ def corpus_of(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
                 "say which column is the user with --user, and the content with --text or --item"
             )
         return Corpus(asked, **content)
-    corpus = Corpus.from_source(account.source, name=asked)
+    corpus = account_corpus(account.source, asked)
     given = sorted(
         f"--{key.rstrip('_').replace('_', '-')}"
         for key, value in content.items()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
+from dphh.whole_files import write_whole
 
 #: Who needs no share: the owner, in a shell of their own. No analyst can have this name.
 OWNER = "owner"
@@ -89,8 +90,6 @@ class Analysts:
         return found
 
     def _write(self, hashes: dict[str, str]) -> None:
-        from dphh.release import write_whole
-
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         text = json.dumps({"tokens": hashes}, indent=2) + "\n"
         write_whole(self.path, text.encode(), mode=0o600)

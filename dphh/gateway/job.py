@@ -29,6 +29,7 @@ from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.office import budgets
 from dphh.ledger import Ledger
 from dphh.plan import Plan
+from dphh.registry import VERBS
 from dphh.show import plan_sections
 
 _PRICING_SECONDS = 60
@@ -71,7 +72,11 @@ def _answer(message: Message) -> pa.Table:
             memory_limit=message["memory"],
             threads=message["threads"],
         ).table
-    sections = [section for section in plan_sections(plan, book) if section[0] != "ledger"]
+    sections = [
+        section
+        for section in plan_sections(plan.price, plan.corpus, book)
+        if section[0] != "ledger"
+    ]
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
     lines = [("spent", budget.spent), ("of", budget.cap), ("left", budget.left)]
@@ -86,17 +91,11 @@ def _plan(verb: str, arguments: Arguments, book: Ledger) -> Plan:
 
 
 def _refuse_counting(plan: Plan) -> None:
-    """Two runs take the number of users for known, and their failing would tell it exactly."""
-    told = "which is the corpus's owner's to know: how a run ends would tell it"
-    if plan.method == "paper":
+    """A run that takes the number of users for known would tell it exactly by its failing."""
+    if known := VERBS[plan.verb].takes_for_known(plan.price):
         raise UsageError(
-            f"accounting: 'paper' goes by the number of users, {told}; leave it out, and the path "
-            "accountant needs no number"
-        )
-    if plan.verb == "ldp_trie" and not dict(plan.parameters)["pad"]:
-        raise UsageError(
-            f"pad: without it the run needs enough users, {told}; say pad := true, and seats that "
-            "nobody takes stay empty"
+            f"{known.option}: {known.why}, which is the corpus's owner's to know: how a run ends "
+            f"would tell it; {known.instead}"
         )
 
 

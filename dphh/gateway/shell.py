@@ -26,6 +26,7 @@ from dphh.gateway.extensions import load, load_sql, shell_program
 from dphh.gateway.office import Terms
 from dphh.gateway.server import Gateway
 from dphh.ledger import Ledger
+from dphh.sql import looking
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def start_script(address: Address) -> str:
             for name, (parameters, _) in macros().items()
         ),
         f"{macro_sql('dphh_stop', '', address.ask_sql(_STOP))};",
+        looking(),
         ".output",
     ]
     return "\n".join(lines) + "\n"

@@ -1,13 +1,14 @@
 """The ledger: the budget that survives the process.
 
 `book` is the ledger itself; `schema` its file, `records` its rows, `unfinished` what a run needs to
-go on, `sources` which corpora share data, `budget` what fits under a cap, and `shares` what each
-analyst may spend of it.
+go on, `sources` which corpora share data, `corpora` what it says of one, `budget` what fits under a
+cap, and `shares` what each analyst may spend of it.
 """
 
 from dphh.ledger.book import Ledger
+from dphh.ledger.corpora import source_of
 from dphh.ledger.records import Account, Entry, Hold, Reservation
 from dphh.ledger.shares import Share
 from dphh.ledger.sources import Source
 
-__all__ = ["Account", "Entry", "Hold", "Ledger", "Reservation", "Share", "Source"]
+__all__ = ["Account", "Entry", "Hold", "Ledger", "Reservation", "Share", "Source", "source_of"]

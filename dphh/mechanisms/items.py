@@ -22,10 +22,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, isfinite
 
-from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.levels import SetUnionLevel
-from dphh.plan import Finds, Plan, Privacy
+from dphh.price import Finds, Price, Privacy
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -46,15 +45,19 @@ UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
 
 
-def plan_items(
-    corpus: Corpus | None,
+def price_items(
     *,
     epsilon: float,
     delta: float,
     max_items: int = 100,
     method: str = "gaussian",
-) -> Plan:
-    """Price an `items` run. Nothing is read."""
+) -> Price:
+    """Single items that many users hold (differentially private set union).
+
+    max_items: how many different items one user may count for; about what a typical user holds.
+    method: "gaussian", the weighted Gaussian policy; "sips", three rounds of it, each freeing the
+    users of what is found already, better where users hold many popular items.
+    """
     check_budget(epsilon, delta)
     check_max_items(max_items)
     epsilon, delta = float(epsilon), float(delta)  # one request has one spelling in the ledger
@@ -62,7 +65,7 @@ def plan_items(
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
     shares = (1.0,) if method == "gaussian" else sips_shares()
     levels, events, delta_shares = price_rounds(epsilon, delta, shares, [max_items] * len(shares))
-    return Plan(
+    return Price(
         verb="items",
         method=method,
         parameters=(
@@ -82,7 +85,6 @@ def plan_items(
         ),
         finds=finds(levels, max_items),
         events=events,
-        corpus=corpus,
     )
 
 

@@ -28,12 +28,11 @@ from typing import get_args
 
 import numpy as np
 
-from dphh.corpus import Corpus
 from dphh.devices.reports.round import MOST_CHARACTERS, Sampling
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel, Mode
 from dphh.mechanisms.items import FOUND_WITH, check_budget
-from dphh.plan import Finds, Parameter, Plan, Privacy
+from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
 from dphh.privacy.events import ApproximateEvent, LocalEvent
 from dphh.udfs.subsets import SubsetSelection, subset_selection
 
@@ -45,8 +44,7 @@ ADJACENCY = (
 )
 
 
-def plan_ldp_trie(
-    corpus: Corpus | None,
+def price_ldp_trie(
     *,
     local_epsilon: float,
     delta: float,
@@ -60,8 +58,19 @@ def plan_ldp_trie(
     known: Sequence[str | Sequence[str]] = (),
     mode: Mode = "messages",
     pad: bool = False,
-) -> Plan:
-    """Price an `ldp_trie` run. Nothing is read."""
+) -> Price:
+    """Sequences, grown level by level from locally randomised votes (LDP TrieHH).
+
+    local_epsilon: what one report tells of one contribution; delta: for the central promise, after
+    all reports are counted. passes x max_length x users_per_level users are needed, for nobody is
+    asked twice; with `pad`, users who hold nothing sit in for those who are wanting. contributions:
+    how many reports each of them sends. max_length: levels; sequences of so many characters are
+    found whole. keep: how many prefixes go on from a level at most. sampling: which of an over-full
+    user's prefixes are reported, "random" ones or, "greedy", those of most of the user's rows.
+    passes: tries grown one after the other, each without the words found before. character_set: a
+    text of all characters there are, or a list of tokens; a word with any other is left out whole.
+    known: words not asked for. mode: "messages" draws every report, "aggregate" only their counts.
+    """
     check_budget(local_epsilon, delta, "local_epsilon")
     local_epsilon, delta = float(local_epsilon), float(delta)
     for name, value, most in (
@@ -107,9 +116,9 @@ def plan_ldp_trie(
         for level in ladder[:max_length]
     }
     central, of_user = (max(prices) for prices in zip(*priced, strict=True))
-    return Plan(
+    return Price(
         verb="ldp_trie",
-        method=mode,
+        method="ldp-triehh",
         parameters=(
             ("local_epsilon", local_epsilon),
             ("delta", delta),
@@ -148,10 +157,19 @@ def plan_ldp_trie(
             ApproximateEvent(of_user, delta, "LDP TrieHH, what is published, of a whole user"),
             LocalEvent(contributions * local_epsilon, "LDP TrieHH, a whole user's reports"),
         ),
-        corpus=corpus,
     )
 
 
+def ldp_trie_takes_for_known(price: Price) -> UsersKnown | None:
+    """Without padding a run needs a user for every seat."""
+    return None if price["pad"] else _SEATS
+
+
+_SEATS = UsersKnown(
+    "pad",
+    "without it the run needs enough users",
+    "say pad := true, and seats that nobody takes stay empty",
+)
 _AMPLIFIED = (
     "amplification by shuffling, for this randomiser (docs/ldp_trie.md, with proof), group privacy "
     "for a whole user; both directions"

@@ -26,7 +26,6 @@ from fractions import Fraction
 from math import ceil, isfinite
 from typing import get_args
 
-from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.levels import Level, PrunedLevel, Pruning, SetUnionLevel
 from dphh.mechanisms.items import (
@@ -39,7 +38,7 @@ from dphh.mechanisms.items import (
     price_rounds,
     set_aside,
 )
-from dphh.plan import Finds, Plan, Privacy
+from dphh.price import Finds, Price, Privacy
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.gaussian import decaying_sigmas, gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
@@ -74,8 +73,7 @@ THEOREMS = {
 }
 
 
-def plan_ngrams(
-    corpus: Corpus | None,
+def price_ngrams(
     *,
     max_n: int,
     epsilon: float,
@@ -86,8 +84,16 @@ def plan_ngrams(
     decay: float = 1.0,
     shares: Sequence[float] | None = None,
     method: str = "dpne",
-) -> Plan:
-    """Price an `ngrams` run. Nothing is read."""
+) -> Price:
+    """Runs of up to `max_n` tokens that many users hold (DPNE).
+
+    max_items: how many different n-grams of one length a user may count for; one number, or one a
+    length. spurious: the share of n-grams, of the number found one length below, that nobody need
+    hold. pruning: a longer n-gram is looked at if "both" its ends were found, or on a "single"
+    side, its beginning and its last token. decay: each length's noise over that of the length
+    below; `shares=` gives each length's share of the budget instead. method: "dpne", or the
+    paper's baselines "dpsu-all", "dpsu-even", "dpsu-single".
+    """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
     if isinstance(max_n, bool) or not isinstance(max_n, int) or not 1 <= max_n <= LONGEST:
@@ -120,7 +126,7 @@ def plan_ngrams(
         levels, events, delta_shares = _price_dpsu(epsilon, delta, bounds, method)
         first = next(level for level in levels if isinstance(level, SetUnionLevel))
         found = finds([first], first.max_items)
-    return Plan(
+    return Price(
         verb="ngrams",
         method=method,
         parameters=parameters,
@@ -135,11 +141,10 @@ def plan_ngrams(
         ),
         finds=found,
         events=events,
-        corpus=corpus,
     )
 
 
-Price = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
+Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
 
 def _price_dpne(
@@ -150,7 +155,7 @@ def _price_dpne(
     pruning: Pruning,
     decay: float,
     shares: Sequence[float] | None,
-) -> Price:
+) -> Priced:
     spare = set_aside(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)
         + (len(bounds) - 1) * spurious_delta(epsilon),
@@ -200,7 +205,7 @@ def _price_dpne(
     return (base, *above), events, shared_out
 
 
-def _price_dpsu(epsilon: float, delta: float, bounds: Sequence[int], method: str) -> Price:
+def _price_dpsu(epsilon: float, delta: float, bounds: Sequence[int], method: str) -> Priced:
     """Plain set union: one level of noise for all lengths, one each, or one for the longest."""
     if method == "dpsu-even":
         lengths = range(1, len(bounds) + 1)

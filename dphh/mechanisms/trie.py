@@ -21,11 +21,10 @@ from __future__ import annotations
 from math import floor, ldexp
 from typing import Literal, get_args
 
-from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.levels import BatchLevel, Choice, Level, VoteLevel
 from dphh.mechanisms.items import ADJACENCY, FOUND_WITH, UNIT, check_budget
-from dphh.plan import Finds, Plan, Privacy
+from dphh.price import Finds, Price, Privacy, UsersKnown
 from dphh.privacy.events import ApproximateEvent, OneDirectionEvent
 from dphh.privacy.path import RATE_BITS, choose_path, path_guarantee, users_needed
 
@@ -39,8 +38,7 @@ PATH_THEOREM = (
 )
 
 
-def plan_trie(
-    corpus: Corpus | None,
+def price_trie(
     *,
     epsilon: float,
     delta: float,
@@ -51,8 +49,16 @@ def plan_trie(
     theta: int | None = None,
     p: float | None = None,
     users: int | None = None,
-) -> Plan:
-    """Price a `trie` run. Nothing is read."""
+) -> Price:
+    """Sequences, grown level by level from sampled votes (TrieHH).
+
+    A corpus of whole items is read as sequences of `unit` characters; words, characters and lists
+    are sequences already. max_length: the most levels, the end of a sequence counted as one.
+    choice: how a user of several rows comes to one sequence for the run, "drawn" in proportion to
+    local frequency or the "most-frequent". accounting: "path" (tight, both directions; `theta` and
+    `p` may be given, else they are chosen), or "paper" (the published theorem; needs `users`, a
+    public count).
+    """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
     if isinstance(max_length, bool) or not isinstance(max_length, int):
@@ -74,9 +80,9 @@ def plan_trie(
         if accounting == "path"
         else _paper(epsilon, delta, max_length, theta, p, users)
     )
-    return Plan(
+    return Price(
         verb="trie",
-        method=accounting,
+        method="triehh",
         parameters=(
             ("epsilon", epsilon),
             ("delta", delta),
@@ -92,10 +98,19 @@ def plan_trie(
         privacy=privacy,
         finds=found,
         events=(event(epsilon, delta, f"TrieHH, accounting {accounting}"),),
-        corpus=corpus,
     )
 
 
+def trie_takes_for_known(price: Price) -> UsersKnown | None:
+    """By the paper's accounting a run draws from n users, and must refuse where there are more."""
+    return _BY_THE_PAPER if price["accounting"] == "paper" else None
+
+
+_BY_THE_PAPER = UsersKnown(
+    "accounting",
+    "'paper' goes by the number of users",
+    "leave it out, and the path accountant needs no number",
+)
 Priced = tuple[tuple[Level, ...], Privacy, Finds]
 
 

@@ -49,7 +49,8 @@ def scores(plan: Plan, corpus: Corpus, engine: str) -> dict[str, float]:
 def mutated(plan: Plan, **changes) -> Plan:
     """The plan with another first level than its price is for."""
     first, *rest = plan.levels
-    return replace(plan, levels=(replace(first, **changes), *rest))
+    levels = (replace(first, **changes), *rest)
+    return replace(plan, price=replace(plan.price, levels=levels))
 
 
 # A user's own new items pass with probability delta / 2 at most, and as often as the tail says.
@@ -207,7 +208,7 @@ def audit_sips(plan: Plan, engine: str, folder: Path, groups: int = 5000) -> Non
         replace(level, threshold_grid=threshold * 2**level.grid_bits)
         for level, threshold in zip(plan.levels, THRESHOLDS, strict=True)
     ]
-    found = scores(replace(plan, levels=tuple(levels)), corpus, engine)
+    found = scores(replace(plan, price=replace(plan.price, levels=tuple(levels))), corpus, engine)
     drawn = np.array([[found[f"{g}/{i}"] for i in range(3)] for g in range(groups)]) - COUNTS
     present, absent = drawn[0::2], drawn[1::2]
     # In round 1 the user holds three, of which one is released; in round 2 two; in round 3 one.

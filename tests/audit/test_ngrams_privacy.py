@@ -45,7 +45,7 @@ def priced(plan: Plan) -> Plan:
 def mutated(plan: Plan, index: int, **changes) -> Plan:
     levels = list(plan.levels)
     levels[index] = replace(levels[index], **changes)
-    return replace(plan, levels=tuple(levels))
+    return replace(plan, price=replace(plan.price, levels=tuple(levels)))
 
 
 # Level 1: a user's own new words pass with probability delta / 2 at most.

@@ -39,7 +39,8 @@ def plan_of(p: float, theta: int, levels: int, epsilon: float) -> Plan:
 
 
 def mutated(plan: Plan, **changes) -> Plan:
-    return replace(plan, levels=tuple(replace(level, **changes) for level in plan.levels))
+    levels = tuple(replace(level, **changes) for level in plan.levels)
+    return replace(plan, price=replace(plan.price, levels=levels))
 
 
 def reached(plan: Plan, engine: str, folder: Path, rows: str, groups: int) -> np.ndarray:

@@ -57,11 +57,15 @@ VERBS: dict[str, Asked] = {
         corpus, epsilon=8, delta=1e-3, max_length=3, accounting="paper", users=2_000
     ),
     #: Everybody votes, and one vote is enough, so that it shows which sequence each user drew.
-    "trie-all": lambda corpus: replace(
+    "trie-all": lambda corpus: _of_levels(
         trie(corpus, epsilon=8, delta=1e-3, max_length=2),
-        levels=(VoteLevel(1, 2**63, 1), VoteLevel(2, 2**63, 1)),
+        (VoteLevel(1, 2**63, 1), VoteLevel(2, 2**63, 1)),
     ),
 }
+
+
+def _of_levels(plan: Plan, levels: tuple[VoteLevel, ...]) -> Plan:
+    return replace(plan, price=replace(plan.price, levels=levels))
 
 
 class AllHeads:

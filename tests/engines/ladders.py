@@ -10,9 +10,9 @@ from typing import Any
 from unittest.mock import patch
 
 from dphh import Corpus, ngrams
-from dphh.flows import LevelDone
-from dphh.flows.ngrams import ngrams_levels
 from dphh.levels import SetUnionLevel
+from dphh.mechanisms.ngrams_levels import ngrams_levels
+from dphh.mechanisms.released_rows import LevelDone
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.levels import session_on
@@ -54,15 +54,15 @@ def climbed(
         if isinstance(level, SetUnionLevel):
             changes["threshold_grid"] = threshold
         levels.append(replace(level, **changes))
-    plan = replace(plan, corpus=corpus, levels=tuple(levels))
+    price = replace(plan.price, levels=tuple(levels))
     with (
         patch(
-            "dphh.flows.ngrams.spurious_threshold",
+            "dphh.mechanisms.ngrams_levels.spurious_threshold",
             lambda level, below, valid: thresholds[level.level - 1],
         ),
         session_on(engine, corpus, randomness or Quiet()) as session,
     ):
-        return list(ngrams_levels(plan, session))
+        return list(ngrams_levels(price, session, corpus.content.joiner))
 
 
 def weights(done: LevelDone) -> dict[Gram, int]:

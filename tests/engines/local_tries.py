@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from dphh import Corpus, Plan, ldp_trie
 from dphh.corpus import as_sequences
-from dphh.flows import LevelDone
-from dphh.flows.ldp_trie import ldp_trie_levels
 from dphh.levels import LocalLevel
+from dphh.mechanisms.ldp_trie_levels import ldp_trie_levels
+from dphh.mechanisms.released_rows import LevelDone
 from dphh.testing import SeededRandomness
 from tests.engines.levels import session_on
 
@@ -39,13 +39,13 @@ def plan_of(users: int, contributions: int, *, truthful: bool, **asked: Any) -> 
         return replace(level, size=1, numerator=2**64 - 1) if truthful else level
 
     levels = tuple(changed(place, level) for place, level in enumerate(plan.levels))
-    return replace(plan, levels=levels)
+    return replace(plan, price=replace(plan.price, levels=levels))
 
 
 def grown(engine: str, corpus: Corpus, plan: Plan, randomness: Any) -> list[LevelDone]:
     read = as_sequences(corpus, 1)
     with session_on(engine, read, randomness) as session:
-        return list(ldp_trie_levels(replace(plan, corpus=read), session))
+        return list(ldp_trie_levels(plan.price, session, read.content.joiner))
 
 
 def prefixes(done: LevelDone) -> dict[Prefix, float]:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import Release, UsageError, evaluate, exact_ngrams, items, ngrams
-from dphh.release import SCHEMA
+from dphh.columns import SCORED
 from tests.engines.ladders import held_by_user
 from tests.engines.test_ngrams import ODD_ROWS, as_lists
 
@@ -30,7 +30,7 @@ def release_of(*grams, levels=None):
     ]
     there = levels or range(1, max(map(len, grams), default=1) + 1)
     manifest = {"run_id": "by hand", "levels": [{"level": level} for level in there]}
-    return Release(pa.Table.from_pylist(rows, SCHEMA), manifest)
+    return Release(pa.Table.from_pylist(rows, SCORED), manifest)
 
 
 @given(rows=ODD_ROWS, max_n=st.integers(1, 4), at_least=st.integers(1, 3))

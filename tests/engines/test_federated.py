@@ -16,6 +16,7 @@ import pytest
 from dphh import BudgetRefused, Corpus, CorpusError, Ledger, UsageError, trie
 from dphh.devices.votes import Collection, one_sequence, read_broadcast, vote, votes_of_corpus
 from dphh.devices.votes.device import VOTES_SCHEMA
+from dphh.ledger import source_of
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import SystemRandomness
 from tests.engines.tries import Heads, brute_force
@@ -272,7 +273,7 @@ def test_a_tests_coins_go_with_a_tests_collection_alone(begun, written):
 
 
 def test_the_price_is_spent_as_the_first_round_opens_and_settled_with_the_last(begun, ledger):
-    phones = Corpus(pl.DataFrame({"w": [1]}), user="person", item="w").ledger_source()
+    phones = source_of(Corpus(pl.DataFrame({"w": [1]}), user="person", item="w"))
     ledger.add("phones", phones, 12.0, 0.9)
     collection = begun(account="phones", user="person", is_test=False)
     assert ledger.runs() == []

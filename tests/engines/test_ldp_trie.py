@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
+from dphh.columns import GROWN
 from dphh.devices.reports import collector
 from dphh.devices.reports.device import answer
-from dphh.release import TRIE_SCHEMA
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import SystemRandomness
 from tests.engines.local_tries import brute_force, grown, plan_of, prefixes, seated
@@ -262,7 +262,7 @@ def test_a_run_finds_what_many_hold_and_books_the_users_price(engine, ledger: Le
     )  # fmt: skip
     release = plan.run(engine=engine, ledger=ledger)
     table = release.to_arrow()
-    assert table.schema == TRIE_SCHEMA
+    assert table.schema == GROWN
     words = table.filter(table["ended"])
     best = dict(zip(words["item"].to_pylist(), words["score"].to_pylist(), strict=True))
     assert {"tea", "oat", "at", "eat"} <= set(best)
@@ -329,6 +329,7 @@ def test_a_corpus_of_nothing_finds_only_noise(engine, written):
     corpus = written([(user, None if user else "") for user in range(5)], text=None, item="what")
     plan = plan_of(5, 1, truthful=True, max_length=3, pad=True)
     assert [prefixes(one) for one in grown(engine, corpus, plan, SystemRandomness())] == [{}] * 3
-    noisy = replace(plan, levels=tuple(replace(x, numerator=2**63) for x in plan.levels))
+    levels = tuple(replace(x, numerator=2**63) for x in plan.levels)
+    noisy = replace(plan, price=replace(plan.price, levels=levels))
     done = grown(engine, corpus, noisy, SystemRandomness())
     assert all(len(prefixes(one)) <= 10 for one in done)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, ngrams
-from dphh.release import SCHEMA
+from dphh.columns import SCORED
 from dphh.testing import SeededRandomness
 from tests.engines.ladders import (
     ALL,
@@ -156,7 +156,7 @@ def test_a_level_that_releases_nothing_ends_the_ladder(engine, written, pruning,
     done = climbed(engine, written(rows), thresholds, pruning=pruning)
     assert [level.level.level for level in done] == [1, 2, 3, 4]
     for level in done:
-        assert level.rows.schema == SCHEMA
+        assert level.rows.schema == SCORED
         found = 6 - level.level.level if level.level.level < stops else 0
         assert level.rows.num_rows == level.manifest()["released"] == found
         if level.level.level > stops:
@@ -172,7 +172,7 @@ def test_a_run_in_which_nothing_passes_is_a_release_of_nothing(engine, written, 
     )
     release = plan.run(engine=engine)
     assert len(release) == 0
-    assert release.to_arrow().schema == SCHEMA
+    assert release.to_arrow().schema == SCORED
     assert [level["released"] for level in release.manifest["levels"]] == [0] * len(plan.levels)
 
 
@@ -330,7 +330,7 @@ def test_every_release_is_closed_downward(engine, written, pruning, rows):
 
 def check_rows(release):
     table = release.to_arrow()
-    assert table.schema == SCHEMA
+    assert table.schema == SCORED
     rows = table.to_pylist()
     assert rows == sorted(rows, key=lambda row: (row["level"], -row["score"], row["item"]))
     assert len({(row["level"], *row["tokens"]) for row in rows}) == len(rows)

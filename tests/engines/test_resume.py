@@ -20,6 +20,7 @@ import pytest
 from dphh import Corpus, Ledger, LedgerError, Release, UsageError, items
 from dphh.engines import open_session
 from dphh.engines.session import Limits
+from dphh.ledger import source_of
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import MOST_ATTEMPTS
 from dphh.levels import VoteLevel
@@ -203,11 +204,12 @@ AT_ONCE = """
 import os, sys, time
 from pathlib import Path
 from dphh import Corpus, journal
-from dphh.run import LEVELS
+from dataclasses import replace
+from dphh.registry import VERBS
 from tests.engines.cut_short import forked, run
 verb, path, engine, folder = sys.argv[1:]
 folder = Path(folder)
-as_stored, levels = journal.as_stored, LEVELS[verb]
+as_stored, levels = journal.as_stored, VERBS[verb].levels
 def late(table):
     # Each has drawn this level before any of them stores it.
     if not (folder / f"{os.getpid()} has drawn").exists():
@@ -221,7 +223,7 @@ def seen(*arguments):
         path = folder / f"{os.getpid()} saw level {step.level.level}"
         path.write_text(repr(step.rows.to_pylist()))
         yield step
-journal.as_stored, LEVELS[verb] = late, seen
+journal.as_stored, VERBS[verb] = late, replace(VERBS[verb], levels=seen)
 def work():
     corpus = Corpus(path, user="who", text="what")
     release = run(verb, corpus, folder / "ledger.sqlite", engine)
@@ -309,7 +311,7 @@ def test_what_tells_the_files_is_the_owners_while_it_is_needed_and_then_gone(
     corpus: Corpus, ledger: Ledger, tmp_path: Path
 ) -> None:
     cut_short(corpus, ledger)
-    state = files_state(corpus.ledger_source(), str(ledger.path))
+    state = files_state(source_of(corpus), str(ledger.path))
     assert state.encode() in ledger.path.read_bytes()
     assert ledger.path.stat().st_mode & 0o777 == 0o600
     ledger.export(tmp_path / "runs.csv")

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chisquare, hypergeom
 
 from dphh import Corpus, CorpusError, Ledger, Release, UsageError, trie
+from dphh.columns import GROWN
 from dphh.corpus import as_sequences
+from dphh.ledger import source_of
+from dphh.ledger.corpora import corpus_of
 from dphh.levels import VoteLevel
-from dphh.release import TRIE_SCHEMA
 from dphh.testing import SeededRandomness
 from tests.engines.levels import session_on
 from tests.engines.tries import (
@@ -166,7 +168,7 @@ def test_tables_in_memory_grow_the_same_trie(engine, source):
     expected = brute_force(frame["what"].to_list(), 5, 13)
     assert found(grown(engine, corpus, 5, 13)) == expected
     release = trie(corpus, epsilon=8, delta=0.1, max_length=4).run(engine=engine)
-    assert release.to_arrow().schema == TRIE_SCHEMA
+    assert release.to_arrow().schema == GROWN
 
 
 @pytest.mark.parametrize("rows", [[(1, ""), (2, None)], [(1, None)], [(1, "")]])
@@ -318,7 +320,7 @@ def test_without_heads_nothing_grows_and_nobody_is_asked_again(engine, written):
     source = Tails()
     done = grown(engine, corpus, 4, 2, randomness=source)
     assert sizes(done) == [0] * 4
-    assert [level.rows.schema for level in done] == [TRIE_SCHEMA] * 4
+    assert [level.rows.schema for level in done] == [GROWN] * 4
     if engine != "spark":  # whose executors count in copies of their own
         assert [p for p in source.purposes if p.startswith("trie/")] == ["trie/level 1"]
 
@@ -445,7 +447,7 @@ def release(engine, written, ledger):
 
 def test_a_release_holds_prefixes_and_ends_and_no_votes(release):
     table = release.to_arrow()
-    assert table.schema == TRIE_SCHEMA
+    assert table.schema == GROWN
     assert table["score"].null_count == len(table)
     rows = table.to_pylist()
     found = {
@@ -475,7 +477,7 @@ def test_the_manifest_says_what_each_level_did(release):
         assert (level["numerator"], level["theta"]) == (planned.numerator, planned.theta)
         assert level["p"] == level["numerator"] / 2**64
     assert manifest["verb"] == "trie"
-    assert manifest["method"] == "path"
+    assert manifest["parameters"]["accounting"] == "path"
     assert manifest["privacy"] == plan.privacy.to_json()
     assert manifest["parameters"].keys() == dict(plan.parameters).keys() | {"user", "content"}
     assert manifest["parameters"]["content"]["unit"] == 1
@@ -488,7 +490,7 @@ def test_a_release_comes_back_from_its_folder_and_from_the_ledger(release, ledge
     kept = ledger.release(release.run_id)
     for again in (loaded, Release.from_parquet(kept.parquet, kept.manifest)):
         assert again.to_arrow() == release.to_arrow()
-        assert again.to_arrow().schema == TRIE_SCHEMA
+        assert again.to_arrow().schema == GROWN
         assert again.manifest == release.manifest
     assert isinstance(loaded.to_arrow(), pa.Table)
 
@@ -511,7 +513,7 @@ def test_a_corpus_that_is_given_at_last_is_read_as_one_that_is_given_at_first(en
 def test_a_corpus_that_the_ledger_names_can_be_grown(engine, written, own_ledger):
     corpus = written([(u, "ab") for u in range(3000)], text=None, item="what")
     book = Ledger(own_ledger)
-    book.add("words", corpus.ledger_source(), 4.0, 1e-6)
-    named = Corpus.from_source(book.status("words").source, name="words")
+    book.add("words", source_of(corpus), 4.0, 1e-6)
+    named = corpus_of(book.status("words").source, name="words")
     plan = trie(named, epsilon=4, delta=1e-6, max_length=3)
     assert plan.run(engine=engine, ledger=book).to_polars()["item"].to_list() == ["a", "ab", "ab"]

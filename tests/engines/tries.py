@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from dphh import Corpus, Plan, trie
 from dphh.corpus import as_sequences
-from dphh.flows import LevelDone
-from dphh.flows.trie import trie_levels
 from dphh.levels import BatchLevel, Choice, VoteLevel
+from dphh.mechanisms.released_rows import LevelDone
+from dphh.mechanisms.trie_levels import trie_levels
 from dphh.udfs.randomness import SystemRandomness
 from tests.engines.levels import session_on
 
@@ -94,9 +94,9 @@ def _levels(
     engine: str, corpus: Corpus, plan: Plan, levels: Sequence[Any], randomness: Any
 ) -> list[LevelDone]:
     read = as_sequences(corpus, plan["unit"])
-    plan = replace(plan, corpus=read, levels=tuple(levels))
+    price = replace(plan.price, levels=tuple(levels))
     with session_on(engine, read, randomness) as session:
-        return list(trie_levels(plan, session))
+        return list(trie_levels(price, session, read.content.joiner))
 
 
 def prefixes(done: LevelDone) -> set[Prefix]:

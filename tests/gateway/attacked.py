@@ -20,6 +20,7 @@ from dphh import Corpus, Ledger
 from dphh.gateway.analysts import Analysts
 from dphh.gateway.office import Terms
 from dphh.gateway.server import Gateway
+from dphh.ledger import source_of
 from tests.gateway.attacks import Attempt
 from tests.gateway.conftest import Client, free_port
 
@@ -52,9 +53,9 @@ class Attacked:
         corpus = _planted(folder / "canary_reviews.parquet", folder / "raw.parquet")
         letters = _planted(folder / "canary_letters.parquet")
         self.ledger = Ledger(folder / "ledger.sqlite")
-        self.ledger.add("reviews", corpus.ledger_source(), 4.0, 1e-5)
-        self.ledger.add("canary_letters", letters.ledger_source(), 4.0, 1e-5)
-        self.ledger.add("letters", _planted(folder / "l.parquet").ledger_source(), 1.0, 1e-5)
+        self.ledger.add("reviews", source_of(corpus), 4.0, 1e-5)
+        self.ledger.add("canary_letters", source_of(letters), 4.0, 1e-5)
+        self.ledger.add("letters", source_of(_planted(folder / "l.parquet")), 1.0, 1e-5)
         analysts = Analysts.of(self.ledger)
         self.tokens = {name: analysts.add(name) for name in ("alice", "bob")}
         self.ledger.set_share("reviews", "alice", 1.5, 1e-5)

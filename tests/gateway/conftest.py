@@ -18,6 +18,7 @@ from dphh.gateway.analysts import Analysts
 from dphh.gateway.extensions import load
 from dphh.gateway.office import Terms
 from dphh.gateway.server import Gateway
+from dphh.ledger import source_of
 
 #: In one user's rows alone: must never come back.
 SECRET = "hunter2 lives at elm street"
@@ -77,8 +78,8 @@ class Place:
         self.ledger = Ledger(folder / "ledger.sqlite")
         self.corpus = write_texts(folder / "reviews.parquet", USERS)
         self.other = write_texts(folder / "letters.parquet", USERS)
-        self.ledger.add("reviews", self.corpus.ledger_source(), 4.0, 1e-5)
-        self.ledger.add("letters", self.other.ledger_source(), 4.0, 1e-5)
+        self.ledger.add("reviews", source_of(self.corpus), 4.0, 1e-5)
+        self.ledger.add("letters", source_of(self.other), 4.0, 1e-5)
         self.analysts = Analysts.of(self.ledger)
         self.tokens = {name: self.analysts.add(name) for name in ("alice", "bob")}
         self.ledger.set_share("reviews", "alice", 1.5, 1e-5)
@@ -106,7 +107,7 @@ class Place:
         )
         rows.write_parquet(self.folder / "long.parquet")
         corpus = Corpus(str(self.folder / "long.parquet"), user="who", text="what")
-        self.ledger.add("long", corpus.ledger_source(), 4.0, 1e-5)
+        self.ledger.add("long", source_of(corpus), 4.0, 1e-5)
         self.ledger.set_share("long", "alice", 4.0, 1e-5)
         return "FROM dphh_ngrams('long', max_n := 6, epsilon := 1.0, delta := 1e-8)"
 

@@ -103,7 +103,8 @@ def of_the_paper(plan):
         costs.append(new_item_delta(noise, level.grid_bits, level.max_items, threshold))
     gaussians = [event for event in plan.events if event.kind == "gaussian"]
     events = [*gaussians, *(DeltaEvent(cost) for cost in costs)]
-    return replace(plan, levels=tuple(levels), events=tuple(events))
+    price = replace(plan.price, levels=tuple(levels), events=tuple(events))
+    return replace(plan, price=price)
 
 
 def test_dpsu_even_as_in_the_paper_costs_more_than_it_claims_and_ours_finds_less(msnbc):

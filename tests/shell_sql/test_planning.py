@@ -12,9 +12,9 @@ import mpmath
 import pytest
 
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.mechanisms.items import plan_items
-from dphh.mechanisms.ngrams import plan_ngrams, spurious_threshold
-from dphh.mechanisms.trie import plan_trie
+from dphh.mechanisms.items import price_items
+from dphh.mechanisms.ngrams import price_ngrams, spurious_threshold
+from dphh.mechanisms.trie import price_trie
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
@@ -131,7 +131,7 @@ def test_a_plans_threshold_is_the_papers_to_a_hundredth_of_a_user(
 def test_items_are_priced_as_the_plan_prices_them(
     rows: Rows, epsilon: float, delta: float, max_items: int, method: str
 ) -> None:
-    plan = plan_items(None, epsilon=epsilon, delta=delta, max_items=max_items, method=method)
+    plan = price_items(epsilon=epsilon, delta=delta, max_items=max_items, method=method)
     priced = rows(
         "FROM dphh_price_items(?, ?, max_items := ?, method := ?)",
         epsilon,
@@ -160,7 +160,7 @@ def test_items_are_priced_as_the_plan_prices_them(
     ],
 )
 def test_ngrams_are_priced_as_the_plan_prices_them(rows: Rows, options: dict[str, Any]) -> None:
-    plan = plan_ngrams(None, **options)
+    plan = price_ngrams(**options)
     named = ", ".join(f"{name} := ?" for name in options)
     priced = rows(f"FROM dphh_price_ngrams({named})", *options.values())
     for level, row in zip(plan.levels, priced, strict=True):
@@ -177,7 +177,7 @@ def test_ngrams_are_priced_as_the_plan_prices_them(rows: Rows, options: dict[str
 def test_thresholds_of_longer_ngrams_follow_what_was_released(
     value: Value, below: int, valid: int
 ) -> None:
-    level = plan_ngrams(None, max_n=6, epsilon=1.0, delta=1e-7, max_items=10).levels[3]
+    level = price_ngrams(max_n=6, epsilon=1.0, delta=1e-7, max_items=10).levels[3]
     assert isinstance(level, PrunedLevel)
     found = value(
         "dphh_spurious_threshold(?, ?, ?, ?)", level.sigma_grid, level.spurious, below, valid
@@ -240,7 +240,7 @@ def test_binomial_probabilities_keep_their_digits(value: Value, k: int, n: int, 
 def test_holders_needed_with_coins_are_the_plans(
     value: Value, epsilon: float, delta: float, length: int
 ) -> None:
-    plan = plan_trie(None, epsilon=epsilon, delta=delta, max_length=length)
+    plan = price_trie(epsilon=epsilon, delta=delta, max_length=length)
     level: Any = plan.levels[0]
     assert value("dphh_holders_needed(?, ?, ?)", level.theta, level.p, length) == plan.finds.users
     assert plan.finds.users == users_needed(level.numerator, level.theta, length)

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dphh.release import SCHEMA, TRIE_SCHEMA
+from dphh.columns import GROWN, SCORED
 
 Rows = Callable[..., list[dict[str, Any]]]
+Con = duckdb.DuckDBPyConnection
 
 PHRASES = {
     ("see",): 90.0,
@@ -35,7 +36,7 @@ def phrases(tmp_path: Path) -> str:
     columns = zip(
         *((len(gram), " ".join(gram), gram, s) for gram, s in PHRASES.items()), strict=True
     )
-    pq.write_table(pa.table([list(column) for column in columns], schema=SCHEMA), path)
+    pq.write_table(pa.table([list(column) for column in columns], schema=SCORED), path)
     return str(path)
 
 
@@ -45,7 +46,7 @@ def trie(tmp_path: Path) -> str:
     folder.mkdir()
     rows = [(len(way) + ended, way, list(way), None, ended) for way, ended in WAYS]
     columns = [list(column) for column in zip(*rows, strict=True)]
-    pq.write_table(pa.table(columns, schema=TRIE_SCHEMA), folder / "release.parquet")
+    pq.write_table(pa.table(columns, schema=GROWN), folder / "release.parquet")
     return str(folder)
 
 
@@ -77,7 +78,18 @@ def test_a_trie_as_an_indented_tree(rows: Rows, trie: str, phrases: str) -> None
     assert [row["tree"] for row in below] == ["see", "  me", "  you", "    see"]
 
 
-def test_completions_are_the_likeliest_first(rows: Rows, phrases: str) -> None:
+def test_a_trees_scores_stand_beside_the_length_that_they_order(rows: Rows, phrases: str) -> None:
+    tree = rows("FROM dphh_tree(?, prefix := ['see'])", phrases)
+    assert [row["length"] for row in tree] == [1, 2, 2, 3]
+
+
+def test_completions_go_from_short_to_long(rows: Rows, con: Con, phrases: str) -> None:
+    con.execute(f"CREATE OR REPLACE TEMP TABLE heavy AS FROM '{phrases}'")
+    con.execute("UPDATE heavy SET score = 1000 WHERE item = 'see you see'")
+    assert [row["length"] for row in rows("FROM dphh_completions('heavy', 'see')")] == [1, 2, 2, 3]
+
+
+def test_completions_of_one_length_have_the_highest_scores_first(rows: Rows, phrases: str) -> None:
     found = rows("FROM dphh_completions(?, 'see y', most := 5)", phrases)
     assert [(row["item"], row["score"]) for row in found] == [
         ("see you", 60.0),
@@ -88,16 +100,32 @@ def test_completions_are_the_likeliest_first(rows: Rows, phrases: str) -> None:
     assert len(rows("FROM dphh_completions(?, '', most := 3)", phrases)) == 3
 
 
-def test_next_words_have_shares(rows: Rows, phrases: str) -> None:
+def test_next_words_have_scores_and_no_shares_of_people(rows: Rows, phrases: str) -> None:
     found = rows("FROM dphh_next_words(?, ['see'])", phrases)
-    assert [(row["token"], row["share"]) for row in found] == [("you", 0.75), ("me", 0.25)]
+    after = {"after": ["see"]}
+    assert found == [{"token": "you", "score": 60, **after}, {"token": "me", "score": 20, **after}]
+
+
+def test_which_parts_of_a_phrase_were_released(rows: Rows, phrases: str) -> None:
+    found = rows("FROM dphh_why(?, ['you', 'me', 'you'])", phrases)
+    assert [(" ".join(row["part"]), row["released"]) for row in found] == [
+        ("you", True), ("me", True), ("you", True), ("you me", False), ("me you", False),
+        ("you me you", False),
+    ]  # fmt: skip
+
+
+def test_of_a_sequence_in_a_trie_its_beginnings_count(rows: Rows, trie: str) -> None:
+    found = rows("FROM dphh_why(?, ['a', 'b', 'c'])", f"{trie}/release.parquet")
+    assert [(row["part"], row["released"]) for row in found] == [
+        (["a"], True), (["a", "b"], True), (["a", "b", "c"], False),
+    ]  # fmt: skip
 
 
 def test_next_words_fall_back_to_the_longest_known_ending(rows: Rows, phrases: str) -> None:
     (known,) = rows("FROM dphh_next_words(?, ['see', 'you'])", phrases)
     assert (known["token"], known["after"]) == ("see", ["see", "you"])
     (shorter,) = rows("FROM dphh_next_words(?, ['me', 'you'])", phrases)
-    assert (shorter["token"], shorter["after"], shorter["share"]) == ("see", ["you"], 1.0)
+    assert (shorter["token"], shorter["after"]) == ("see", ["you"])
     nothing = rows("FROM dphh_next_words(?, ['what', 'ever'])", phrases)
     assert [row["token"] for row in nothing] == ["see", "you", "me", "Flurble"]
     assert {tuple(row["after"]) for row in nothing} == {()}

@@ -14,6 +14,7 @@ import pytest
 import dphh
 from dphh import Corpus, Ledger
 from dphh.asking.macros import content_signature, macros, verb_signatures
+from dphh.ledger import source_of
 
 ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"
 
@@ -28,7 +29,7 @@ def texts(tmp_path: Path) -> str:
 
 @pytest.fixture
 def con(texts: str, ledger: Ledger) -> duckdb.DuckDBPyConnection:
-    ledger.add("reviews", Corpus(texts, user="who", text="what").ledger_source(), 10.0, 1e-4)
+    ledger.add("reviews", source_of(Corpus(texts, user="who", text="what")), 10.0, 1e-4)
     return dphh.connect(ledger)
 
 
@@ -238,3 +239,32 @@ def test_ldp_trie_is_asked_like_its_verb(con: Any, tmp_path: Path) -> None:
         "max_length := 3, keep := 1, character_set := 'abc') ORDER BY level"
     ).fetchall()
     assert ("ab",) in found
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "items('reviews', epsilon := 1.0, delta := 1e-8, method := 'sips')",
+        "ngrams('reviews', max_n := 6, epsilon := 1.0, delta := 1e-8)",
+        "trie('reviews', epsilon := 1.0, delta := 1e-8, max_length := 8)",
+        "ldp_trie('reviews', local_epsilon := 8.0, delta := 1e-8, users_per_level := 1000, "
+        "contributions := 2, max_length := 4, keep := 100)",
+    ],
+)
+def test_a_plan_fits_a_terminal_of_100_columns(con, asked):
+    rows = con.execute(f"FROM dphh_plan_{asked}").fetchall()
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    assert sum(widths) + len("section") - widths[0] + 10 <= 100, widths
+    assert any(what == "theorem" for _, what, _ in rows)
+
+
+def test_a_release_is_looked_at_where_it_was_asked_for(con: Any) -> None:
+    con.execute(f"CREATE TABLE words AS FROM {ITEMS}")
+    assert "cat" in {
+        row[0] for row in con.execute("SELECT tree FROM dphh_tree('words')").fetchall()
+    }
+    cursor = con.cursor()
+    found = cursor.execute("SELECT released FROM dphh_why('words', ['cat'])").fetchall()
+    assert found == [(True,)]
+    changes = con.execute("SELECT DISTINCT change FROM dphh_compare('words', 'words')").fetchall()
+    assert changes == [("kept",)]

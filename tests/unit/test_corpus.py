@@ -11,7 +11,8 @@ import pytest
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError
 from dphh.corpus import as_sequences, corpus_from_json
-from dphh.ledger import Source
+from dphh.ledger import Source, source_of
+from dphh.ledger.corpora import corpus_of
 
 HERE = {"user": "who", "text": "what"}
 
@@ -59,13 +60,13 @@ def test_a_corpus_is_frozen():
 def test_a_corpus_of_paths_goes_through_json():
     corpus = Corpus(["/a.parquet", "/b.parquet"], **HERE, **TRIEHH_WORDS, max_token_length=5)
     assert corpus_from_json(corpus.to_json()) == corpus
-    assert Corpus.from_source(corpus.ledger_source()) == corpus
+    assert corpus_of(source_of(corpus)) == corpus
 
 
 def test_data_in_memory_cannot_be_opened_from_the_ledger():
     source = Source("frame", ("polars:DataFrame",), "who", {"column": "what"})
     with pytest.raises(UsageError, match="lived in memory"):
-        Corpus.from_source(source, name="frames")
+        corpus_of(source, name="frames")
 
 
 @pytest.mark.parametrize(
@@ -121,3 +122,16 @@ def test_a_table_that_is_not_there_is_named(name):
 def test_what_is_no_connection_is_refused_by_its_type():
     with pytest.raises(UsageError, match="connection: found a int; give the DuckDB connection"):
         Corpus("reviews", user="u", text="t", connection=3)
+
+
+def test_a_corpus_prints_where_its_data_is_and_no_row_of_it():
+    frame = pl.DataFrame({"who": [1], "what": ["a secret"]})
+    for source in (frame, frame.lazy(), frame.to_arrow(), duckdb.sql("SELECT * FROM frame")):
+        printed = repr(Corpus(source, user="who", text="what", lower=True, name="diary"))
+        assert "secret" not in printed
+        assert "user='who', text='what', lower=True, name='diary')" in printed
+    assert repr(Corpus("/a.parquet", user="u", item="i", unit=2)) == (
+        "Corpus('/a.parquet', user='u', item='i', unit=2)"
+    )
+    listed = repr(Corpus(["/a", "/b"], user="u", text="t", as_="characters"))
+    assert listed == "Corpus(['/a', '/b'], user='u', text='t', as_='characters')"

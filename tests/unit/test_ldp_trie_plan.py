@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from dphh import Corpus, Ledger, UsageError, ldp_trie, plan_from_json
 from dphh.cli import cli
+from dphh.ledger import source_of
 from dphh.privacy.accounting import compose
 from dphh.privacy.amplification import blanket_of_subsets, central_delta
 from dphh.privacy.events import ApproximateEvent, LocalEvent, event_from_json
@@ -77,7 +78,7 @@ def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboar
     growth = sum(2.718281828459045 ** (i * each) for i in range(60))
     hidden = blanket_of_subsets(gboard.levels[0].mechanism)
     assert central_delta(hidden, 30_000_000, each, cut=1e-32) <= 1e-10 / growth * 1.001
-    assert compose(gboard.events).delta(gboard.privacy.price) <= 1e-10
+    assert compose(gboard.events).delta(gboard.privacy.booked_epsilon) <= 1e-10
 
 
 def test_one_contribution_costs_a_user_what_it_costs_an_item():
@@ -163,7 +164,7 @@ def test_a_local_event_costs_no_budget_and_comes_back_from_json():
 
 
 def test_a_run_that_books_nothing_published_is_priced_by_its_claim(ledger: Ledger, tmp_path):
-    source = Corpus(str(tmp_path / "x.parquet"), user="u", item="w").ledger_source()
+    source = source_of(Corpus(str(tmp_path / "x.parquet"), user="u", item="w"))
     ledger.add("words", source, 2.0, 1e-6)
     ledger.reserve("one", source, "ldp_trie", {}, [LocalEvent(5.0)], 1.5, 1e-7)
     assert ledger.status("words").spent.epsilon >= 1.49
@@ -209,7 +210,7 @@ def test_the_command_line_runs_and_leaves_known_words_out(written, tmp_path):
 def test_the_ledger_shows_what_the_curator_was_told_beside_the_price(
     ledger: Ledger, own_ledger, tmp_path
 ):
-    source = Corpus(str(tmp_path / "x.parquet"), user="u", item="w").ledger_source()
+    source = source_of(Corpus(str(tmp_path / "x.parquet"), user="u", item="w"))
     ledger.add("words", source, 9.0, 1e-6)
     events = [LocalEvent(20.0), ApproximateEvent(2.0, 1e-7)]
     ledger.reserve("one", source, "ldp_trie", {}, events, 2.0, 1e-7)

@@ -20,6 +20,7 @@ from dphh import (
     plan_from_json,
     trie,
 )
+from dphh.ledger import source_of
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.show import number
@@ -198,7 +199,7 @@ def test_numbers_are_written_out(value, said):
 
 def test_a_print_says_what_the_ledger_has_left(tmp_path, ledger):
     named = Corpus(tmp_path / "a.parquet", user="who", text="what", name="tweets")
-    ledger.add("tweets", named.ledger_source(), 2.0, 1e-6)
+    ledger.add("tweets", source_of(named), 2.0, 1e-6)
     plan = items(named, epsilon=1, delta=1e-7)
     for text in (repr(plan), plan._repr_html_(), plan.describe(ledger)):
         assert "tweets" in text

@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Release, UsageError
-from dphh.release import MANIFEST, SCHEMA, TABLE, write_whole
+from dphh.columns import SCORED
+from dphh.release import MANIFEST, TABLE
+from dphh.whole_files import write_whole
 
 HOSTILE = [
     "<script>alert(1)</script>", "</td>&amp;\"'", "\x1b[31mred\x07", "\u202eevil", "a\0b",
@@ -33,7 +35,7 @@ def release(items=("b", "a"), run_id="run-1", level=1, randomness="operating sys
             pa.array([[item] for item in items], pa.list_(pa.string())),
             pa.array([10.0 - i for i in range(len(items))], pa.float64()),
         ],
-        schema=SCHEMA,
+        schema=SCORED,
     )
     manifest = {
         "verb": "items",
@@ -58,7 +60,7 @@ def test_a_release_is_the_same_through_every_door(tmp_path):
 
 def test_an_empty_release_keeps_its_columns_and_types(tmp_path):
     back = Release.load(release([]).save(tmp_path))
-    assert back.to_arrow().schema == SCHEMA
+    assert back.to_arrow().schema == SCORED
     assert back.to_polars().schema["tokens"] == pl.List(pl.String)
     assert "0 found" in repr(back)
     assert "0 found" in back._repr_html_()
@@ -149,7 +151,7 @@ def test_a_damaged_table_is_named(tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from dphh.release import write_whole
+from dphh.whole_files import write_whole
 path, byte = Path(sys.argv[1]), 0
 print("ready", flush=True)
 while True:

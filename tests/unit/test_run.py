@@ -20,6 +20,7 @@ from dphh import (
     items,
 )
 from dphh.engines.duckdb.session import DuckDBSession
+from dphh.ledger import source_of
 from dphh.testing import SeededRandomness
 
 ASK = {"epsilon": 1.0, "delta": 1e-7}
@@ -74,7 +75,7 @@ def test_the_default_ledger_is_used(corpus, own_ledger):
 
 def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
     named = corpus.named("reviews")
-    ledger.add("reviews", named.ledger_source(), 1.0, 1e-7)
+    ledger.add("reviews", source_of(named), 1.0, 1e-7)
     items(named, **ASK).run(ledger=ledger)
     for asked in (named, corpus):  # files pay wherever they are named, whatever the caller says
         with pytest.raises(BudgetRefused, match="'reviews'"):
@@ -85,7 +86,7 @@ def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
 
 def test_a_name_must_be_the_files_own(corpus, ledger, tmp_path):
     other = Corpus(tmp_path / "other.parquet", user="who", text="what")
-    ledger.add("other", other.ledger_source(), 1.0, 1e-7)
+    ledger.add("other", source_of(other), 1.0, 1e-7)
     with pytest.raises(UsageError, match=r"^name: the account 'other' is of .*other\.parquet"):
         items(corpus.named("other"), **ASK).run(ledger=ledger)
     with pytest.raises(UsageError, match="no account 'nobody'"):
@@ -95,7 +96,7 @@ def test_a_name_must_be_the_files_own(corpus, ledger, tmp_path):
 
 def test_a_frame_is_charged_to_the_account_it_names(ledger, tmp_path):
     path = Corpus(tmp_path / "c.parquet", user="who", text="what")
-    ledger.add("reviews", path.ledger_source(), 1.0, 1e-7)
+    ledger.add("reviews", source_of(path), 1.0, 1e-7)
     frame = pl.DataFrame({"who": [1, 2], "other": [1, 2], "what": ["a", "b"]})
     items(Corpus(frame, user="who", text="what", name="reviews"), **ASK).run(ledger=ledger)
     assert ledger.status("reviews").runs == 1

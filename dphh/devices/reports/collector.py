@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from dphh.devices.reports.round import Broadcast, numbers, spelled, unspelled, values
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel
-from dphh.plan import Plan
+from dphh.price import Price
 from dphh.sql import query
 
 #: One row a report: who sent it (a name for the round, dropped once doubles are out), which of the
@@ -69,11 +69,11 @@ class Grown:
     reports: int
 
 
-def planted(plan: Plan, run: str = "ldp_trie") -> Growth:
+def planted(price: Price, run: str = "ldp_trie") -> Growth:
     """Before the first round: every character is a prefix (P_0 = X), and the plan's words known."""
-    characters = tuple(plan["character_set"])
+    characters = tuple(price["character_set"])
     number = numbers(characters)
-    known = (spelled(tuple(word), number) for word in plan["known"])
+    known = (spelled(tuple(word), number) for word in price["known"])
     return Growth(
         run=run,
         characters=characters,

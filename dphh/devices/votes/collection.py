@@ -30,15 +30,17 @@ from dphh.devices.votes.device import VOTES_SCHEMA, Broadcast, read_broadcast
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Session
 from dphh.errors import CorpusError, UsageError
-from dphh.flows import LevelDone
-from dphh.flows.trie import trie_levels
 from dphh.ledger import Hold, Ledger
+from dphh.ledger.corpora import source_of
 from dphh.levels import Choice, VoteLevel
+from dphh.mechanisms.released_rows import LevelDone
+from dphh.mechanisms.trie_levels import trie_levels
 from dphh.plan import Plan, plan_from_json
-from dphh.release import Release, write_once
+from dphh.release import Release
 from dphh.run import released, request, settled
 from dphh.sql import query
 from dphh.udfs.randomness import SystemRandomness
+from dphh.whole_files import write_once
 
 COLLECTION, BROADCAST, GROWN = "collection.json", "broadcast.parquet", "grown.parquet"
 
@@ -182,21 +184,22 @@ class Collection:
         session = cast(Session, _Devices(self.folder))
         source = _Declared(self.is_test)
         hold = self._spend()
-        release = released(self.plan, session, self.run_id, source, lambda _: None)
+        release = released(
+            self.plan.price, self._corpus, session, self.run_id, source, lambda _: None
+        )
         return settled(self.ledger, release, hold)
 
     def _spend(self) -> Hold:
         """Spent once, however many processes go on with the collection; each holds the run."""
-        assert self.plan.corpus is not None
         hold = self.ledger.reserve(
             self.run_id,
-            self.plan.corpus.ledger_source(),
+            source_of(self._corpus),
             self.plan.verb,
-            request(self.plan),
+            request(self.plan.price, self._corpus),
             self.plan.events,
-            self.plan.privacy.epsilon,
+            self.plan.privacy.booked_epsilon,
             self.plan.privacy.delta,
-            account=self.plan.corpus.name,
+            account=self._corpus.name,
         ).hold
         states = {entry.run_id: entry.state for entry in self.ledger.runs()}
         if states[self.run_id] == "reserved":
@@ -207,11 +210,18 @@ class Collection:
         """The levels so far. Where the trie has stopped growing, all that are left are empty."""
         done = []
         try:
-            for level in trie_levels(self.plan, cast(Session, _Devices(self.folder))):
+            session = cast(Session, _Devices(self.folder))
+            joiner = self._corpus.content.joiner
+            for level in trie_levels(self.plan.price, session, joiner):
                 done.append(level)
         except _RoundIsOpenError:
             pass
         return done
+
+    @property
+    def _corpus(self) -> Corpus:
+        assert self.plan.corpus is not None
+        return self.plan.corpus
 
     def _of_level(self, level: int) -> Path:
         return _level_folder(self.folder, level)

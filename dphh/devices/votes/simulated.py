@@ -13,8 +13,8 @@ from dphh.engines.duckdb.session import open_session
 from dphh.engines.duckdb.trie import choose_for_each
 from dphh.engines.session import Limits
 from dphh.errors import UsageError
-from dphh.flows import whole
 from dphh.levels import Choice
+from dphh.mechanisms.released_rows import whole
 from dphh.udfs.randomness import Randomness
 
 

@@ -9,23 +9,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.columns import GROWN
 from dphh.devices.reports import collector
 from dphh.engines.session import Session
-from dphh.flows import LevelDone
-from dphh.flows.ngrams import joiner_of
 from dphh.levels import LocalLevel
-from dphh.plan import Plan
-from dphh.release import TRIE_SCHEMA
+from dphh.mechanisms.released_rows import LevelDone
+from dphh.price import Price
 from dphh.udfs.subsets import estimate
 
 
-def ldp_trie_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
-    assert plan.corpus is not None
-    joiner = joiner_of(plan.corpus)
-    levels = [level for level in plan.levels if isinstance(level, LocalLevel)]
+def ldp_trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    levels = [level for level in price.levels if isinstance(level, LocalLevel)]
     seats = max(level.first_seat + level.users for level in levels)
-    session.hold_contributions(plan["character_set"], seats, plan["pad"])
-    growth = collector.planted(plan)
+    session.hold_contributions(price["character_set"], seats, price["pad"])
+    growth = collector.planted(price)
     #: A later pass releases what the earlier ones did not: what is found once is found.
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
@@ -61,5 +58,5 @@ def _rows(level: LocalLevel, steps: Sequence[collector.Grown], joiner: str) -> A
             pa.array(scores, pa.float64()),
             pa.array([step.ended for step in steps], pa.bool_()),
         ],
-        schema=TRIE_SCHEMA,
+        schema=GROWN,
     )

@@ -1,4 +1,4 @@
-"""How the levels of a verb follow one another, on any engine."""
+"""The rows that a level releases, as columns of Arrow."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dphh.columns import SCORED
 from dphh.corpus import Content
 from dphh.levels import Level
-from dphh.release import SCHEMA
 from dphh.udfs.text_units import read_bytes
 
 
 @dataclass(frozen=True)
 class LevelDone:
-    """One level as it was run, and the rows (in SCHEMA) that it releases."""
+    """One level as it was run, and the rows (in SCORED) that it releases."""
 
     level: Level
     rows: Any
@@ -30,7 +30,7 @@ def rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any
     scores = np.asarray(noisy, dtype=np.float64) / 2.0**grid_bits
     return pa.table(
         [pa.array(np.full(len(items), level, np.int32)), items, tokens, pa.array(scores)],
-        schema=SCHEMA,
+        schema=SCORED,
     )
 
 

@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.engines.session import Session
-from dphh.flows import LevelDone, rows, singles, whole
 from dphh.levels import SetUnionLevel
-from dphh.plan import Plan
+from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
+from dphh.price import Price
 
 
-def items_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
+def items_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
     session.hold_items()
     passed: Any = None
-    for level in plan.levels:
+    for level in price.levels:
         assert isinstance(level, SetUnionLevel)
         if passed is not None:
             session.forget_released(passed)

@@ -9,25 +9,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.columns import GROWN
 from dphh.engines.session import Session
-from dphh.flows import LevelDone, whole
-from dphh.flows.ngrams import joiner_of
 from dphh.levels import BatchLevel, Level, VoteLevel
-from dphh.plan import Plan
-from dphh.release import TRIE_SCHEMA
+from dphh.mechanisms.released_rows import LevelDone, whole
+from dphh.price import Price
 
 Way = list[str]
 
 
-def trie_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
-    assert plan.corpus is not None
-    joiner = joiner_of(plan.corpus)
-    session.hold_sequences(plan["choice"])
+def trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    session.hold_sequences(price["choice"])
     #: The tokens on the way to each node of the level below; the root's way is empty.
     ways: list[Way] = [[]]
-    for level in plan.levels:
+    for level in price.levels:
         if not ways:  # the trie has stopped growing: nobody is asked any more
-            yield LevelDone(level, TRIE_SCHEMA.empty_table())
+            yield LevelDone(level, GROWN.empty_table())
             continue
         grown = _grown(session, level, ways)
         ended = whole(grown.column("ended"), pa.bool_())
@@ -35,7 +32,7 @@ def trie_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
         yield LevelDone(level, _rows(level.level, paths, ended, joiner))
         going = grown.filter(pc.invert(ended))
         ways = [path for path, end in zip(paths, ended.to_pylist(), strict=True) if not end]
-        if ways and isinstance(level, VoteLevel) and level is not plan.levels[-1]:
+        if ways and isinstance(level, VoteLevel) and level is not price.levels[-1]:
             numbers = pa.array(np.arange(len(going), dtype=np.int64))
             session.walk_on(
                 level.level, going.drop_columns(["ended"]).append_column("next_node", numbers)
@@ -66,6 +63,4 @@ def _rows(level: int, paths: list[Way], ended: Any, joiner: str) -> Any:
     tokens = pa.array(paths, pa.list_(pa.string()))
     levels = pa.array(np.full(len(paths), level, np.int32))
     scores = pa.nulls(len(paths), pa.float64())  # votes are not released
-    return pa.table(
-        [levels, pc.binary_join(tokens, joiner), tokens, scores, ended], schema=TRIE_SCHEMA
-    )
+    return pa.table([levels, pc.binary_join(tokens, joiner), tokens, scores, ended], schema=GROWN)

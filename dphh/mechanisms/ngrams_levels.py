@@ -10,32 +10,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.corpus import Corpus
 from dphh.engines.session import Session
-from dphh.flows import LevelDone, rows, singles, whole
 from dphh.ladder import first_rung, next_rung, spelled, valid_grams
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.mechanisms.ngrams import spurious_threshold
-from dphh.plan import Plan
+from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
+from dphh.price import Price
 
 #: Between the words of a key that no pruning made (`sql/words_in_order.sql`).
 SEPARATOR = "\x1f"
 
 
-def ngrams_levels(plan: Plan, session: Session) -> Iterator[LevelDone]:
-    assert plan.corpus is not None
-    joiner = joiner_of(plan.corpus)
-    climb = ladder_levels if plan.method == "dpne" else set_union_levels
-    return climb(plan, session, joiner)
+def ngrams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    climb = ladder_levels if price.method == "dpne" else set_union_levels
+    return climb(price, session, joiner)
 
 
-def joiner_of(corpus: Corpus) -> str:
-    characters = corpus.content.reading == "characters" or corpus.content.unit is not None
-    return "" if characters else " "
-
-
-def ladder_levels(plan: Plan, session: Session, joiner: str) -> Iterator[LevelDone]:
-    base, *above = plan.levels
+def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
     session.hold_words()
     passed = session.set_union_level(base, "ngrams/level 1")
@@ -72,16 +64,16 @@ def ladder_levels(plan: Plan, session: Session, joiner: str) -> Iterator[LevelDo
             )
 
 
-def set_union_levels(plan: Plan, session: Session, joiner: str) -> Iterator[LevelDone]:
+def set_union_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     """The paper's baselines: plain set union over n-grams, without any pruning."""
-    lengths = [level.level for level in plan.levels]
-    together = plan.method == "dpsu-all"
+    lengths = [level.level for level in price.levels]
+    together = price.method == "dpsu-all"
     passed: Any = None
-    for level in plan.levels:
+    for level in price.levels:
         assert isinstance(level, SetUnionLevel)
         if passed is None or not together:
             session.hold_whole_grams(lengths if together else [level.level])
-            passed = session.set_union_level(level, f"ngrams/{plan.method} {level.level}")
+            passed = session.set_union_level(level, f"ngrams/{price.method} {level.level}")
         items, tokens, chosen = spelled_keys(passed.column("key"), level.level, joiner)
         noisy = whole(passed.column("noisy"), pa.int64()).filter(chosen)
         yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))

@@ -1,0 +1,35 @@
+"""The columns that releases have, whichever verb made them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+#: Every column there may be. A verb's release has the first three, and what else it releases.
+COLUMNS: dict[str, pa.DataType] = {
+    "level": pa.int32(),
+    "item": pa.string(),
+    "tokens": pa.list_(pa.string()),
+    #: The noised weight, which orders items within a level; NULL where none is released.
+    "score": pa.float64(),
+    #: Whether a sequence ends here, or is a prefix that goes on.
+    "ended": pa.bool_(),
+}
+ALWAYS = ("level", "item", "tokens")
+#: A release is sorted by these of its columns.
+ORDER = (("level", "ascending"), ("score", "descending"), ("item", "ascending"))
+
+
+def schema_of(*more: str) -> pa.Schema:
+    """The columns of a release that has these beside what all have."""
+    return pa.schema([(name, COLUMNS[name]) for name in (*ALWAYS, *more)])
+
+
+SCORED = schema_of("score")
+#: Of tries.
+GROWN = schema_of("score", "ended")
+
+
+def in_order(table: Any) -> Any:
+    return table.sort_by([key for key in ORDER if key[0] in table.column_names])

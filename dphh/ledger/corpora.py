@@ -1,0 +1,56 @@
+"""A corpus as the ledger knows it: where it lives, what its account is called, and back again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dphh.corpus import Corpus, corpus_from_json
+from dphh.errors import UsageError
+from dphh.ledger.book import Ledger
+from dphh.ledger.sources import Source
+
+
+def source_of(corpus: Corpus) -> Source:
+    """What an account records of a corpus."""
+    return Source(
+        kind=corpus.kind, where=corpus.where, user=corpus.user, content=corpus.content.to_json()
+    )
+
+
+def corpus_of(source: Source, name: str | None = None) -> Corpus:
+    """The corpus that an account describes; only paths can be opened again."""
+    if source.kind != "path":
+        raise UsageError(
+            f"corpus: the account {name!r} describes data that lived in memory "
+            f"({', '.join(source.where)}); pass the table itself with name={name!r}"
+        )
+    return corpus_from_json(
+        {"where": list(source.where), "user": source.user, "content": source.content},
+        name=name,
+    )
+
+
+def named_corpus(name: str, ledger: Ledger, said: Sequence[str] = ()) -> Corpus | None:
+    """The corpus that the ledger knows by this name, if it does. Its owner has said how it is
+    read; `said` are the options by which whoever asks says it too."""
+    account = next((each for each in ledger.accounts() if each.name == name), None)
+    if account is None:
+        return None
+    if said:
+        raise UsageError(
+            f"{', '.join(said)}: {name!r} is a corpus that the ledger names, and its owner has "
+            "said how it is read; leave these out"
+        )
+    return corpus_of(account.source, name)
+
+
+def check_account(corpus: Corpus, ledger: Ledger) -> None:
+    """A name must be of the account that this corpus belongs to; files pay wherever they are."""
+    if corpus.name is None:
+        return
+    account = ledger.status(corpus.name)
+    if corpus.kind == "path" and corpus.name not in ledger.accounts_touched(source_of(corpus)):
+        raise UsageError(
+            f"name: the account {corpus.name!r} is of {', '.join(account.source.where)}, "
+            f"not of {', '.join(corpus.where)}; leave the name out, or name these files too"
+        )

@@ -1,0 +1,143 @@
+"""A price: what a verb with its parameters costs and can see. Data, made before any row is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dphh.levels import Level, level_from_json
+from dphh.privacy.events import Event, event_from_json
+
+#: A parameter's value: what JSON can say, with lists as tuples so that plans stay hashable.
+Parameter = bool | int | float | str | None | tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What is promised, to whom, and which theorem says so."""
+
+    epsilon: float
+    delta: float
+    unit: str
+    adjacency: str
+    theorem: str
+    #: How delta is shared out: (what for, how much).
+    delta_shares: tuple[tuple[str, float], ...] = ()
+    caveats: tuple[str, ...] = ()
+    #: Of local randomisers: epsilon is of each report, this of what all reports together publish.
+    central_epsilon: float | None = None
+    #: Where the unit is less than a user: the same for all that one user adds.
+    user_epsilon: float | None = None
+
+    @property
+    def booked_epsilon(self) -> float:
+        """What the ledger books: always of a whole user, and of what is published."""
+        return self.epsilon if self.user_epsilon is None else self.user_epsilon
+
+    def to_json(self) -> dict[str, Any]:
+        of_locals = {"central_epsilon": self.central_epsilon, "user_epsilon": self.user_epsilon}
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "unit": self.unit,
+            "adjacency": self.adjacency,
+            "theorem": self.theorem,
+            "delta_shares": dict(self.delta_shares),
+            "caveats": list(self.caveats),
+            **{name: value for name, value in of_locals.items() if value is not None},
+        }
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Privacy:
+        return cls(
+            **{
+                **found,
+                "delta_shares": tuple(found["delta_shares"].items()),
+                "caveats": tuple(found["caveats"]),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Finds:
+    """The smallest number of users that an item needs to be found with this probability."""
+
+    probability: float
+    users: int
+    #: The same where each of those users holds t items: (t, users).
+    users_by_held: tuple[tuple[int, int], ...] = ()
+    #: The same for n-grams of length n: (n, users).
+    users_by_length: tuple[tuple[int, int], ...] = ()
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "probability": self.probability,
+            "users": self.users,
+            "users_by_held": [list(pair) for pair in self.users_by_held],
+            "users_by_length": [list(pair) for pair in self.users_by_length],
+            "note": self.note,
+        }
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Finds:
+        return cls(
+            found["probability"],
+            found["users"],
+            tuple((held, users) for held, users in found["users_by_held"]),
+            tuple((length, users) for length, users in found["users_by_length"]),
+            found["note"],
+        )
+
+
+@dataclass(frozen=True)
+class UsersKnown:
+    """Why a run's outcome tells how many users there are, and what would not."""
+
+    option: str
+    why: str
+    instead: str
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a mechanism makes of its parameters alone: no corpus, no run."""
+
+    verb: str
+    #: Which published algorithm the levels are of.
+    method: str
+    parameters: tuple[tuple[str, Parameter], ...]
+    levels: tuple[Level, ...]
+    privacy: Privacy
+    finds: Finds
+    events: tuple[Event, ...]
+
+    def __getitem__(self, parameter: str) -> Any:
+        return dict(self.parameters)[parameter]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "verb": self.verb,
+            "method": self.method,
+            "parameters": dict(self.parameters),
+            "levels": [level.to_json() for level in self.levels],
+            "privacy": self.privacy.to_json(),
+            "finds": self.finds.to_json(),
+            "events": [event.to_json() for event in self.events],
+        }
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Price:
+        return cls(
+            verb=found["verb"],
+            method=found["method"],
+            parameters=tuple((k, _frozen(v)) for k, v in found["parameters"].items()),
+            levels=tuple(level_from_json(level) for level in found["levels"]),
+            privacy=Privacy.from_json(found["privacy"]),
+            finds=Finds.from_json(found["finds"]),
+            events=tuple(event_from_json(event) for event in found["events"]),
+        )
+
+
+def _frozen(value: Any) -> Parameter:
+    return tuple(_frozen(part) for part in value) if isinstance(value, list) else value

@@ -1,0 +1,285 @@
+"""One page for people: what was found, what is promised, what is left. One file, no network.
+
+Its policy lets nothing in from anywhere, and no style or script run but the two that stand in it,
+named by their digests: whatever an item says, it stays text.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dphh.errors import UsageError
+from dphh.report import shown
+from dphh.report.chart import PEOPLE, Chart, chart_html, chart_of
+from dphh.report.phrases import phrases
+from dphh.report.promise import in_words
+from dphh.report.released import Released
+from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
+from dphh.report.tree import tree_html, tree_of
+from dphh.show import plural, promised
+from dphh.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from dphh.ledger import Account, Ledger
+
+#: Of each length, so many rows unfold on a page; browsers take tens of thousands, not millions.
+MOST = 5_000
+#: Bars of each length, and phrases in the list of the longest.
+TOP, LONGEST = 15, 60
+
+
+def write_page(
+    release: Released,
+    path: str | Path,
+    *,
+    title: str | None = None,
+    counts: Released | None = None,
+    ledger: Ledger | None = None,
+) -> Path:
+    out = Path(path)
+    if out.is_dir():
+        raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'report.html'}")
+    page = page_of(release, title=title, counts=counts, ledger=ledger)
+    try:
+        write_whole(out, page.encode())
+    except OSError as problem:
+        raise UsageError(
+            f"report: {out} could not be written ({problem.strerror}); give another path"
+        ) from None
+    return out
+
+
+def page_of(
+    release: Released,
+    *,
+    title: str | None = None,
+    counts: Released | None = None,
+    ledger: Ledger | None = None,
+) -> str:
+    """The page as text."""
+    _check_counts(release, counts)
+    chart = chart_of(release, TOP, counts)
+    heading = title or "What many people share"
+    style, script = f"{CHART_CSS}\n{PAGE_CSS}", PAGE_JS
+    policy = (
+        f"default-src 'none'; style-src {_digest(style)}; script-src {_digest(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    body = "".join(
+        [
+            _head(release, heading),
+            _found(release, chart),
+            _longest(release),
+            _everything(release),
+            _promise(release, counts),
+            "" if ledger is None else _budget(ledger, release),
+            _manifest(release),
+        ]
+    )
+    return (
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<meta name='referrer' content='no-referrer'><title>{escape(shown.shown(heading))}</title>"
+        f"<style>{style}</style></head>"
+        f"<body><main class='dphh'>{body}</main><script>{script}</script></body></html>\n"
+    )
+
+
+def _check_counts(release: Released, counts: Released | None) -> None:
+    if counts is None:
+        return
+    if not hasattr(counts, "manifest"):
+        raise UsageError(
+            f"counts: found a {type(counts).__name__}; give a release that counts people: a report "
+            "may leave the building, and exact counts may not"
+        )
+    if missing := [name for name in PEOPLE if name not in counts.table.column_names]:
+        raise UsageError(
+            f"counts: run {counts.run_id} has no column {', '.join(missing)}; give a release that "
+            "counts people"
+        )
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _head(release: Released, heading: str) -> str:
+    privacy = release.privacy
+    warning = ""
+    if "NOT" in release.manifest["randomness"]:
+        warning = f"<p class='warning'>{escape(release.manifest['randomness'])}</p>"
+    return (
+        f"<h1>{shown.html(heading)}</h1>{warning}"
+        f"<p class='lead'>{_how_many(release)}, published with "
+        f"({promised(privacy):.4g}, {privacy['delta']:g})-differential privacy. What that limits "
+        "this page to say of any one person stands below.</p>"
+    )
+
+
+def _how_many(release: Released) -> str:
+    levels = [tokens for tokens in release.table.column("tokens").to_pylist() if tokens]
+    singles = sum(len(tokens) == 1 for tokens in levels)
+    longer = len(levels) - singles
+    if "ended" in release.table.column_names:
+        ends = sum(bool(ended) for ended in release.table.column("ended").to_pylist())
+        return f"{plural(ends, 'sequence')} that many people share"
+    if not longer:
+        return f"{plural(singles, 'item')} that many people share"
+    return f"{plural(singles, 'word')} and {plural(longer, 'longer phrase')} that many people share"
+
+
+def _found(release: Released, chart: Chart) -> str:
+    if not len(release):
+        return f"<h2>What was found</h2><p>Nothing. {_sight(release)}</p>"
+    return f"<h2>What was found</h2>{chart_html(chart)}<p class='more'>{_sight(release)}</p>"
+
+
+def _sight(release: Released) -> str:
+    """What an absence means."""
+    said = (
+        "What is not here is not thereby absent from the data: what few people hold is kept back, "
+        "whether nobody or a few dozen hold it."
+    )
+    finds = release.manifest.get("finds")
+    if finds:
+        said += (
+            f" Held by at least {finds['users']:,} people who "
+            f"hold nothing else, an item is found with probability {finds['probability']:g}."
+        )
+    if chance := _by_chance(release):
+        said += f" Noise lets in a few that nobody holds: {chance:,} are expected at most."
+    return escape(said)
+
+
+def _by_chance(release: Released) -> int:
+    """How many spurious n-grams DPNE's thresholds let expect: a share of the level below each."""
+    levels = release.manifest["levels"]
+    below = {level["level"]: level.get("released", 0) for level in levels}
+    expected: float = sum(
+        level["spurious"] * below.get(level["level"] - 1, 0)
+        for level in levels
+        if "spurious" in level
+    )
+    return ceil(expected)
+
+
+def _longest(release: Released) -> str:
+    """Phrases inside no longer one: short ones say little where a longer one stands."""
+    frame = phrases(release)
+    long = frame.filter(frame["tokens"].list.len() > 1)
+    if not len(long) or "ended" in frame.columns:
+        return ""
+    lines = "".join(f"<li>{shown.html(item)}</li>" for item in long["item"].head(LONGEST))
+    more = len(long) - LONGEST
+    return (
+        "<h2>The longest phrases</h2>"
+        "<p>Each is inside no longer phrase of this release; the longest first.</p>"
+        f"<ul class='longest'>{lines}</ul>"
+        + (f"<p class='more'>and {more:,} more, below</p>" if more > 0 else "")
+    )
+
+
+def _everything(release: Released) -> str:
+    if not len(release):
+        return ""
+    tree = tree_html(tree_of(release, most=MOST))
+    left_out = sum(
+        max(0, level["released"] - MOST)
+        for level in release.manifest["levels"]
+        if "released" in level
+    )
+    note = (
+        f"<p class='more'>The first {MOST:,} of each length are here; {left_out:,} more are in the "
+        "release's table.</p>"
+        if left_out
+        else ""
+    )
+    return (
+        f"<h2>All of it</h2><p>Each line unfolds to what goes on from it. {_order(release)}</p>"
+        "<div class='find' hidden><input type='search' placeholder='Search' "
+        "aria-label='Search what was found'><button type='button'>Unfold or fold all</button>"
+        f"<output aria-live='polite'></output></div>{note}<div class='scroll'>{tree}</div>"
+        "<p class='paper'>On paper the first lines alone are shown; the file has all.</p>"
+    )
+
+
+def _order(release: Released) -> str:
+    if "ended" in release.table.column_names:
+        return "Sequences end where a dot is."
+    return "Of what goes on from the same words, the higher score comes first."
+
+
+def _promise(release: Released, counts: Released | None) -> str:
+    privacy = release.privacy
+    folded = [("theorem", privacy.get("theorem", ""))]
+    folded += [("delta", f"{share:.4g} for {what}")
+               for what, share in privacy.get("delta_shares", {}).items()]  # fmt: skip
+    folded += [("note", caveat) for caveat in privacy.get("caveats", ())]
+    of_counts = (
+        f"<h3>Of the numbers of people</h3>{_terms(in_words(counts.privacy))}"
+        f"<p>They are another release, run <code>{escape(counts.run_id)}</code>; both add up.</p>"
+        if counts is not None and counts.run_id != release.run_id
+        else ""
+    )
+    return (
+        f"<h2>What is promised</h2>{_terms(in_words(privacy))}"
+        "<details class='folded'><summary>The theorem, and how delta is shared out</summary>"
+        f"{_terms(folded)}</details>{of_counts}"
+    )
+
+
+def _terms(lines: list[tuple[str, str]]) -> str:
+    return (
+        "<dl>"
+        + "".join(f"<dt>{escape(term)}</dt><dd>{escape(said)}</dd>" for term, said in lines if said)
+        + "</dl>"
+    )
+
+
+def _budget(ledger: Ledger, release: Released) -> str:
+    """Of the accounts that paid for this run; of all where the ledger does not know it."""
+    paid = [run.accounts for run in ledger.runs() if run.run_id == release.run_id]
+    labels = {label for accounts in paid for label in accounts}
+    accounts = [each for each in ledger.accounts() if each.label in labels]
+    if not accounts:
+        return "<h2>Budget</h2><p>The ledger that was given does not know this run.</p>"
+    return "<h2>Budget</h2>" + "".join(account_html(account) for account in accounts)
+
+
+def account_html(account: Account) -> str:
+    """What is spent of a corpus's cap and what is left, as a bar and in words."""
+    runs = plural(account.runs, "run")
+    said = f"{shown.html(account.label)}: spent {escape(str(account.spent))} in {runs}"
+    if account.cap is None or account.left is None:
+        return f"<div class='budget'><div>{said}; no cap.</div></div>"
+    share = min(1.0, account.spent.epsilon / account.cap.epsilon) if account.cap.epsilon else 1.0
+    return (
+        f"<div class='budget'><div>{said}.</div>"
+        f"<svg width='100%' height='12' role='img' aria-label='{share:.0%} of epsilon spent'>"
+        f"<rect class='fill' height='100%' width='{100 * share:.2f}%'/></svg>"
+        f"<div>Left {escape(str(account.left))}, for one more Gaussian run; the cap is "
+        f"{escape(str(account.cap))}.</div></div>"
+    )
+
+
+def _manifest(release: Released) -> str:
+    engine = release.manifest.get("engine", {})
+    ran = f", on {engine['name']} {engine['version']}" if engine else ""
+    return (
+        f"<h2>Where this comes from</h2><p>Run <code>{escape(shown.shown(release.run_id))}</code> "
+        f"of <code>{escape(release.manifest['verb'])}</code>{escape(ran)}.</p>"
+        "<details class='folded'><summary>The manifest</summary>"
+        f"<pre>{_safe(release.dumps())}</pre></details>"
+    )
+
+
+def _safe(text: str) -> str:
+    return "\n".join(escape(shown.shown(line, 10_000)) if line.strip() else line
+                     for line in text.split("\n"))  # fmt: skip

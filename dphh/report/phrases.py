@@ -1,0 +1,124 @@
+"""What a release found, as a list to read: without what is inside a longer phrase, without filler.
+
+Everything here is post-processing of a release, so it costs nothing and changes no promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import polars as pl
+
+from dphh.errors import UsageError
+from dphh.report.released import Released
+
+#: A token that is a number: digits, and the signs that are written with them.
+NUMBER = r"^[\p{N}\p{P}\p{S}]*\p{N}[\p{N}\p{P}\p{S}]*$"
+
+
+def phrases(
+    release: Released,
+    *,
+    maximal: bool = True,
+    stop_words: Collection[str] = (),
+    numbers: bool = True,
+) -> pl.DataFrame:
+    """The released rows that are worth reading, the longest first."""
+    if isinstance(stop_words, str):
+        raise UsageError(f"stop_words: found the text {stop_words!r}; give a list of words")
+    filler = pl.element().str.to_lowercase().is_in([word.lower() for word in stop_words])
+    if not numbers:
+        filler = filler | pl.element().str.contains(NUMBER)
+    frame = release.to_polars()
+    if maximal:
+        frame = frame.filter(_maximal(frame))
+    return frame.filter(~pl.col("tokens").list.eval(filler).list.all()).sort(
+        pl.col("tokens").list.len(), "score", "item",
+        descending=[True, True, False], nulls_last=True,
+    )  # fmt: skip
+
+
+def _maximal(frame: pl.DataFrame) -> pl.Series:
+    """Whether a row's tokens lie inside no longer one's; in a trie, whether they end or lead on."""
+    all_tokens = [tuple(tokens) for tokens in frame["tokens"].to_list()]
+    inside: set[tuple[str, ...]] = set()
+    of_trie = "ended" in frame.columns
+    for tokens in set(all_tokens):
+        length = len(tokens)
+        starts = range(1) if of_trie else range(length)
+        inside.update(
+            tokens[start:stop]
+            for start in starts
+            for stop in range(start + 1, length + 1)
+            if stop - start < length
+        )
+    alone = pl.Series([tokens not in inside for tokens in all_tokens], dtype=pl.Boolean)
+    return _whole_sequences(frame, alone) if of_trie else alone
+
+
+def _whole_sequences(frame: pl.DataFrame, alone: pl.Series) -> pl.Series:
+    """A sequence that ends has a row that says so; the row of its last token is not needed too."""
+    ended = frame["ended"].fill_null(False)
+    complete = frame.select(
+        pl.col("tokens")
+        .list.join("\0")
+        .is_in(frame.filter(ended)["tokens"].list.join("\0").implode())
+    ).to_series()
+    return ended | (alone & ~complete)
+
+
+def next_words(release: Released, context: Sequence[str]) -> pl.DataFrame:
+    """What follows these tokens, or the longest ending of them that anything follows."""
+    if isinstance(context, str):
+        raise UsageError(f"context: found the text {context!r}; give a list of tokens")
+    given = list(context)
+    following: dict[tuple[str, ...], list[tuple[str, float | None]]] = {}
+    for tokens, score in release.to_polars().select("tokens", "score").iter_rows():
+        before = tuple(tokens[:-1])
+        if tokens and len(before) <= len(given) and given[len(given) - len(before) :] == [*before]:
+            following.setdefault(before, []).append((tokens[-1], score))
+    after = max(following, key=len, default=())
+    best: dict[str, float | None] = {}
+    for token, score in following.get(after, []):
+        if best.get(token) is None or (score is not None and score > (best[token] or 0)):
+            best[token] = score
+    schema: dict[str, pl.DataType | type[pl.DataType]] = {
+        "token": pl.String,
+        "after": pl.List(pl.String),
+        "score": pl.Float64,
+    }
+    return pl.DataFrame(
+        [(token, list(after), score) for token, score in best.items()], schema, orient="row"
+    ).sort("score", "token", descending=[True, False], nulls_last=True)
+
+
+def compare(before: Released, after: Released) -> pl.DataFrame:
+    """What only one of two releases has, and what both have, as `dphh_compare` in SQL."""
+    old, new = (_best(release) for release in (before, after))
+    both = old.join(new, on=["level", "tokens"], how="full", coalesce=True, suffix="_after")
+    change = (
+        pl.when(pl.col("item").is_null())
+        .then(pl.lit("gained"))
+        .when(pl.col("item_after").is_null())
+        .then(pl.lit("lost"))
+        .otherwise(pl.lit("kept"))
+    )
+    return (
+        both.select(
+            "level",
+            pl.coalesce("item_after", "item").alias("item"),
+            "tokens",
+            change.alias("change"),
+            pl.col("score").alias("score_before"),
+            pl.col("score_after"),
+        )
+        .with_columns(best=pl.coalesce("score_after", "score_before"))
+        .sort("level", "change", "best", "item", descending=[False, False, True, False],
+              nulls_last=True)
+        .drop("best")
+    )  # fmt: skip
+
+
+def _best(release: Released) -> pl.DataFrame:
+    frame = release.to_polars().select("level", "item", "tokens", "score")
+    return frame.group_by("level", "tokens").agg(pl.col("item").first(), pl.col("score").max())

@@ -1,0 +1,97 @@
+"""What a release's promise means, in words that need no theorem. Each sentence is exact."""
+
+from __future__ import annotations
+
+from math import ceil, exp, log
+from typing import Any
+
+from dphh.show import promised
+
+
+def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
+    """A term, and its sentence."""
+    epsilon, delta = promised(privacy), float(privacy["delta"])
+    one_way = "one direction" in privacy.get("adjacency", "")
+    what, their = _whom(privacy)
+    said = [
+        (
+            f"epsilon = {epsilon:.4g}",
+            f"Whatever came out, it was at most {_factor(epsilon)} times as likely with {what} in "
+            "the data as without"
+            + (". The other way round nothing is proved." if one_way else ", and the other way "
+               "round. " + guessing(epsilon, delta, their)),
+        ),
+        (
+            f"delta = {delta:g}",
+            f"Beyond that factor, the probability of any outcome may differ by {_rarity(delta)}.",
+        ),
+        ("whose data", f"What is protected is {privacy['unit']}."),
+    ]  # fmt: skip
+    if "adjacency" in privacy:
+        said.append(
+            ("with and without", f"The two cases that are compared: {privacy['adjacency']}.")
+        )
+    if "central_epsilon" in privacy:
+        said.append(
+            (
+                "each report",
+                f"Every report was randomised before it left its device, with epsilon "
+                f"{privacy['epsilon']:g} for whoever received it.",
+            )
+        )
+    if "user_epsilon" in privacy:
+        said.append(
+            (
+                "all of a user",
+                f"For everything that one user contributed, together: epsilon "
+                f"{privacy['user_epsilon']:.4g} at the same delta.",
+            )
+        )
+    said.append(
+        (
+            "other releases",
+            "The promise is of this release alone. Releases from the same people add up.",
+        )
+    )
+    return said
+
+
+def guessing(epsilon: float, delta: float, their: str) -> str:
+    """What the best guess can do: (1 + TV)/2, where (epsilon, delta) in both directions bounds the
+    total variation by (e^epsilon - 1 + 2 delta)/(e^epsilon + 1)."""
+    right = min(1.0, (1 + delta * exp(-epsilon)) / (1 + exp(-epsilon)))
+    return (
+        f"Somebody who knows everything else and has to guess, at even odds, whether {their} in "
+        f"it, is right with probability {_up(right)} at most. A coin is right with 50%."
+    )
+
+
+def _whom(privacy: dict[str, Any]) -> tuple[str, str]:
+    unit = str(privacy.get("unit", ""))
+    if unit.startswith("a user"):
+        return "one person's rows", "a given person's rows are"
+    return "one of what is protected", "one given contribution is"
+
+
+def _factor(epsilon: float) -> str:
+    """e^epsilon to four digits, never rounded down."""
+    if epsilon > 20:
+        return f"e^{epsilon:.4g}"
+    digits = max(0, 3 - int(epsilon / log(10)))
+    return f"{ceil(exp(epsilon) * 10**digits) / 10**digits:,.{digits}f}"
+
+
+def _rarity(delta: float) -> str:
+    if delta == 0:
+        return "nothing more"
+    return f"{delta:g} at most, about 1 in {round(1 / delta, -len(str(round(1 / delta))) + 2):,}"
+
+
+def _up(probability: float) -> str:
+    """In percent, never rounded down."""
+    for digits in (1, 2, 4, 8):
+        tenths = 10.0**digits
+        up = -(-probability * 100 * tenths // 1) / tenths
+        if up < 100:
+            return f"{up:.{digits}f}%"
+    return "100%"

@@ -1,0 +1,44 @@
+"""A release as a file that spreadsheets open."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from dphh.errors import UsageError
+from dphh.report.released import Released
+from dphh.whole_files import write_whole
+
+#: What makes a spreadsheet read a text as a formula, or skip to what does.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+def write_csv(release: Released, path: str | Path) -> Path:
+    out = Path(path)
+    try:
+        write_whole(out, csv_of(release).encode())
+    except OSError as problem:
+        raise UsageError(
+            f"to_csv: {out} could not be written ({problem.strerror}); give another path"
+        ) from None
+    return out
+
+
+def csv_of(release: Released) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(release.table.column_names)
+    for row in release:
+        writer.writerow([_cell(value) for value in row.values()])
+    return file.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return json.dumps(value, ensure_ascii=False)  # begins with a bracket
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        return "'" + value
+    return value

@@ -1,0 +1,131 @@
+"""A release as a tree: each phrase below the phrase that it goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+from dphh.errors import UsageError
+from dphh.report import shown
+from dphh.report.released import Released
+
+#: Lines that a tree prints.
+SHOWN_LINES = 40
+
+
+@dataclass
+class Node:
+    """One phrase. `item` is None for a beginning that was not itself released."""
+
+    token: str
+    item: str | None = None
+    score: float | None = None
+    #: Of tries: whether a sequence ends here.
+    ended: bool | None = None
+    below: dict[str, Node] = field(default_factory=dict)
+
+    def children(self) -> list[Node]:
+        """Siblings are of one length, so their scores may order them."""
+        return sorted(
+            self.below.values(), key=lambda node: (-(node.score or 0.0), node.item or node.token)
+        )
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Everything at and below a beginning; prints indented, and unfolds in a notebook."""
+
+    root: Node
+    prefix: tuple[str, ...]
+    #: What stands between tokens: nothing, where they are characters.
+    joiner: str = " "
+
+    def __iter__(self) -> Iterator[tuple[int, Node]]:
+        """Each node with its depth, a phrase before what goes on from it."""
+        todo = [(0, node) for node in reversed(self.root.children())]
+        while todo:
+            depth, node = todo.pop()
+            yield depth, node
+            todo += [(depth + 1, child) for child in reversed(node.children())]
+
+    def __len__(self) -> int:
+        return sum(node.item is not None for _, node in self)
+
+    def __repr__(self) -> str:
+        lines: list[str] = []
+        for depth, node in self:
+            if len(lines) == SHOWN_LINES:
+                lines.append(f"... and {len(self) - SHOWN_LINES:,} more")
+                break
+            end = " •" if node.ended else ""
+            lines.append("  " * depth + shown.shown(node.token, 60) + end)
+        return "\n".join(lines) or "nothing was released below this beginning"
+
+    def _repr_html_(self) -> str:
+        return f"<div class='dphh'>{tree_html(self)}</div>"
+
+
+def tree_of(release: Released, prefix: Sequence[str] = (), most: int | None = None) -> Tree:
+    """The tree of a release, or of its first `most` rows of each length."""
+    if isinstance(prefix, str):
+        raise UsageError(f"prefix: found the text {prefix!r}; give a list of tokens")
+    begin = tuple(prefix)
+    root = Node("")
+    columns = [name for name in ("tokens", "item", "score", "ended", "level")
+               if name in release.table.column_names]  # fmt: skip
+    seen: dict[int, int] = {}
+    for row in release.table.select(columns).to_pylist():
+        tokens = tuple(row["tokens"])
+        seen[row["level"]] = seen.get(row["level"], 0) + 1
+        if tokens[: len(begin)] != begin or (most is not None and seen[row["level"]] > most):
+            continue
+        node = root
+        for token in tokens[max(0, len(begin) - 1) :]:
+            node = node.below.setdefault(token, Node(token))
+        node.item = row["item"]
+        node.score = row["score"] if node.score is None else max(node.score, row["score"] or 0.0)
+        if (ended := row.get("ended")) is not None:
+            node.ended = bool(node.ended) or ended
+    return Tree(root, begin, joiner_of(release))
+
+
+def joiner_of(release: Released) -> str:
+    content = release.manifest.get("parameters", {}).get("content", {})
+    return "" if content.get("unit") or content.get("reading") == "characters" else " "
+
+
+def tree_html(tree: Tree) -> str:
+    """Nested lists that fold; each line has its whole phrase, so that it can be searched."""
+    joiner = tree.joiner
+    before = "".join(shown.shown(token) + joiner for token in tree.prefix[:-1])
+    lines = ["<ul class='tree'>"]
+    # A stack and no recursion: sequences of characters may be longer than Python's own stack.
+    todo: list[str | tuple[Node, str]] = [(node, before) for node in reversed(tree.root.children())]
+    while todo:
+        if isinstance(step := todo.pop(), str):
+            lines.append(step)
+            continue
+        node, before = step
+        token, node = _merged(node, joiner)
+        said = f"<bdi><i>{escape(before)}</i>{escape(token)}</bdi>"
+        if node.ended:
+            said += " <b title='sequences end here'>•</b>"
+        if not node.below:
+            lines.append(f"<li>{said}</li>")
+            continue
+        lines.append(
+            f"<li><details><summary>{said} <small>+{len(node.below):,}</small></summary><ul>"
+        )
+        todo.append("</ul></details></li>")
+        todo += [(child, before + token + joiner) for child in reversed(node.children())]
+    return "".join([*lines, "</ul>"])
+
+
+def _merged(node: Node, joiner: str) -> tuple[str, Node]:
+    """In a trie, a beginning that goes on in one way alone is one line with what it goes on to."""
+    token = shown.shown(node.token)
+    while node.ended is False and len(node.below) == 1:
+        (node,) = node.below.values()
+        token += joiner + shown.shown(node.token)
+    return token, node

@@ -1,0 +1,177 @@
+"""Why a phrase is not in a release, as far as the release itself says. Free: reads no row.
+
+It cannot say how many people hold the phrase, or whether anybody does: what stays below a
+threshold looks the same either way. That is the promise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from dphh.corpus import Content
+from dphh.engines.polars.content import tokens_expression
+from dphh.errors import UsageError
+from dphh.report.released import Released
+from dphh.report.tree import joiner_of
+from dphh.show import plural, shorten
+
+Tokens = tuple[str, ...]
+Reason = Literal[
+    "released", "not so read", "not of this length", "a part was not released", "below"
+]
+#: Sequences grow from their beginning alone.
+_GROWN = ("vote", "batch", "local")
+
+
+@dataclass(frozen=True)
+class Why:
+    """The reason in a word, the parts that it hangs on, and all of it as a sentence."""
+
+    tokens: Tokens
+    reason: Reason
+    #: What would have had to be released first: the shortest parts that were not.
+    missing: tuple[Tokens, ...]
+    said: str
+
+    def __repr__(self) -> str:
+        return self.said
+
+
+def why(release: Released, phrase: str | Sequence[str]) -> Why:
+    """Whether a phrase was released and, if not, what it failed at."""
+    tokens = _read(release, phrase)
+    name = _quoted(release, tokens)
+    if not tokens:
+        return Why(
+            tokens, "not so read", (),
+            "As the corpus is read, nothing of this is left: see how it is split and what is kept.",
+        )  # fmt: skip
+    by_length = {level["level"]: level for level in release.manifest["levels"]}
+    if any(level.get("kind") in _GROWN for level in by_length.values()):
+        return _of_a_trie(release, tokens, name, max(by_length))
+    released = {tuple(row) for row in release.table.column("tokens").to_pylist()}
+    if tokens in released:
+        return Why(tokens, "released", (), f"{name} is in the release.")
+    if len(tokens) not in by_length:
+        longest = max(by_length, default=0)
+        return Why(
+            tokens, "not of this length", (),
+            f"{name} has {plural(len(tokens), 'token')}; this release looked at "
+            f"{'other lengths' if len(tokens) < longest else f'phrases of up to {longest:,}'}.",
+        )  # fmt: skip
+    missing = _missing(tokens, released, by_length)
+    if missing:
+        parts = " and ".join(_quoted(release, part) for part in missing)
+        return Why(
+            tokens, "a part was not released", missing,
+            f"{name} was not looked at: {parts} "
+            f"{'was' if len(missing) == 1 else 'were'} not released, and a phrase is tried only "
+            "where its parts were.",
+        )  # fmt: skip
+    # Only a pruned level asks for parts.
+    subject = (
+        f"{name}: its parts were released, and it" if _pruned(by_length, len(tokens)) else name
+    )
+    return Why(tokens, "below", (), _below(release, len(tokens), subject))
+
+
+def _missing(
+    tokens: Tokens, released: set[Tokens], by_length: dict[int, dict[str, Any]]
+) -> tuple[Tokens, ...]:
+    """The shortest parts whose absence kept these tokens from being looked at."""
+    if not _pruned(by_length, len(tokens)):
+        return ()
+    both = by_length[len(tokens)].get("pruning", "both") == "both"
+    found: list[Tokens] = []
+    for part in (tokens[:-1], tokens[1:] if both else tokens[-1:]):
+        if part not in released:
+            found += _missing(part, released, by_length) or (part,)
+    return tuple(sorted(set(found), key=lambda part: (len(part), tokens.index(part[0]))))
+
+
+def _pruned(by_length: dict[int, dict[str, Any]], length: int) -> bool:
+    return length > 1 and "pruning" in by_length.get(length, {})
+
+
+def _of_a_trie(release: Released, tokens: Tokens, name: str, levels: int) -> Why:
+    if (unread := _not_asked_for(release, tokens)) is not None:
+        return Why(tokens, "not so read", (), f"{name} {unread}.")
+    ends: dict[Tokens, bool] = {}
+    for row in release.table.select(["tokens", "ended"]).to_pylist():
+        way = tuple(row["tokens"])
+        ends[way] = ends.get(way, False) or bool(row["ended"])
+    if ends.get(tokens):
+        return Why(tokens, "released", (), f"{name} is in the release, as a whole sequence.")
+    if tokens in ends:
+        last = (
+            "its end would be a level more than this run has"
+            if len(tokens) >= levels
+            else "that sequences end there was not released"
+        )
+        return Why(
+            tokens, "released", (), f"{name} is in the release as a beginning of sequences; {last}."
+        )
+    if len(tokens) > levels:
+        return Why(
+            tokens, "not of this length", (),
+            f"{name} has {plural(len(tokens), 'token')}; this run has {plural(levels, 'level')}.",
+        )  # fmt: skip
+    stopped = next(tokens[:n] for n in range(1, len(tokens) + 1) if tokens[:n] not in ends)
+    if len(stopped) < len(tokens):
+        return Why(
+            tokens, "a part was not released", (stopped,),
+            f"{name} was not asked for: its beginning {_quoted(release, stopped)} was not "
+            "released, and sequences grow from beginnings that were.",
+        )  # fmt: skip
+    subject = f"{name}: its beginning was released, and it" if len(tokens) > 1 else name
+    return Why(tokens, "below", (), _below(release, len(tokens), subject))
+
+
+def _not_asked_for(release: Released, tokens: Tokens) -> str | None:
+    """Of `ldp_trie`: words said to be known, and those with other characters than the run has."""
+    asked = release.manifest.get("parameters", {})
+    if tokens in {tuple(word) for word in asked.get("known", ())}:
+        return "was said to be known, so nobody was asked"
+    if "character_set" in asked and (strange := set(tokens) - set(asked["character_set"])):
+        found = ", ".join(shorten(repr(token)) for token in sorted(strange))
+        return f"holds {found}, not in the run's character set"
+    return None
+
+
+def _below(release: Released, length: int, subject: str) -> str:
+    finds = release.manifest.get("finds", {})
+    users = dict(map(tuple, finds.get("users_by_length", ()))).get(length, finds.get("users"))
+    said = (
+        f"{subject} stayed below the threshold. That does not say whether anybody holds it: what "
+        "few hold looks like what nobody holds."
+    )
+    if users is None:
+        return said
+    return (
+        f"{said} At this price, {users:,} people make it found with probability "
+        f"{finds['probability']:g} if they hold nothing else; those who hold more count for less."
+    )
+
+
+def _read(release: Released, phrase: str | Sequence[str]) -> Tokens:
+    """The phrase's tokens, read as the corpus was; a list is taken as it is."""
+    if not isinstance(phrase, str):
+        tokens = tuple(phrase)
+        if not all(isinstance(token, str) for token in tokens):
+            raise UsageError("phrase: give a text, or a list of tokens")
+        return tokens
+    written = release.manifest.get("parameters", {}).get("content")
+    if written is None or written["reading"] == "list":
+        raise UsageError("phrase: give a list of tokens; this corpus's were lists already")
+    content = Content(**written)
+    row = pl.DataFrame({content.column: [phrase]}, schema={content.column: pl.String})
+    read = row.select(tokens_expression(content, pl.String())).item()
+    return tuple(token for token in read if token)
+
+
+def _quoted(release: Released, tokens: Tokens) -> str:
+    return f"“{shorten(joiner_of(release).join(tokens))}”"

@@ -1,0 +1,85 @@
+"""Small releases, made by hand, whose answers a reader can check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from dphh.columns import GROWN, SCORED
+from dphh.release import Release
+
+CONTENT = {
+    "column": "body", "reading": "words", "lower": True, "split": "white space", "strip": ".,!?",
+    "keep": None, "drop": None, "max_token_length": 1000, "too_long": "truncate", "unit": None,
+    "characters": "code points",
+}  # fmt: skip
+PRIVACY = {
+    "epsilon": 1.0, "delta": 1e-8, "unit": "a user: all rows of one value of the user column",
+    "adjacency": "add or remove one user", "theorem": "a theorem; both directions",
+    "delta_shares": {"the curve": 5e-9}, "caveats": [],
+}  # fmt: skip
+PHRASES = {
+    "see": 90.0, "you": 80.0, "me": 40.0, "later": 35.0, "7": 30.0,
+    "see you": 60.0, "you later": 25.0, "see me": 20.0, "you me": 18.0, "see 7": 17.0,
+    "see you later": 15.0,
+}  # fmt: skip
+
+
+def manifest(verb: str, levels: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
+    return {
+        "verb": verb,
+        "run_id": f"run-of-{verb}",
+        "parameters": {"content": CONTENT, **more.pop("parameters", {})},
+        "randomness": "operating system",
+        "privacy": PRIVACY,
+        "levels": list(levels),
+        "finds": {"probability": 0.9, "users": 41, "users_by_held": [],
+                  "users_by_length": [[1, 41], [2, 62], [3, 77]], "note": ""},
+        **more,
+    }  # fmt: skip
+
+
+def ladder(pruning: str = "both", scores: Mapping[str, float] = PHRASES) -> Release:
+    """As `ngrams` with DPNE releases it, to three words."""
+    rows = [(len(text.split()), text, text.split(), score) for text, score in scores.items()]
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=SCORED)
+    levels: list[dict[str, Any]] = [
+        {"level": 1, "kind": "set_union", "max_items": 10, "released": 5}
+    ]
+    levels += [
+        {"level": n, "kind": "pruned", "pruning": pruning, "spurious": 0.01, "released": m}
+        for n, m in ((2, 5), (3, 1))
+    ]
+    return Release(table, manifest("ngrams", levels))
+
+
+def items(texts: Sequence[str] = ("b", "a"), **more: Any) -> Release:
+    columns = [
+        [1] * len(texts), list(texts), [[text] for text in texts],
+        [10.0 - place / 100 for place in range(len(texts))],
+    ]  # fmt: skip
+    levels = [{"level": 1, "kind": "set_union", "released": len(texts)}]
+    return Release(pa.table(columns, schema=SCORED), manifest("items", levels, **more))
+
+
+def trie(max_length: int = 4) -> Release:
+    """ "a" and "ab" are whole sequences; "b" goes on to "bc" and "bcd", which is cut there."""
+    ways = [("a", False), ("b", False), ("a", True), ("ab", False), ("bc", False), ("ab", True),
+            ("bcd", False)]  # fmt: skip
+    rows = [(len(way) + ended, way, list(way), None, ended) for way, ended in ways]
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=GROWN)
+    levels = [{"level": n, "kind": "vote"} for n in range(1, max_length + 1)]
+    content = {**CONTENT, "reading": "whole", "unit": 1, "lower": False}
+    return Release(table, manifest("trie", levels, parameters={"content": content}))
+
+
+def counted(people: Mapping[str, tuple[float, float, float]]) -> Release:
+    """A release that counts: users, and the ends of an interval."""
+    schema = SCORED
+    for name in ("users", "low", "high"):
+        schema = schema.append(pa.field(name, pa.float64()))
+    rows = [(len(t.split()), t, t.split(), None, *users) for t, users in people.items()]
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
+    return Release(table, manifest("counts", [{"level": 1}]))

@@ -1,0 +1,85 @@
+"""Charts: people where people were counted; else a score that nobody mistakes for them."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from dphh import UsageError
+from tests.report.made import PHRASES, counted, items, ladder, trie
+
+HOSTILE = [
+    "<script>alert(1)</script>", "</svg>&amp;\"'", "\x1b[31mred\x07", "\u202eevil", "a\0b",
+    "line\nbreak\r", "日本🙂", "شكرا", "x" * 500, "\uffff", "]]>",
+]  # fmt: skip
+
+
+def test_each_length_has_a_panel_and_a_scale_of_its_own():
+    chart = ladder().chart(2)
+    assert [panel.title for panel in chart.panels] == ["1 word", "2 words", "3 words"]
+    assert [bar.text for bar in chart.panels[0].bars] == ["see", "you"]
+    assert [panel.more for panel in chart.panels] == [3, 3, 0]
+    assert chart._repr_html_().count("width='100.00%'") == 3
+
+
+def test_a_score_is_never_called_people():
+    for shown in (ladder().chart()._repr_html_(), ladder().chart()._repr_svg_(),
+                  repr(ladder().chart())):  # fmt: skip
+        assert "noised weights" in shown
+        assert "no numbers of people" in " ".join(shown.split())
+    local = items()
+    local.manifest["verb"] = "ldp_trie"
+    assert "reports" in local.chart().measure
+
+
+def test_people_have_intervals_and_decide_the_order():
+    counts = counted({"see": (200, 150, 260), "you": (900, 850, 960), "see you": (70, 20, 130)})
+    chart = ladder().chart(counts=counts)
+    assert "people" in chart.measure
+    assert [(bar.text, bar.value) for bar in chart.panels[0].bars[:2]] == [
+        ("you", 900), ("see", 200),
+    ]  # fmt: skip
+    assert chart.panels[0].bars[2].value is None  # not counted: no bar, and no score beside people
+    assert "850–960" in chart._repr_html_()
+    assert counts.chart().panels[0].bars[0].text == "you"
+
+
+def test_a_trie_without_weights_has_no_bars():
+    chart = trie().chart()
+    assert "no weights" in chart.measure
+    assert "<rect class" not in chart._repr_html_()
+    assert [[bar.text for bar in panel.bars] for panel in chart.panels] == [
+        ["a", "b"], ["ab", "bc"], ["bcd"],
+    ]  # fmt: skip
+
+
+def test_hostile_items_are_text_in_every_picture(tmp_path):
+    chart = items(HOSTILE).chart()
+    picture = ElementTree.parse(chart.save(tmp_path / "chart.svg")).getroot()
+    texts = [element.text or "" for element in picture.iter() if element.tag.endswith("text")]
+    assert "<script>alert(1)</script>" in texts
+    assert "␛[31mred␇" in texts
+    page = chart.save(tmp_path / "chart.html").read_text()
+    for shown in (page, repr(chart)):
+        assert not set(shown) & set("\x1b\x07\0\u202e\r")
+    assert "<script>" not in page
+    assert "x" * 101 not in page
+
+
+def test_a_chart_of_nothing_and_of_nonsense(tmp_path):
+    assert "Nothing was found" in items(()).chart()._repr_html_()
+    ElementTree.fromstring(items(()).chart()._repr_svg_())
+    for top in (0, True, "many"):
+        with pytest.raises(UsageError, match="top"):
+            items().chart(top)
+    with pytest.raises(UsageError, match=r"ends in \.svg or \.html"):
+        items().chart().save(tmp_path / "chart.png")
+    with pytest.raises(UsageError, match="could not be written"):
+        items().chart().save(tmp_path / "no" / "chart.svg")
+
+
+def test_a_terminals_chart_keeps_to_a_line_an_item():
+    lines = repr(ladder().chart()).splitlines()
+    assert len([line for line in lines if "█" in line]) == len(PHRASES)
+    assert all(len(line) <= 100 for line in lines)

@@ -1,0 +1,133 @@
+"""Lists, trees and next words of releases, and releases beside each other."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import duckdb
+import polars as pl
+import pytest
+
+from dphh import UsageError
+from dphh.sql import query
+from tests.report.made import PHRASES, items, ladder, trie
+
+
+def test_what_is_inside_a_longer_phrase_is_left_out():
+    assert ladder().phrases()["item"].to_list() == ["see you later", "see me", "you me", "see 7"]
+    everything = ladder().phrases(maximal=False)
+    assert sorted(everything["item"]) == sorted(PHRASES)
+    assert everything["item"][0] == "see you later"
+
+
+def test_phrases_of_nothing_but_stop_words_or_numbers_can_be_left_out():
+    made = ladder(scores={"See": 9.0, "7": 8.0, "3.5%": 7.0, "b2b": 6.0, "see 7": 5.0, "—": 4.0})
+    left = {*made.phrases(maximal=False, stop_words=["SEE"], numbers=False)["item"]}
+    assert left == {"b2b", "—"}
+    assert "see 7" in {*made.phrases(maximal=False, numbers=False)["item"]}
+    with pytest.raises(UsageError, match="stop_words"):
+        made.phrases(stop_words="the")
+
+
+def test_of_a_trie_whole_sequences_and_what_was_cut_are_phrases():
+    found = trie().phrases()
+    assert [(row["item"], row["ended"]) for row in found.iter_rows(named=True)] == [
+        ("bcd", False), ("ab", True), ("a", True),
+    ]  # fmt: skip
+
+
+def test_an_empty_release_has_empty_answers():
+    nothing = items(())
+    assert len(nothing.phrases()) == 0
+    assert len(nothing.next_words(["a"])) == 0
+    assert len(nothing.compare(items())) == 2
+    assert repr(nothing.tree()) == "nothing was released below this beginning"
+
+
+def test_a_tree_has_each_phrase_below_what_it_goes_on_from():
+    assert repr(ladder().tree()).splitlines() == [
+        "see", "  you", "    later", "  me", "  7", "you", "  later", "  me", "me", "later", "7",
+    ]  # fmt: skip
+    below = ladder().tree(["see"])
+    assert [(depth, node.item) for depth, node in below] == [
+        (0, "see"), (1, "see you"), (2, "see you later"), (1, "see me"), (1, "see 7"),
+    ]  # fmt: skip
+    assert len(below) == 5
+    with pytest.raises(UsageError, match="prefix"):
+        ladder().tree("see")
+
+
+def test_a_tree_shows_where_sequences_end_and_folds_what_does_not_branch():
+    assert repr(trie().tree()).splitlines() == ["a •", "  b •", "b", "  c", "    d"]
+    page = trie().tree()._repr_html_()
+    assert "<li><bdi><i></i>bcd</bdi></li>" in page
+    assert page.count("<li>") == 3
+
+
+def test_a_tree_as_deep_as_python_cannot_recurse():
+    deep = items([" ".join("x" * n) for n in (1, 3000)])
+    rows = deep.table.to_pylist()
+    rows[1]["tokens"] = ["x"] * 3000
+    tree = type(deep)(deep.table.from_pylist(rows, schema=deep.table.schema), deep.manifest).tree()
+    assert len(tree) == 2
+    assert tree._repr_html_().count("<details>") == 2999
+
+
+def both_ways(before, after, context):
+    """The same questions in SQL, as the shell asks them."""
+    with duckdb.connect() as con:
+        con.execute(query("shell"))
+        con.register("before", before.table)
+        con.register("after", after.table)
+        words = con.execute("FROM dphh_next_words('after', $1)", [context]).fetchall()
+        compared = con.execute(
+            "SELECT level, item, change, score_before, score_after "
+            "FROM dphh_compare('before', 'after')"
+        ).fetchall()
+    return words, compared
+
+
+@pytest.mark.parametrize("context", [["see"], ["see", "you"], ["me", "you"], ["what"], []])
+def test_next_words_are_those_of_sql(context):
+    words, _ = both_ways(ladder(), ladder(), context)
+    assert ladder().next_words(context).rows() == words
+
+
+def test_a_comparison_is_that_of_sql():
+    later = {text: score + 1 for text, score in PHRASES.items() if text != "me"} | {"new": 5.0}
+    before, after = ladder(), ladder(scores=later)
+    _, compared = both_ways(before, after, [])
+    found = before.compare(after)
+    shared = ["level", "item", "change", "score_before", "score_after"]
+    assert found.select(shared).rows() == compared
+    assert found.filter(pl.col("change") != "kept")["item"].to_list() == ["new", "me"]
+
+
+def test_a_release_is_arrow_rows_and_a_frame():
+    made = ladder()
+    assert pl.DataFrame(made).equals(made.to_polars())
+    assert list(made) == made.table.to_pylist()
+    assert duckdb.sql("SELECT count(*) FROM made").fetchall() == [(len(made),)]
+    pytest.importorskip("pandas")
+    assert list(made.to_pandas()["item"]) == list(PHRASES)
+
+
+def test_without_pandas_it_is_said(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(UsageError, match="pandas is not installed"):
+        ladder().to_pandas()
+
+
+def test_csv_holds_no_formula_and_comes_back(tmp_path):
+    texts = ["=1+1", "+49", "-x", "@a", "\tb", "＝1", "a,b", 'say "c"', "line\nbreak", "plain", "'"]
+    path = items(texts).to_csv(tmp_path / "out.csv")
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["item"] for row in rows] == [
+        *("'" + text for text in texts[:6]), *texts[6:],
+    ]  # fmt: skip
+    assert [json.loads(row["tokens"]) for row in rows] == [[text] for text in texts]
+    assert not any(value.startswith(("=", "+", "-", "@")) for row in rows for value in row.values())
+    with pytest.raises(UsageError, match="could not be written"):
+        items().to_csv(tmp_path / "no" / "out.csv")
