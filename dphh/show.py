@@ -12,9 +12,11 @@ from typing import Any
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
+from dphh.ledger.budget import promise
 from dphh.ledger.corpora import source_of
 from dphh.levels import BatchLevel, Level, LocalLevel, PrunedLevel, SetUnionLevel, VoteLevel
 from dphh.price import Finds, Price, Privacy
+from dphh.privacy.weak import warnings
 
 #: A heading, and its lines: (what, said).
 Section = tuple[str, list[tuple[str, str]]]
@@ -29,6 +31,7 @@ def plan_sections(
     privacy = price.privacy
     promise = [
         *promises(privacy),
+        *(("WARNING", warning) for warning in privacy.warnings),
         ("unit", privacy.unit),
         ("adjacency", privacy.adjacency),
         ("theorem", privacy.theorem),
@@ -155,6 +158,9 @@ def account_lines(account: Account) -> list[tuple[str, str]]:
     if account.cap is not None and account.left is not None:
         lines.append(("", f"cap   {account.cap}"))
         lines.append(("", f"left  {account.left}, for one more Gaussian run"))
+        lines.append(("", f"promised to each user: {promise(account.cap)}"))
+        weak = warnings(account.cap.epsilon, account.cap.delta)
+        lines += [("", f"WARNING: {warning}") for warning in weak]
     return lines
 
 

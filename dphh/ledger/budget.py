@@ -3,8 +3,9 @@
 Runs are chosen after earlier releases were seen, so what is wanted is a filter, not composition
 alone. How a cap is kept is settled by the first run that pays of it, before anything is released:
 
-- noise: Gaussian releases and thresholds draw from two fixed amounts (`dphh.ledger.exact`);
-- sums: the runs' epsilons add up, and so do their deltas.
+- divergence: releases draw from one fixed amount and thresholds' deltas from another
+  (`dphh.ledger.exact`), where it is a run of Gaussian releases and thresholds;
+- sums: the runs' epsilons add up, and so do their deltas, where it is any other.
 
 Either holds at the cap's (E, D), whoever asks what and in whatever order. A run that is alone needs
 neither: it keeps its own theorem. Caps from before this rule are "composed": what counts is the
@@ -21,7 +22,7 @@ from fractions import Fraction
 from typing import Literal
 
 from dphh.errors import UsageError
-from dphh.ledger.exact import Amounts, allowed, drawn, is_noise
+from dphh.ledger.exact import Amounts, allowed, drawn, draws_noise
 from dphh.privacy.accounting import Composition, compose
 from dphh.privacy.events import (
     ApproximateEvent,
@@ -33,7 +34,7 @@ from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 
 #: How a cap is kept; "open" until the first run settles it.
-Kept = Literal["open", "noise", "sums", "composed"]
+Kept = Literal["open", "divergence", "sums", "composed"]
 
 #: By how much the composition of a run's events may pass its claim: what floats lose, rounded up.
 _ROUNDING = 1e-9
@@ -98,7 +99,7 @@ def checked_price(events: Sequence[Event], epsilon: float, delta: float) -> Pric
 
 def kept_for(price: Price, delta: float) -> Kept:
     """How a cap is kept whose first run costs this."""
-    return "noise" if delta > 0 and is_noise(price.events) else "sums"
+    return "divergence" if delta > 0 and draws_noise(price.events) else "sums"
 
 
 def fits(prices: Sequence[Price], cap: Cap) -> bool:
@@ -106,8 +107,9 @@ def fits(prices: Sequence[Price], cap: Cap) -> bool:
     if not prices:
         return True
     alone = len(prices) == 1
-    if _kept(cap, prices) == "noise" and not alone:
-        return _drawn(prices).within(allowed(cap.epsilon, cap.delta))
+    if _kept(cap, prices) == "divergence" and not alone:
+        most = allowed(cap.epsilon, cap.delta)
+        return _drawn(prices, most).within(most)
     epsilon, delta = _sums(prices)
     if epsilon <= _exact(cap.epsilon) and delta <= _exact(cap.delta):
         return True
@@ -122,8 +124,8 @@ def promise(cap: Cap) -> str:
     match cap.kept:
         case "open":
             return f"{whole}, whoever asks what in whatever order; the first run settles how"
-        case "noise":
-            return f"{whole}, whoever asks what in whatever order; noise and thresholds apart"
+        case "divergence":
+            return f"{whole}, whoever asks what in whatever order; releases and thresholds apart"
         case "sums":
             return f"{whole}, whoever asks what in whatever order; epsilons and deltas add up"
         case "composed":
@@ -150,8 +152,8 @@ def left(prices: Sequence[Price], cap: Cap, delta: float | None = None) -> Budge
     """
     if not prices and (delta is None or delta <= cap.delta):
         return Budget(cap.epsilon, cap.delta if delta is None else delta)
-    if _kept(cap, prices) == "noise":
-        return _noise_left(prices, cap, delta)
+    if _kept(cap, prices) == "divergence":
+        return _divergence_left(prices, cap, delta)
     sum_epsilon, sum_delta = _sums(prices)
     if delta is None:
         remaining = _rounded_down(max(_exact(cap.delta) - sum_delta, Fraction(0)))
@@ -194,17 +196,18 @@ def _kept(cap: Cap, prices: Sequence[Price]) -> Kept:
     return kept_for(prices[0], cap.delta) if cap.kept == "open" and prices else cap.kept
 
 
-def _drawn(prices: Sequence[Price]) -> Amounts:
-    return drawn(event for price in prices for event in price.events)
+def _drawn(prices: Sequence[Price], most: Amounts) -> Amounts:
+    return drawn((event for price in prices for event in price.events), most.order)
 
 
-def _noise_left(prices: Sequence[Price], cap: Cap, delta: float | None) -> Budget:
-    rest = _drawn(prices).up_to(allowed(cap.epsilon, cap.delta))
+def _divergence_left(prices: Sequence[Price], cap: Cap, delta: float | None) -> Budget:
+    most = allowed(cap.epsilon, cap.delta)
+    rest = _drawn(prices, most).up_to(most)
     if delta is None:
         delta = float(rest.delta) / NEW_ITEMS_SHARE * (1 - 1e-9)
-    if delta == 0 or rest.noise == 0 or NEW_ITEMS_SHARE * delta > rest.delta:
+    if delta == 0 or rest.divergence == 0 or NEW_ITEMS_SHARE * delta > rest.delta:
         return Budget(0.0, delta)
-    epsilon = gaussian_epsilon(GAUSSIAN_SHARE * delta, 1 / math.sqrt(rest.noise))
+    epsilon = gaussian_epsilon(GAUSSIAN_SHARE * delta, rest.sigma)
     return Budget(min(epsilon, cap.epsilon), delta)
 
 

@@ -121,8 +121,9 @@ BEGIN SELECT RAISE (ABORT, 'a run that somebody holds cannot be cancelled'); END
 # analysts' shares is made with the first share (`shares.py`), and gets the column there. And days
 # instead of times.
 KEPT = """
-ALTER TABLE caps ADD COLUMN             -- 'open' until the first run settles: 'noise' or 'sums'
-    kept TEXT NOT NULL DEFAULT 'composed' CHECK (kept IN ('open', 'noise', 'sums', 'composed'));
+ALTER TABLE caps ADD COLUMN             -- 'open' until the first run settles it
+    kept TEXT NOT NULL DEFAULT 'composed'
+    CHECK (kept IN ('open', 'divergence', 'sums', 'composed'));
 CREATE TRIGGER caps_are_kept_as_settled BEFORE UPDATE ON caps
 WHEN OLD.kept <> 'open' OR (OLD.id, OLD.account, OLD.epsilon, OLD.delta)
     <> (NEW.id, NEW.account, NEW.epsilon, NEW.delta)

@@ -110,7 +110,7 @@ def test_gaussian_runs_are_composed_tightly(
     book: Ledger, reviews: Source, times: float, granted: bool
 ) -> None:
     book.add("reviews", reviews, 1.0, 1e-6)
-    sigma = math.sqrt(10 / allowed(1.0, 1e-6).noise)
+    sigma = math.sqrt(10) * allowed(1.0, 1e-6).sigma
     claim = gaussian_epsilon(1e-7, sigma * 0.9)
     assert 10 * claim > 1.5  # the sums alone would refuse
     for run in range(9):
@@ -480,8 +480,8 @@ def test_an_earlier_ledgers_caps_keep_what_they_promised_until_they_are_set_anew
     # Granted by composition alone: the sums and a cap that is kept exactly would refuse it.
     ask(book, "b", reviews, 0.99, 8.9e-7, events=items_price(0.99, 4.0e-7))
     assert book.status("reviews").cap == before.cap
-    assert book.set_cap("reviews", 1.0, 1e-6).cap == Cap(1.0, 1e-6, "noise")
-    assert book.set_cap("reviews", 2.0, 1e-6).cap == Cap(2.0, 1e-6, "noise")
+    assert book.set_cap("reviews", 1.0, 1e-6).cap == Cap(1.0, 1e-6, "divergence")
+    assert book.set_cap("reviews", 2.0, 1e-6).cap == Cap(2.0, 1e-6, "divergence")
 
 
 def test_a_ledger_holds_days_and_no_hours(book: Ledger, reviews: Source) -> None:
@@ -500,7 +500,7 @@ def test_how_a_cap_is_kept_is_settled_once(book: Ledger, reviews: Source) -> Non
     ask(book, "b", reviews, 0.1, 1e-8, events=items_price(0.1, 1e-8))
     assert book.status("reviews").cap == Cap(1.0, 1e-6, "sums")
     with pytest.raises(sqlite3.IntegrityError):
-        tampered(book, "UPDATE caps SET kept = 'noise'")
+        tampered(book, "UPDATE caps SET kept = 'divergence'")
     assert book.set_cap("reviews", 2.0, 1e-6).cap == Cap(2.0, 1e-6, "sums")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import trapezoid
@@ -13,6 +14,7 @@ from scipy.stats import norm
 
 from dphh import Plan, items, ngrams
 from dphh.ledger.budget import Cap, Kept, Price, checked_price, fits, kept_for, left
+from dphh.ledger.exact import allowed, drawn
 from dphh.privacy.events import (
     ApproximateEvent,
     DeltaEvent,
@@ -97,7 +99,7 @@ def best_attack(cap: Cap, share: float) -> float:
 def test_nobody_who_chooses_as_they_go_gets_past_a_cap_that_is_kept_exactly(
     epsilon: float, delta: float, share: float
 ) -> None:
-    cap = Cap(epsilon, delta, "noise")
+    cap = Cap(epsilon, delta, "divergence")
     got = best_attack(cap, share)
     assert got <= delta * (1 + 1e-6)
     assert got > 0.9 * delta  # and the search comes close, so it does look for it
@@ -179,9 +181,9 @@ def test_a_run_may_take_the_whole_cap_and_then_nothing_is_left(
 @pytest.mark.parametrize("plan", [items, partial(items, method="sips"), partial(ngrams, max_n=3)])
 def test_a_plan_of_the_whole_cap_fits(plan: Callable[..., Plan]) -> None:
     made = plan(epsilon=1.0, delta=1e-6)
-    price = checked_price(made.events, made.privacy.price, made.privacy.delta)
+    price = checked_price(made.events, made.privacy.booked_epsilon, made.privacy.delta)
     assert fits([price], Cap(1.0, 1e-6))
-    assert kept_for(price, 1e-6) == "noise"
+    assert kept_for(price, 1e-6) == "divergence"
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), CAPS)
@@ -201,24 +203,52 @@ def test_of_noise_more_fits_than_adds_up() -> None:
     assert not fits([like_items(0.1, 1e-8)] * 500, cap)
 
 
-@pytest.mark.parametrize("kept", ["noise", "sums"])
+@pytest.mark.parametrize("kept", ["divergence", "sums"])
 def test_what_one_rule_would_allow_the_other_that_was_settled_does_not(kept: Kept) -> None:
     cap = Cap(1.0, 1e-6, kept)
-    assert fits([like_items(0.3, 1e-8)] * 5, cap) == (kept == "noise")
+    assert fits([like_items(0.3, 1e-8)] * 5, cap) == (kept == "divergence")
     assert fits([of_its_own(0.5, 1e-8)] * 2, cap) == (kept == "sums")
 
 
 def test_the_first_run_settles_how_a_cap_is_kept() -> None:
-    assert kept_for(like_items(0.1, 1e-8), 1e-6) == "noise"
+    assert kept_for(like_items(0.1, 1e-8), 1e-6) == "divergence"
     assert kept_for(like_items(0.1, 1e-8), 0.0) == "sums"  # nothing to divide
     assert kept_for(of_its_own(0.5, 1e-8), 1e-6) == "sums"
     both = checked_price([GaussianEvent(9.0), ApproximateEvent(0.1, 0.0)], 9, 1e-8)
     assert kept_for(both, 1e-6) == "sums"
 
 
-def test_what_is_known_in_one_direction_alone_draws_no_known_noise() -> None:
-    cap = Cap(1.0, 1e-6, "noise")
-    assert not fits([like_items(0.1, 1e-8), one_way(0.001, 0.0)], cap)
+@pytest.mark.parametrize("price", [of_its_own, one_way])
+def test_after_noise_some_of_every_other_kind_fits(price: Callable[[float, float], Price]) -> None:
+    cap = Cap(1.0, 1e-6, "divergence")
+    assert fits([like_items(0.3, 1e-8), price(0.4, 1e-8)], cap)
+    assert not fits([like_items(0.3, 1e-8), price(0.9, 1e-8)], cap)
+
+
+@pytest.mark.parametrize("order", [1.01, 2.0, 30.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 10.0, 700.0])
+def test_what_a_step_draws_is_its_divergence_rounded_up(order: float, epsilon: float) -> None:
+    with mpmath.workdps(400):
+        p = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
+        moment = p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
+        exact = mpmath.log(moment) / (order - 1)
+    got = drawn([ApproximateEvent(epsilon, 0.0)], order).divergence
+    assert exact <= got <= exact * (1 + 1e-9) + 1e-11
+    assert drawn([GaussianEvent(2.0)], order).divergence == pytest.approx(order / 8)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [*CAPS, (0.1, 1e-12), (20.0, 0.01), (0.0, 1e-3)])
+def test_what_is_allowed_leaves_the_caps_delta(epsilon: float, delta: float) -> None:
+    most = allowed(epsilon, delta)
+    with mpmath.workdps(60):
+        order = mpmath.mpf(most.order)
+        tail = mpmath.exp((order - 1) * (mpmath.mpf(most.divergence) - epsilon))
+        left_over = tail * (1 - 1 / order) ** order / (order - 1)
+        lost = mpmath.mpf(most.delta.numerator) / most.delta.denominator
+        assert lost + (1 - lost) * left_over <= delta
+    if epsilon > 0:  # and is most of what noise there is: the Gaussian's own curve allows
+        alone = gaussian_sigma(epsilon, delta - float(most.delta))
+        assert 0.85 < (alone / most.sigma) ** 2 < 1
 
 
 @pytest.mark.parametrize("before", [1, 5])

@@ -121,7 +121,7 @@ def sound(path: Path) -> bool:
         return intact and con.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
-QUIET = math.sqrt(6.5 / allowed(0.25, 1e-9).noise)  # six of these fit (0.25, 1e-9), not seven
+QUIET = math.sqrt(6.5) * allowed(0.25, 1e-9).sigma  # six of these fit (0.25, 1e-9), not seven
 
 
 @pytest.mark.parametrize(

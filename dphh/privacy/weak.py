@@ -1,0 +1,32 @@
+"""What an epsilon or a delta says in words, where it promises little."""
+
+from __future__ import annotations
+
+from math import exp
+
+MUCH_EPSILON = 10.0
+LARGE_DELTA, HUGE_DELTA = 1e-5, 1e-3
+_PEOPLE = 100_000
+
+
+def warnings(epsilon: float, delta: float) -> tuple[str, ...]:
+    """One for each of the two that is large; none for a promise to rely on."""
+    said = []
+    if epsilon > MUCH_EPSILON:
+        odds = f"{exp(epsilon):.1e}" if epsilon < 700 else "any number of"
+        said.append(
+            f"epsilon {epsilon:g} promises little: a release may change the odds that somebody "
+            f"guesses of a user by a factor of {odds}; 1 is common, and above 10 is for show"
+        )
+    if delta > HUGE_DELTA:
+        said.append(
+            f"delta {delta:g} promises next to nothing: what a user alone holds may come out as it "
+            f"is with that probability, for some {delta * 1000:,.0f} of every 1,000 users"
+        )
+    elif delta > LARGE_DELTA:
+        said.append(
+            f"delta {delta:g} is large: what a user alone holds may come out as it is with that "
+            f"probability, for some {delta * _PEOPLE:,.0f} of every {_PEOPLE:,} users; take it "
+            "well below one over their number"
+        )
+    return tuple(said)
