@@ -4,7 +4,7 @@ VENV := .venv
 VENV_15 := .venv-duckdb15
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-duckdb15 lint format wheel-demo bench clean
+.PHONY: demo test test-all test-duckdb15 mutants lint format wheel-demo bench clean
 
 demo: $(VENV)/ready
 	$(BIN)/dphh demo
@@ -23,6 +23,11 @@ OLDER := tests/engines tests/gateway tests/shell_sql tests/udfs tests/unit/test_
 test-duckdb15: $(VENV_15)/ready
 	$(VENV_15)/bin/python -m pytest -m "not slow and not published" \
 		--engines duckdb --durations=15 $(OLDER) $(ARGS)
+
+# Mistakes planted on purpose, each in a copy of the tree: the tests must catch every one. Run it
+# before a release. `make mutants ARGS=noise` takes those with a word in the name.
+mutants: $(VENV)/ready
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -78,6 +78,13 @@ def run(
             account=corpus.name,
         )
         if reservation.release is not None:
+            if corpus.kind != "path":
+                warnings.warn(
+                    f"run {run_id} was made before, and this is its release: whether of this "
+                    "table nobody can tell, since tables in memory cannot be compared; for "
+                    "another table use a new run id, which spends",
+                    stacklevel=3,
+                )
             manifest, parquet = reservation.release
             release = Release.from_parquet(parquet, manifest)
         else:

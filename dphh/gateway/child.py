@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -104,14 +105,15 @@ class Child:
             self._folder.cleanup()
 
 
-def serve(handle: Callable[[Pipe, Message], None]) -> None:
+def serve(handle: Callable[[Pipe, Message, pa.Table | None], None]) -> None:
     """The child's side: handle each message until the other end is gone."""
     pipe = Pipe(Connection(int(sys.argv[1])))
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     with suppress(Gone, KeyboardInterrupt):
         while True:
-            message, _ = pipe.receive()
-            handle(pipe, message)
+            handle(pipe, *pipe.receive())
+    with suppress(OSError):  # whoever made it may have been killed
+        Path.cwd().rmdir()
 
 
 def _end_with_parent(parent: int) -> None:
@@ -120,4 +122,6 @@ def _end_with_parent(parent: int) -> None:
         time.sleep(1.0)
     os.kill(os.getpid(), signal.SIGINT)  # so that it removes what it spilled
     time.sleep(5.0)
+    with suppress(OSError):
+        Path.cwd().rmdir()
     os._exit(1)

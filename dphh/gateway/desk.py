@@ -103,7 +103,7 @@ def _main() -> None:
         con.execute("SET lock_configuration = true")
     guard = Guard(frozenset(f"dphh_{kind}{name}" for name in macros() for kind in ("", "asked_")))
 
-    def handle(pipe: Pipe, message: Message) -> None:
+    def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
         office[:] = [pipe]
         statement = message["statement"]
         try:

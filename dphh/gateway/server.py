@@ -1,31 +1,32 @@
-"""The served DuckDB: speaks quack, knows who asks, and runs no analyst's SQL.
+"""The gateway: knows who asks, and has answered what may be.
 
-Quack asks two functions by name. The first says whose token a client brings. The second is given
-each statement before it runs, and what it gives back runs in its stead: the statement goes to a
-desk, its rows into a table of this instance, and the served SQL is the reading of that table, or
-an error that says what was refused. So nothing that an analyst writes is ever executed here.
+What a client sends comes through the front, whole and small, as one of four messages. A statement
+goes to a desk; its rows are kept in the DuckDB that serves them, and all that is told to run is the
+reading of those rows. So nothing that an analyst writes is executed, or even parsed, where the
+answers lie; and what is refused is said from here.
 """
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
-import uuid
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
 import pyarrow as pa
-from duckdb.func import FunctionNullHandling
 
-from dphh.errors import DphhError, UsageError
+from dphh.errors import BudgetRefused, DphhError, UsageError
+from dphh.gateway import wire
 from dphh.gateway.analysts import Analysts, OnlyOwner
+from dphh.gateway.child import Gone
 from dphh.gateway.desk import Desk
-from dphh.gateway.extensions import load
-from dphh.gateway.guard import EMPTY
+from dphh.gateway.front import Front, Limits
 from dphh.gateway.office import Office, Terms, log
+from dphh.gateway.served import Served, reading
 from dphh.ledger import Ledger
 
 #: What a client asks by itself when it attaches: which schemas and tables there are. None.
@@ -41,13 +42,15 @@ _ATTACHING = {
 }
 
 _DESKS, _DESKS_EACH = 6, 3  # statements at once, in all and of one analyst
-_SESSIONS, _SESSIONS_EACH = 512, 128
+_SESSIONS, _SESSIONS_EACH = 512, 128  # past these, those that were not used for longest end
 _KEPT_SECONDS, _KEPT_ANSWERS = 60.0, 4  # of one session's answers, for clients that fetch slowly
 _KEPT_BYTES_EACH = 512 * 2**20  # of all of one analyst's, so that they leave room for others'
+_WATCH_SECONDS = 0.5  # between two looks at whose tokens are in force
 
 
 @dataclass
 class _Answer:
+    where: Served
     table: str
     size: int  # in bytes
     made: float = field(default_factory=time.monotonic)
@@ -56,9 +59,10 @@ class _Answer:
 @dataclass
 class _Session:
     analyst: str
-    token: str
-    opened: float = field(default_factory=time.monotonic)
+    token: str = field(repr=False)
+    used: float = field(default_factory=time.monotonic)
     answers: list[_Answer] = field(default_factory=list)
+    quack: tuple[Served, str] | None = None  # its session where the answers lie
 
 
 class Gateway:
@@ -76,128 +80,200 @@ class Gateway:
         host: str = "localhost",
         port: int = 9494,
         terms: Terms | None = None,
+        limits: Limits | None = None,
         guarded: bool = True,
     ) -> None:
         self.uri = f"quack:{host}:{port}"
         self.ledger, self._analysts, self._guarded = ledger, analysts, guarded
         self._sessions: dict[str, _Session] = {}
-        self._desks: dict[Desk, str] = {}  # busy, and for whom
+        self._desks: dict[Desk, _Session] = {}  # busy, and for whom
         self._idle: list[tuple[str, Desk]] = []
         self._lock = threading.Lock()
-        self._con = _served_instance()
+        self._starting = threading.Lock()
+        self._served: Served | None = None
+        self._ended = threading.Event()
         self._office = Office(ledger, terms or Terms())
+        self._front: Front | None = None
         try:
-            self._serve(host)
+            self._serving()
+            self._front = Front(host, port, self._answered, limits)
         except BaseException:
             self.close()
             raise
+        threading.Thread(target=self._watch, daemon=True).start()
 
     def stop(self, analyst: str | None = None) -> None:
         """Stop what an analyst, or everybody, has running. What had begun stays spent."""
         # Desks first, and while none can change hands: a query that comes next is not meant.
         with self._lock:
-            for desk, name in self._desks.items():
-                if analyst in (None, name):
+            for desk, session in self._desks.items():
+                if analyst in (None, session.analyst):
                     desk.stop()
         self._office.stop(analyst)
 
     def close(self) -> None:
+        self._ended.set()
         self.stop()
+        if self._front is not None:
+            self._front.close()
         self._office.close()
-        with suppress(duckdb.Error):
-            self._con.execute("CALL quack_stop(?)", [self.uri])
         with self._lock:
             idle, self._idle = self._idle, []
         for _, desk in idle:
             desk.close()
-        self._con.close()
+        if self._served is not None:
+            self._served.close()
 
-    def _serve(self, host: str) -> None:
-        con = self._con
-        con.create_function(
-            "dphh_authenticated",
-            self._authenticated,
-            ["VARCHAR", "VARCHAR", "VARCHAR"],
-            "BOOLEAN",
-            side_effects=True,
-        )
-        con.create_function(
-            "dphh_authorised",
-            self._authorised,
-            ["VARCHAR", "VARCHAR"],
-            "VARCHAR",
-            null_handling=FunctionNullHandling.SPECIAL,
-            side_effects=True,
-        )
-        con.execute("SET GLOBAL quack_authentication_function = 'dphh_authenticated'")
-        con.execute("SET GLOBAL quack_authorization_function = 'dphh_authorised'")
-        con.execute("CREATE SCHEMA answers")
-        # The server's own token is nobody's: `_authenticated` never looks at it.
-        other = "true" if host not in ("localhost", "127.0.0.1", "::1") else "false"
-        try:
-            con.execute(
-                f"CALL quack_serve(?, token := ?, allow_other_hostname := {other})",
-                [self.uri, uuid.uuid4().hex + uuid.uuid4().hex],
-            )
-        except duckdb.Error as problem:
-            raise UsageError(f"serve: could not listen at {self.uri} ({problem})") from None
-        con.execute("SET enable_external_access = false")
-        con.execute("SET lock_configuration = true")
+    # Messages
 
-    def _authenticated(self, session: str, token: str, _: str) -> bool:
+    def _answered(self, data: bytes) -> bytes:
+        """What is said to a message, whatever it is."""
         try:
-            analyst = self._analysts.who(token)
+            return self._said(wire.read(data))
+        except (UsageError, BudgetRefused) as problem:
+            # About what was asked and what it costs, which whoever asks may know.
+            return wire.refused(str(problem))
         except DphhError as problem:
+            # About the ledger or the machine, for the owner's eyes.
             log.error("%s", problem)
-            return False
-        if analyst is None:
-            log.warning("a client came with a token of nobody's")
-            return False
-        with self._lock:
-            self._forget_closed_sessions()
-            of_analyst = sum(each.analyst == analyst for each in self._sessions.values())
-            if len(self._sessions) >= _SESSIONS or of_analyst >= _SESSIONS_EACH:
-                log.warning("%s has too many connections", analyst)
-                return False
-            self._sessions[session] = _Session(analyst, token)
-        return True
-
-    def _authorised(self, session_id: str, statement: str) -> str | None:
-        """The SQL that runs instead of the statement; NULL refuses without a word.
-
-        To quack any text allows, even one that says `error`. Before it appends rows that a client
-        sends, it asks about the INSERT that it would stand for, and runs nothing of the answer.
-        """
-        if statement.lstrip().upper().startswith("INSERT"):
-            return None
-        session = self._sessions.get(session_id)
-        if session is None or self._analysts.who(session.token) != session.analyst:
-            return _error("Not authorised: connect again with a token that is in force")
-        try:
-            if (fixed := _ATTACHING.get(" ".join(statement.split()))) is not None:
-                return fixed
-            return self._kept(session, self._asked(session.analyst, statement))
-        except DphhError as problem:
-            return _error(str(problem))
+            return wire.refused("The gateway failed, and why is for its owner to see")
         except Exception as problem:
             log.exception("a defect of the gateway")
-            return _error(f"A defect of the gateway, {type(problem).__name__}; tell its owner")
+            return wire.refused(f"A defect of the gateway, {type(problem).__name__}")
 
-    def _asked(self, analyst: str, statement: str) -> pa.Table:
+    def _said(self, message: wire.Message) -> bytes:
+        if isinstance(message, wire.Connect):
+            return wire.connected(self._connected(message.token))
+        session = self._session(message.session)
+        match message:
+            case wire.Prepare():
+                return self._prepared(session, message)
+            case wire.Fetch():
+                return self._fetched(session, message)
+            case wire.Disconnect():
+                with self._lock:
+                    self._sessions.pop(message.session, None)
+                self._forget([session])
+                return wire.done()
+
+    def _connected(self, token: str) -> str:
+        analyst = self._who(token)
+        if analyst is None:
+            log.warning("a client came with a token of nobody's")
+            raise UsageError("Authentication failed")
+        session = secrets.token_hex(16).upper()
+        with self._lock:
+            ended = self._too_many(analyst)
+            self._sessions[session] = _Session(analyst, token)
+        self._forget(ended)
+        return session
+
+    def _too_many(self, analyst: str) -> list[_Session]:
+        """Those that end so that there is room for one more of this analyst's."""
+        ended = []
+        for most, whose in ((_SESSIONS_EACH, {analyst}), (_SESSIONS, None)):
+            names = [n for n, s in self._sessions.items() if whose is None or s.analyst in whose]
+            if len(names) >= most:
+                oldest = min(names, key=lambda name: self._sessions[name].used)
+                ended.append(self._sessions.pop(oldest))
+        return ended
+
+    def _session(self, name: str) -> _Session:
+        session = self._sessions.get(name)
+        if session is None:
+            raise UsageError("Not authorised: connect again with a token that is in force")
+        self._check(session)
+        session.used = time.monotonic()
+        return session
+
+    def _check(self, session: _Session) -> None:
+        if self._who(session.token) != session.analyst:
+            raise UsageError("Not authorised: connect again with a token that is in force")
+
+    def _who(self, token: str) -> str | None:
+        try:
+            return self._analysts.who(token)
+        except DphhError as problem:
+            log.error("%s", problem)
+            return None
+
+    def _watch(self) -> None:
+        """Whose token goes has nothing running any more: neither a statement nor a run."""
+        while not self._ended.wait(_WATCH_SECONDS):
+            with self._lock:
+                busy = list(self._desks.items())
+            for desk, session in busy:
+                if self._who(session.token) != session.analyst:
+                    desk.stop()
+                    self._office.stop(session.analyst)
+
+    def _prepared(self, session: _Session, message: wire.Prepare) -> bytes:
+        statement = message.statement
+        if (fixed := _ATTACHING.get(" ".join(statement.split()))) is not None:
+            return self._shown(session, message, None, fixed)
+        return self._shown(session, message, self._asked(session, statement), "")
+
+    def _shown(
+        self, session: _Session, message: wire.Prepare, table: pa.Table | None, sql: str
+    ) -> bytes:
+        """Served as rows; if what serves them dies of it, once more by the next."""
+        for _ in range(2):
+            try:
+                served, quack = self._quack(session)
+                if table is not None:
+                    sql = reading(self._kept(session, served, table), table)
+                return served.send(wire.Prepare(quack, sql, message.query))
+            except Gone:
+                continue
+        raise UsageError("The answer cannot be served; ask for less of it")
+
+    def _fetched(self, session: _Session, message: wire.Fetch) -> bytes:
+        if session.quack is not None:
+            served, quack = session.quack
+            try:
+                return served.send(wire.Fetch(quack, message.result, message.query))
+            except Gone:
+                pass
+        raise UsageError("Result has been closed; ask again, what was paid for costs nothing")
+
+    def _serving(self) -> Served:
+        """Where answers lie, started again if it has died."""
+        with self._starting:
+            if self._served is None or not self._served.alive():
+                if self._served is not None:
+                    log.error("what serves answers has died, and is started again")
+                    self._served.close()
+                self._served = Served()
+            return self._served
+
+    def _quack(self, session: _Session) -> tuple[Served, str]:
+        served = self._serving()
+        if session.quack is None or session.quack[0] is not served:
+            session.quack = (served, served.connect())
+        return session.quack
+
+    # Statements
+
+    def _asked(self, session: _Session, statement: str) -> pa.Table:
+        analyst = session.analyst
         if "".join(statement.lower().split()).rstrip(";") == _STOP:
             self.stop(analyst)
             return pa.table({"stopped": [True]})
-        desk = self._take_desk(analyst)
+
+        def answering(what: str, arguments: dict[str, Any]) -> pa.Table:
+            self._check(session)
+            return self._office.answer(analyst, what, arguments)
+
+        desk = self._take_desk(session)
         try:
-            return desk.ask(
-                statement, lambda what, arguments: self._office.answer(analyst, what, arguments)
-            )
+            return desk.ask(statement, answering)
         finally:
             self._give_back(desk, analyst)
 
-    def _take_desk(self, analyst: str) -> Desk:
+    def _take_desk(self, session: _Session) -> Desk:
+        analyst = session.analyst
         with self._lock:
-            busy = Counter(self._desks.values())
+            busy = Counter(each.analyst for each in self._desks.values())
             if busy.total() >= _DESKS or busy[analyst] >= _DESKS_EACH:
                 raise UsageError(
                     "The gateway is answering as many queries as it may, in all or for you; ask "
@@ -208,7 +284,7 @@ class Gateway:
             if own is not None:
                 self._idle.remove(own)
             desk = own[1] if own else Desk(guarded=self._guarded)
-            self._desks[desk] = analyst
+            self._desks[desk] = session
             return desk
 
     def _give_back(self, desk: Desk, analyst: str) -> None:
@@ -222,21 +298,12 @@ class Gateway:
         for each in closing:
             each.close()
 
-    def _kept(self, session: _Session, table: pa.Table) -> str:
-        """Keep the rows as a table of the served instance, and give the SQL that reads it."""
-        answer = _Answer(f"answer_{uuid.uuid4().hex}", table.nbytes)
-        self._make_room(session, answer)
-        columns = [f"c{index}" for index in range(table.num_columns)]
-        con = self._con.cursor()
-        incoming = f"incoming_{answer.table}"
-        con.register(incoming, table.rename_columns(columns))
-        con.execute(f"CREATE TABLE answers.{answer.table} AS FROM {incoming}")
-        con.unregister(incoming)
-        selected = ", ".join(
-            f"{column} AS {_identifier(shown)}"
-            for column, shown in zip(columns, table.column_names, strict=True)
-        )
-        return f"SELECT {selected} FROM answers.{answer.table}"
+    # Answers
+
+    def _kept(self, session: _Session, served: Served, table: pa.Table) -> str:
+        name = served.keep(table)
+        self._make_room(session, _Answer(served, name, table.nbytes))
+        return name
 
     def _make_room(self, session: _Session, answer: _Answer) -> None:
         """Of one session the last few answers, for a while; of an analyst no more than so much."""
@@ -262,40 +329,23 @@ class Gateway:
                     size -= each.size
             for holder, each in old:
                 holder.answers.remove(each)
-        self._drop(each.table for _, each in old)
+        self._drop([each for _, each in old])
 
-    def _forget_closed_sessions(self) -> None:
-        """Those that quack no longer has; a new one is not there yet."""
-        query = "SELECT connection_id FROM quack_active_connections()"
-        open_ones = {row[0] for row in self._con.cursor().execute(query).fetchall()}
-        for session_id, session in list(self._sessions.items()):
-            if session_id not in open_ones and time.monotonic() - session.opened > 2.0:
-                del self._sessions[session_id]
-                self._drop(answer.table for answer in session.answers)
+    def _forget(self, sessions: Iterable[_Session]) -> None:
+        """What these ended ones had where the answers lie."""
+        for session in sessions:
+            self._drop(session.answers)
+            if session.quack is not None and session.quack[0].alive():
+                served, quack = session.quack
+                with suppress(Gone):
+                    served.send(wire.Disconnect(quack))
 
-    def _drop(self, names: Any) -> None:
-        con = self._con.cursor()
-        for name in names:
-            con.execute(f"DROP TABLE IF EXISTS answers.{name}")
+    def _drop(self, answers: Iterable[_Answer]) -> None:
+        listed = list(answers)
+        for served in {each.where for each in listed if each.where.alive()}:
+            with suppress(Gone):
+                served.drop(each.table for each in listed if each.where is served)
 
 
 #: `FROM dphh_stop()`, with or without a semicolon: what Ctrl-C in `dphh shell` sends.
 _STOP = "fromdphh_stop()"
-
-
-def _served_instance() -> duckdb.DuckDBPyConnection:
-    # Threads wait for desks here, and do nothing else; files may be opened only until extensions
-    # are loaded and the port is bound.
-    config = {**EMPTY, "enable_external_access": True, "threads": 8, "memory_limit": "2GB"}
-    con = duckdb.connect(":memory:", config=config)
-    load(con)
-    con.execute("SET max_temp_directory_size = '0B'")
-    return con
-
-
-def _error(said: str) -> str:
-    return "SELECT error('" + said.replace("'", "''") + "')"
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

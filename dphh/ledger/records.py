@@ -15,10 +15,16 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, NotHeldError, UnknownRunError, UsageError
+<<<<<<< HEAD
 from dphh.ledger.budget import Budget, Cap, Price, kept_for, left, spent
 from dphh.ledger.schema import has_kept
+=======
+from dphh.ledger.budget import Budget, Price, left, spent
+from dphh.ledger.said import accounts_text
+>>>>>>> main
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event, event_from_json
+from dphh.report.accounts import accounts_html
 
 Manifest = dict[str, Any]
 
@@ -94,6 +100,12 @@ class Account:
     @property
     def label(self) -> str:
         return self.source.label if self.name is None else self.name
+
+    def __repr__(self) -> str:
+        return accounts_text([self])
+
+    def _repr_html_(self) -> str:
+        return accounts_html([self])
 
 
 @dataclass(frozen=True)

@@ -57,14 +57,14 @@ VERBS: dict[str, Asked] = {
         corpus, epsilon=8, delta=1e-3, max_length=3, accounting="paper", users=2_000
     ),
     #: Everybody votes, and one vote is enough, so that it shows which sequence each user drew.
-    "trie-all": lambda corpus: _of_levels(
+    "trie-all": lambda corpus: of_levels(
         trie(corpus, epsilon=8, delta=1e-3, max_length=2),
         (VoteLevel(1, 2**63, 1), VoteLevel(2, 2**63, 1)),
     ),
 }
 
 
-def _of_levels(plan: Plan, levels: tuple[VoteLevel, ...]) -> Plan:
+def of_levels(plan: Plan, levels: tuple[VoteLevel, ...]) -> Plan:
     return replace(plan, price=replace(plan.price, levels=levels))
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from dphh import BudgetRefused, Corpus, CorpusError, Ledger, UsageError, trie
 from dphh.devices.votes import Collection, one_sequence, read_broadcast, vote, votes_of_corpus
-from dphh.devices.votes.device import VOTES_SCHEMA
+from dphh.devices.votes.device import VOTES_SCHEMA, Broadcast
 from dphh.ledger import source_of
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import SystemRandomness
@@ -223,6 +223,33 @@ def test_a_device_is_silent_as_often_as_its_coin_says(begun):
     cast = sum(len(vote(broadcast, ["a"])) for _ in range(2000))
     assert 1000 - 6 * 22.4 < cast < 1000 + 6 * 22.4
     assert len(vote(broadcast, [], randomness=SystemRandomness())) == 0
+
+
+@pytest.mark.parametrize(
+    "numerator, epsilon, refused",
+    [
+        (2**64 - 1, 10.0, True),
+        (2**64 - 2**40, 10.0, True),
+        (2**64 - 2**50, 10.0, False),  # ln 2^14 = 9.7
+        (2**64 - 2**50, 9.0, True),
+        (2**63, 0.7, False),
+        (2**63, 0.6, True),
+        (2**63, float("nan"), True),
+        (2**64 - 1, 45.0, False),  # who allows as much is asked for as much
+    ],
+)
+def test_a_device_refuses_a_coin_that_shows_more_than_it_allows(numerator, epsilon, refused):
+    said = Broadcast("run", 1, numerator, False, ((),))
+    if refused:
+        with pytest.raises(UsageError, match="this device allows"):
+            vote(said, ["a"], epsilon=epsilon)
+    else:
+        vote(said, ["a"], epsilon=epsilon)
+
+
+def test_a_device_that_was_told_nothing_refuses_a_sure_coin():
+    with pytest.raises(UsageError, match="this device allows"):
+        vote(Broadcast("run", 1, 2**64 - 1, False, ((),)), ["a"])
 
 
 @pytest.mark.parametrize("tokens", [["SENTINEL", 7], [b"SENTINEL"], [None], [["SENTINEL"]], 7])

@@ -239,8 +239,6 @@ def test_one_analysts_answers_leave_room_for_others(
     assert sum(answer.size for each in gateway._sessions.values() for answer in each.answers) <= (
         40_000_000
     )
-    count = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'answers'"
-    assert gateway._con.cursor().execute(count).fetchall() == [(2,)]
 
 
 def test_a_new_token_ends_what_the_old_one_opened(place: Place) -> None:

@@ -60,6 +60,19 @@ def test_runs_without_an_id_are_different_runs(corpus, ledger):
     assert len(ledger.runs()) == 2
 
 
+def test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_first_ones(ledger):
+    def run(word):
+        frame = pl.DataFrame({"who": range(300), "what": [word] * 300})
+        corpus = Corpus(frame, user="who", text="what")
+        return items(corpus, **ASK).run(ledger=ledger, run_id="one")
+
+    first = run("a")
+    with pytest.warns(UserWarning, match="run one was made before.*use a new run id"):
+        again = run("b")
+    assert again.to_arrow() == first.to_arrow()
+    assert len(ledger.runs()) == 1
+
+
 def test_another_request_under_the_same_id_is_refused(corpus, ledger):
     items(corpus, **ASK).run(ledger=ledger, run_id="once")
     for other in (items(corpus, epsilon=2.0, delta=1e-7), items(corpus, max_items=3, **ASK)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf, log
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import pyarrow.parquet as pq
 from dphh.errors import UsageError
 from dphh.udfs.randomness import Randomness, SystemRandomness
 
+#: What a device lets a collection tell of its silence, if it was told no other limit.
+EPSILON = 10.0
 BROADCAST_SCHEMA = pa.schema([("node", pa.int64()), ("tokens", pa.list_(pa.string()))])
 VOTES_SCHEMA = pa.schema(
     [
@@ -86,6 +89,17 @@ def _check(said: Broadcast, nodes: list[int]) -> None:
         raise ValueError
 
 
+def _refuse_sure_coins(said: Broadcast, epsilon: float) -> None:
+    tails = 2**64 - said.numerator
+    told = log(2**64) - log(tails) if tails > 0 else inf
+    if not told <= epsilon:  # no number is not enough either
+        raise UsageError(
+            "broadcast: its coin falls on heads so often that no theorem promises less than "
+            f"epsilon {told:.4g}, more than the {epsilon:g} that this device allows: it does not "
+            "answer"
+        )
+
+
 def _texts(tokens: Sequence[str]) -> tuple[str, ...]:
     """The tokens, if each is a text; never shown, whatever they are."""
     own = tuple(tokens) if isinstance(tokens, Iterable) else (tokens,)
@@ -114,14 +128,19 @@ def vote(
     broadcast: Broadcast,
     tokens: Sequence[str],
     *,
+    epsilon: float = EPSILON,
     randomness: Randomness | None = None,
     name: str = "",
 ) -> Any:
     """This round's vote of a device that holds these tokens: an Arrow table of one row or of none.
 
-    `randomness` and `name` are for tests; a device's coins are its operating system's.
+    epsilon: what the device allows, whatever the broadcast asks. No collection whose coin falls on
+    heads with probability p can promise less than ln(1 / (1 - p)), so a broadcast of a coin that
+    takes more is refused, whoever sent it. `randomness` and `name` are for tests; a device's coins
+    are its operating system's.
     """
     source = randomness or SystemRandomness()
+    _refuse_sure_coins(broadcast, epsilon)
     own = _texts(tokens)  # before the coin, so that what is wrong shows at once
     if source.is_test and not broadcast.is_test:
         raise UsageError(

@@ -52,11 +52,7 @@ GUESSES = [
     "WITH t AS (COPY releases TO '{out}/x') FROM t",
     "SELECT set_config('lock_configuration','false',false)",
     "SELECT add_parquet_key('k','0123456789112345')",
-]
-
-#: What begins like the rows that a client would append is refused before anybody reads it.
-PASSES = [
-    ("INSERT INTO releases VALUES ('a', 'b')", "Authorization failed"),
-    ("INSERT INTO t SELECT body FROM reviews RETURNING *", "Authorization failed"),
-    (" insert into releases values (1)", "Authorization failed"),
+    "INSERT INTO releases VALUES ('a', 'b')",
+    "INSERT INTO t SELECT body FROM reviews RETURNING *",
+    " insert into releases values (1)",
 ]

@@ -1,0 +1,177 @@
+"""The gateway's door: the one that listens, and lets in one small whole message a connection.
+
+It speaks as much HTTP as a client needs: a POST of a message, within a deadline, and its answer.
+Whoever sends slowly is not waited for; where more come than may, those who have waited longest
+without a whole message go first, so that a stranger who holds connections open keeps nobody out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import h11
+
+from dphh.errors import UsageError
+from dphh.gateway.wire import MOST_BYTES
+
+T = TypeVar("T")
+
+log = logging.getLogger("dphh.gateway")
+
+#: A message's answer: takes the body of a request, and gives that of the response.
+Answer = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a stranger may take of the machine."""
+
+    seconds: float = 10.0  # for a request, from its connection to its last byte
+    header_bytes: int = 16 << 10
+    body_bytes: int = MOST_BYTES
+    waiting: int = 256  # connections whose request is not there yet
+    waiting_each: int = 128  # of one address that is not the loopback, where a proxy would be
+    answering: int = 32  # requests that are answered at once
+    stalled_seconds: float = 30.0  # that a client may take none of its answer
+
+
+class Front:
+    """Listens until it is closed; answers are made by a few threads."""
+
+    def __init__(self, host: str, port: int, answer: Answer, limits: Limits | None = None) -> None:
+        self._answer, self._limits = answer, limits or Limits()
+        self._waiting: dict[asyncio.Task[None], str] = {}  # the oldest first, and from where
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._workers = ThreadPoolExecutor(self._limits.answering, "dphh-front")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        try:
+            self._server = self._on_loop(
+                asyncio.start_server(self._met, host, port, limit=self._limits.header_bytes)
+            )
+        except (OSError, OverflowError) as problem:
+            self._end_loop()
+            raise UsageError(f"serve: could not listen at {host}:{port} ({problem})") from None
+
+    def close(self) -> None:
+        self._on_loop(self._stop())
+        self._end_loop()
+
+    def _on_loop(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _stop(self) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    async def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            await self._served(task, reader, writer)
+        except (OSError, TimeoutError, asyncio.CancelledError):
+            pass  # it was slow, or others' turn had come, or it has gone
+        finally:
+            self._tasks.discard(task)
+            self._waiting.pop(task, None)
+            writer.transport.abort() if writer.transport.is_closing() else writer.close()
+
+    async def _served(
+        self,
+        task: asyncio.Task[None],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self._make_room(str((writer.get_extra_info("peername") or ("?",))[0]))
+        self._waiting[task] = str((writer.get_extra_info("peername") or ("?",))[0])
+        wire = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.header_bytes)
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                body = await self._body(wire, reader)
+            status = 200
+        except h11.RemoteProtocolError as problem:
+            status, body = problem.error_status_hint, b""
+        del self._waiting[task]
+        if status == 200:
+            try:
+                body = await self._loop.run_in_executor(self._workers, self._answer, body)
+            except Exception:
+                log.exception("a defect of the gateway")
+                status, body = 500, b""
+        await self._respond(wire, writer, status, body)
+
+    def _make_room(self, address: str) -> None:
+        """Who has waited longest without saying what for gives way; first of an address of many."""
+        of_address = [each for each, peer in self._waiting.items() if peer == address]
+        if address not in ("127.0.0.1", "::1") and len(of_address) >= self._limits.waiting_each:
+            oldest = of_address[0]
+        elif len(self._waiting) >= self._limits.waiting:
+            oldest = next(iter(self._waiting))
+        else:
+            return
+        del self._waiting[oldest]
+        oldest.cancel()
+
+    async def _body(self, wire: h11.Connection, reader: asyncio.StreamReader) -> bytes:
+        """Of one whole request; what is no POST of a message is refused before its body is read."""
+        body = bytearray()
+        while True:
+            event = wire.next_event()
+            match event:
+                case h11.NEED_DATA:
+                    wire.receive_data(await reader.read(64 << 10))
+                case h11.Request():
+                    self._check(event)
+                case h11.Data():
+                    body += event.data
+                    if len(body) > self._limits.body_bytes:
+                        raise h11.RemoteProtocolError("too long", error_status_hint=413)
+                case h11.EndOfMessage():
+                    return bytes(body)
+                case _:
+                    raise h11.RemoteProtocolError("no request")
+
+    def _check(self, request: h11.Request) -> None:
+        if request.target != b"/quack":
+            raise h11.RemoteProtocolError("nothing is here", error_status_hint=404)
+        if request.method != b"POST":
+            raise h11.RemoteProtocolError("a message is posted", error_status_hint=405)
+        for name, value in request.headers:
+            if name == b"content-length" and int(value) > self._limits.body_bytes:
+                raise h11.RemoteProtocolError("too long", error_status_hint=413)
+
+    async def _respond(
+        self, wire: h11.Connection, writer: asyncio.StreamWriter, status: int, body: bytes
+    ) -> None:
+        headers = [
+            ("Content-Type", "application/vnd.duckdb"),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+        ]
+        if wire.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            head = wire.send(h11.Response(status_code=status, headers=headers))
+            writer.write(head or b"")
+        view = memoryview(body)
+        for start in range(0, len(view), 256 << 10):
+            writer.write(view[start : start + (256 << 10)])
+            async with asyncio.timeout(self._limits.stalled_seconds):
+                await writer.drain()
+        writer.close()
+        async with asyncio.timeout(self._limits.stalled_seconds):
+            await writer.wait_closed()

@@ -1,0 +1,219 @@
+"""Quack's messages, of which a client needs four: connect, prepare a statement, fetch, disconnect.
+
+A message is two objects of DuckDB's binary serialisation, a head and a body: fields in the order of
+their two-byte numbers, each object ended by 0xffff; whole numbers in groups of seven bits, texts by
+their length. What a client sends is read by this grammar to its last byte, or refused; nothing of
+it is passed on as it came. So quack, which reads a message before it asks whose it is, sees none
+that was not written here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dphh.errors import UsageError
+
+#: The longest message that a client may send, and the longest answer to read for its last field.
+MOST_BYTES = 1 << 20
+
+_CONNECT, _CONNECTED, _PREPARE, _FETCH, _DONE, _DISCONNECT, _ERROR = 1, 2, 3, 7, 10, 11, 100
+_END = b"\xff\xff"
+_NONE = (1 << 64) - 1  # a number that is not given
+_MOST_TOKEN = 4096
+
+
+class Malformed(UsageError):  # noqa: N818 - what came, not what failed
+    """Not one of the messages that a client needs, or not as a client writes it."""
+
+
+@dataclass(frozen=True)
+class Connect:
+    token: str = field(repr=False)
+    query: int = _NONE
+
+
+@dataclass(frozen=True)
+class Prepare:
+    session: str
+    statement: str
+    query: int = _NONE
+
+
+@dataclass(frozen=True)
+class Fetch:
+    session: str
+    result: tuple[int, int]  # a number of 128 bits: its upper half, signed, and its lower
+    query: int = _NONE
+
+
+@dataclass(frozen=True)
+class Disconnect:
+    session: str
+
+
+Message = Connect | Prepare | Fetch | Disconnect
+
+
+# What a client sends
+
+
+def read(data: bytes) -> Message:
+    """The message, if it is one of the four; everything else is refused unread."""
+    if len(data) > MOST_BYTES:
+        raise Malformed("The message is too long")
+    reader = _Reader(data)
+    kind = reader.number() if reader.is_field(1) else 0
+    if kind not in (_CONNECT, _PREPARE, _FETCH, _DISCONNECT):
+        raise Malformed("The gateway takes no such message: it runs queries, and takes no rows")
+    session = reader.text(64) if reader.is_field(2) else ""
+    query = reader.number() if reader.is_field(3) else _NONE
+    reader.end()
+    message = _body(reader, kind, session, query)
+    reader.end()
+    if reader.rest():
+        raise Malformed("The message goes on behind its end")
+    return message
+
+
+def _body(reader: _Reader, kind: int, session: str, query: int) -> Message:
+    if kind == _CONNECT:
+        token = reader.text(_MOST_TOKEN) if reader.is_field(1) else ""
+        # Which DuckDB it is, on what, and the oldest and the newest protocol that it speaks.
+        for number, reads in ((2, "text"), (3, "text"), (4, "number"), (5, "number")):
+            if reader.is_field(number):
+                reader.text(256) if reads == "text" else reader.number()
+        return Connect(token, query)
+    if kind == _PREPARE:
+        return Prepare(session, reader.text(MOST_BYTES) if reader.is_field(1) else "", query)
+    if kind == _FETCH:
+        upper, lower = (reader.signed(), reader.number()) if reader.is_field(1) else (0, 0)
+        return Fetch(session, (upper, lower), query)
+    return Disconnect(session)
+
+
+class _Reader:
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def is_field(self, number: int) -> bool:
+        """Whether the next field is this one; then its value comes next."""
+        found = self._data[self._at : self._at + 2] == number.to_bytes(2, "little")
+        self._at += 2 * found
+        return found
+
+    def end(self) -> None:
+        if self._take(2) != _END:
+            raise Malformed("The message is not as a client writes it")
+
+    def number(self) -> int:
+        """Groups of seven bits, the lowest first; at most 64 in all."""
+        found = 0
+        for shift in range(0, 70, 7):
+            byte = self._take(1)[0]
+            found |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if found > _NONE:
+                    break
+                return found
+        raise Malformed("A number of the message is too large")
+
+    def signed(self) -> int:
+        found = 0
+        for shift in range(0, 70, 7):
+            byte = self._take(1)[0]
+            found |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                found -= (byte >> 6) << (shift + 7)
+                if not -(1 << 63) <= found < 1 << 63:
+                    break
+                return found
+        raise Malformed("A number of the message is too large")
+
+    def text(self, most: int) -> str:
+        length = self.number()
+        if length > most:
+            raise Malformed("A text of the message is too long")
+        try:
+            return self._take(length).decode()
+        except UnicodeDecodeError:
+            raise Malformed("A text of the message is not UTF-8") from None
+
+    def rest(self) -> int:
+        return len(self._data) - self._at
+
+    def _take(self, length: int) -> bytes:
+        if self.rest() < length:
+            raise Malformed("The message is cut short")
+        self._at += length
+        return self._data[self._at - length : self._at]
+
+
+# What quack is sent, and what a client is told without it
+
+
+def written(message: Message) -> bytes:
+    match message:
+        case Connect():
+            body = _field(1) + _text(message.token) + _field(2) + _text("v1.5.5")
+            body += _field(4) + _number(1) + _field(5) + _number(1)
+            return _head(_CONNECT, "", message.query) + body + _END
+        case Prepare():
+            body = _field(1) + _text(message.statement)
+            return _head(_PREPARE, message.session, message.query) + body + _END
+        case Fetch():
+            upper, lower = message.result
+            body = _field(1) + _signed(upper) + _number(lower)
+            return _head(_FETCH, message.session, message.query) + body + _END
+        case Disconnect():
+            return _head(_DISCONNECT, message.session, _NONE) + _END
+
+
+def connected(session: str) -> bytes:
+    body = _field(1) + _text("v1.5.5") + _field(2) + _text("dphh") + _field(3) + _number(1)
+    return _head(_CONNECTED, session, _NONE) + body + _END
+
+
+def done() -> bytes:
+    return _head(_DONE, "", _NONE) + _END
+
+
+def refused(why: str) -> bytes:
+    return _head(_ERROR, "", _NONE) + _field(1) + _text(why) + _END
+
+
+def session_of(answer: bytes) -> str:
+    """The session that quack gave for a connect."""
+    reader = _Reader(answer[:MOST_BYTES])
+    if not (reader.is_field(1) and reader.number() == _CONNECTED and reader.is_field(2)):
+        raise Malformed("The server gave no session")
+    return reader.text(64)
+
+
+def _head(kind: int, session: str, query: int) -> bytes:
+    named = _field(2) + _text(session) if session else b""
+    return _field(1) + _number(kind) + named + _field(3) + _number(query) + _END
+
+
+def _field(number: int) -> bytes:
+    return number.to_bytes(2, "little")
+
+
+def _number(value: int) -> bytes:
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value])
+
+
+def _signed(value: int) -> bytes:
+    found = bytearray()
+    while not -64 <= value < 64:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*found, value & 0x7F])
+
+
+def _text(value: str) -> bytes:
+    data = value.encode("utf-8", "replace")
+    return _number(len(data)) + data

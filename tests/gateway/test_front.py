@@ -1,0 +1,142 @@
+"""The door alone: what strangers may take of it, and whom they can keep out."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("h11")
+
+from dphh.errors import UsageError
+from dphh.gateway.front import Front, Limits
+from tests.gateway.conftest import free_port
+
+LIMITS = Limits(seconds=0.6, body_bytes=1 << 16, waiting=20, stalled_seconds=1.0)
+
+
+@contextmanager
+def front(limits: Limits = LIMITS, answer=lambda body: body[::-1]) -> Iterator[int]:  # type: ignore[no-untyped-def]
+    port = free_port()
+    door = Front("127.0.0.1", port, answer, limits)
+    try:
+        yield port
+    finally:
+        door.close()
+
+
+def posted(body: bytes, *, length: int | None = None, more: bytes = b"") -> bytes:
+    size = len(body) if length is None else length
+    return b"POST /quack HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s" % (more, size, body)
+
+
+def said(port: int, sent: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as wire:
+        try:
+            wire.sendall(sent)
+            found = b""
+            while part := wire.recv(65536):
+                found += part
+        except ConnectionError:
+            pass
+    return found
+
+
+def test_a_message_is_answered_and_nothing_else_is() -> None:
+    with front() as port:
+        answer = said(port, posted(b"abc"))
+        assert answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"\r\n\r\ncba")
+        chunked = b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+        assert said(port, b"POST /quack HTTP/1.1\r\nHost: x\r\n" + chunked).endswith(b"cba")
+        for sent, status in {
+            b"GET /quack HTTP/1.1\r\nHost: x\r\n\r\n": b"405",
+            b"POST /other HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n": b"404",
+            b"\0\0\0\r\n\r\n": b"400",
+            posted(b"", length=1 << 40): b"413",
+            b"POST /quack HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n": b"400",
+            b"POST /quack HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
+            b"Content-Length: 2\r\n\r\nab": b"400",
+            b"POST /quack HTTP/1.1\r\n" + b"X: y\r\n" * 20_000 + b"\r\n": b"431",
+        }.items():
+            answer = said(port, sent)
+            assert answer.startswith(b"HTTP/1.1 " + status) or not answer, sent[:60]
+            assert answer.endswith(b"\r\n\r\n") or not answer
+
+
+def test_who_is_slow_is_not_waited_for() -> None:
+    with front() as port:
+        for begun in (b"", b"POST /qu", posted(b"ab", length=3)):
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as wire:
+                wire.sendall(begun)
+                start = time.monotonic()
+                assert wire.recv(1) == b""
+                assert time.monotonic() - start < 4
+
+
+def test_a_byte_at_a_time_is_slow_as_well() -> None:
+    with (
+        front() as port,
+        socket.create_connection(("127.0.0.1", port), timeout=5) as wire,
+        pytest.raises(ConnectionError),
+    ):
+        for each in posted(b"abc"):
+            wire.sendall(bytes([each]))
+            time.sleep(0.02)
+        assert wire.recv(1)
+        raise AssertionError("was answered")
+
+
+def test_connections_without_a_message_keep_nobody_out() -> None:
+    with front(replace(LIMITS, seconds=60.0)) as port:
+        held = [socket.create_connection(("127.0.0.1", port)) for _ in range(140)]
+        for each in held[::2]:
+            each.sendall(b"POST /quack HTTP/1.1\r\n")
+        for _ in range(5):
+            assert said(port, posted(b"abc")).endswith(b"cba")
+        for each in held:
+            each.close()
+
+
+def test_a_body_that_is_too_long_is_not_taken_in() -> None:
+    taken = []
+    with front(LIMITS, answer=lambda body: taken.append(len(body)) or b"") as port:
+        said(port, posted(b"x" * 70_000))
+        piece = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
+        head = b"POST /quack HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        said(port, head + piece * 40)
+        assert taken == []
+
+
+def test_an_answer_that_nobody_takes_is_not_held_for_ever() -> None:
+    with front(LIMITS, answer=lambda body: b"x" * (64 << 20)) as port:
+        before = threading.active_count()
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as wire:
+            wire.sendall(posted(b"abc"))
+            assert wire.recv(10)
+            time.sleep(1.6)
+            found = 0
+            with pytest.raises(ConnectionError):
+                while part := wire.recv(1 << 20):
+                    found += len(part)
+                raise ConnectionResetError(found)
+            assert found < 64 << 20
+        assert threading.active_count() <= before + 2
+
+
+def test_a_defect_of_the_answer_says_nothing() -> None:
+    def defect(_: bytes) -> bytes:
+        raise ValueError("a secret")
+
+    with front(LIMITS, answer=defect) as port:
+        answer = said(port, posted(b"abc"))
+        assert answer.startswith(b"HTTP/1.1 500") and b"secret" not in answer
+
+
+def test_a_taken_port_is_said() -> None:
+    with front() as port, pytest.raises(UsageError, match=f"could not listen at 127.0.0.1:{port}"):
+        Front("127.0.0.1", port, bytes, LIMITS)

@@ -1,0 +1,135 @@
+"""The ledger, runs that go on, what errors tell, and the gateway's guard."""
+
+from __future__ import annotations
+
+from tests.mutants.plant import Mutant
+
+_LEDGER = "tests/ledger/test_ledger.py"
+_RUN = "tests/unit/test_run.py"
+_RESUME = "tests/engines/test_resume.py"
+_GUARD = "tests/gateway/test_guard.py"
+
+MUTANTS = (
+    Mutant(
+        "a run that fails costs nothing",
+        '            run = records.in_state(records.held(con, hold), "cancel", "reserved")\n',
+        '            con.execute("DROP TRIGGER states_move_forward")\n'
+        '            run = int(records.held(con, hold)["sequence"])\n',
+        (f"{_LEDGER}::test_a_run_that_began_stays_spent",),
+    ),
+    Mutant(
+        "one who asked again gives back what another holds",
+        "    return bool(con.execute(query, (run,)).fetchone()[0] == 0)\n",
+        "    return True\n",
+        ("tests/ledger/test_ledger_orders.py",),
+    ),
+    Mutant(
+        "the file lets a running run go back",
+        "OR OLD.state = 'running' AND NEW.state = 'settled')",
+        "OR OLD.state = 'running' AND NEW.state IN ('settled', 'cancelled'))",
+        (f"{_LEDGER}::test_the_file_itself_refuses_to_take_a_price_back",),
+    ),
+    Mutant(
+        "the ledger forgets the last run",
+        "if same_user and (row.cap is None or fits([*prices[row.id], request.price], row.cap)):",
+        "if same_user and (row.cap is None or fits([*prices[row.id][1:], request.price], row.cap)):",
+        (
+            f"{_LEDGER}::test_a_near_miss_in_epsilon",
+            f"{_RUN}::test_a_cap_is_kept_and_a_refusal_spends_nothing",
+        ),
+    ),
+    Mutant(
+        "a cap may be passed by a little",
+        "    return _composed(prices).delta(cap.epsilon) <= cap.delta\n",
+        "    return _composed(prices).delta(cap.epsilon) <= cap.delta * 1.01\n",
+        (f"{_LEDGER}::test_what_is_left_is_granted_and_no_more",),
+    ),
+    Mutant(
+        "runs that count users by another column pay as if by this one",
+        "        same_user = row.source.user == request.source.user\n",
+        "        same_user = True\n",
+        ("tests/ledger/test_ledger_sources.py::test_another_user_column_is_refused",),
+    ),
+    Mutant(
+        "a used run id takes another request",
+        '    if found["digest"] != request.digest:\n',
+        "    if False:\n",
+        (f"{_LEDGER}::test_another_request_with_a_used_id_is_a_mistake",),
+    ),
+    Mutant(
+        "a level that stands is drawn again",
+        "            if (standing := unfinished.level(con, run, step)) is None:\n",
+        "            standing = None\n            if unfinished.level(con, run, step) is None:\n",
+        (f"{_LEDGER}::test_a_level_stands_as_it_was_first_stored",),
+    ),
+    Mutant(
+        "the journal draws whatever stands",
+        "            if stored is None:\n                drawn = as_stored",
+        "            if True:\n                drawn = as_stored",
+        (
+            f"{_RESUME}::test_a_run_killed_anywhere_goes_on_and_draws_no_level_twice",
+            "tests/engines/test_resume.py::test_what_stops_a_run_says_how_it_goes_on",
+        ),
+    ),
+    Mutant(
+        "a run may be tried for ever",
+        "    if attempts >= MOST_ATTEMPTS:\n",
+        "    if attempts >= 10**9:\n",
+        (f"{_LEDGER}::test_attempts_at_a_run_are_numbered_and_few",),
+    ),
+    Mutant(
+        "a run goes on over files that changed",
+        "        if began.get(what) != setting.get(what):\n",
+        '        if what != "files" and began.get(what) != setting.get(what):\n',
+        (f"{_RESUME}::test_a_changed_corpus_cannot_go_on",),
+    ),
+    Mutant(
+        "a settled run's key stays in the ledger",
+        '    con.execute("DELETE FROM unfinished WHERE run = ?", (run,))\n',
+        "",
+        (f"{_LEDGER}::test_a_settled_run_leaves_neither_key_nor_levels_in_the_file",),
+    ),
+    Mutant(
+        "an analyst spends past their share",
+        "        check_share(con, analyst, named, request)\n",
+        "",
+        ("tests/ledger/test_ledger_shares.py::test_a_share_is_spent_and_then_refuses",),
+    ),
+    Mutant(
+        "a seeded release does not say so",
+        'return "a test\'s seed: this release is NOT private"',
+        'return "operating system"',
+        (f"{_RUN}::test_a_seeded_run_says_that_it_is_not_private",),
+    ),
+    Mutant(
+        "progress tells how many items there are",
+        'say(f"level {step.level.level}: {step.rows.num_rows:,} released")',
+        'say(f"level {step.level.level}: {step.rows.num_rows:,} released of '
+        "{session.con.execute('SELECT count(*) FROM held').fetchone()[0]}\")",
+        (f"{_RUN}::test_progress_tells_what_is_released_and_nothing_else",),
+    ),
+    Mutant(
+        "DuckDB's own message is passed on",
+        '            f"DuckDB failed in the step {step!r} with {type(problem).__name__}; its message is "\n',
+        '            f"DuckDB failed in the step {step!r} with {problem}; its message is "\n',
+        ("tests/unit/test_errors.py::test_what_fails_in_memory_quotes_nothing",),
+    ),
+    Mutant(
+        "the guard looks at no table's name",
+        'elif kind == "BASE_TABLE" and node["table_name"].lower() not in scope:',
+        'elif kind == "BASE_TABLE" and not node["table_name"]:',
+        (f"{_GUARD}::test_all_else_is_refused",),
+    ),
+    Mutant(
+        "the guard takes every function",
+        '    if name not in allowed or node["schema"] not in ("", "main") or node["catalog"]:\n',
+        '    if node["schema"] not in ("", "main") or node["catalog"]:\n',
+        (f"{_GUARD}::test_all_else_is_refused",),
+    ),
+    Mutant(
+        "the guard runs the text instead of the tree",
+        "        written = self._written(statement)\n",
+        "        self._written(statement)\n        written = statement\n",
+        (f"{_GUARD}::test_what_runs_is_written_from_the_tree_not_the_text",),
+    ),
+)

@@ -1,0 +1,226 @@
+"""What bounds users, and what a level does: on DuckDB, whose queries are files, and in Polars."""
+
+from __future__ import annotations
+
+from tests.mutants.plant import Mutant
+
+_BOUND = "tests/engines/test_items_level.py"
+_LADDER = "tests/engines/test_ngrams.py"
+_TRIE = "tests/engines/test_trie.py"
+_TRIE_AUDIT = "tests/audit/test_trie_privacy.py"
+_LOCAL = "tests/engines/test_ldp_trie.py"
+_SPURIOUS = "tests/unit/test_spurious.py"
+
+MUTANTS = (
+    Mutant(
+        "over-full users keep one item more",
+        "WHERE users.cut IS NULL OR xxhash64(held.user_id, held.key, $salt) < users.cut",
+        "WHERE users.cut IS NULL OR xxhash64(held.user_id, held.key, $salt) <= users.cut",
+        (f"{_BOUND}::test_an_over_full_user_keeps_just_as_many_items_as_allowed",),
+        within="sql/set_union_level.sql",
+    ),
+    Mutant(
+        "over-full users keep one item more, in Polars",
+        '.filter(pl.col("place") < pl.col("cut"))',
+        '.filter(pl.col("place") <= pl.col("cut"))',
+        (f"{_BOUND}::test_an_over_full_user_keeps_just_as_many_items_as_allowed",),
+    ),
+    Mutant(
+        "over-full users are not cut at all",
+        "WHERE users.cut IS NULL OR xxhash64(held.user_id, held.key, $salt) < users.cut",
+        "WHERE users.cut IS NULL OR xxhash64(held.user_id, held.key, $salt) >= 0",
+        (f"{_BOUND}::test_a_user_moves_the_histogram_by_at_most_one_unit_of_l2_norm",),
+        within="sql/set_union_level.sql",
+    ),
+    Mutant(
+        "over-full users weigh as if they held one item",
+        "INNER JOIN weights ON weights.t = least(holders.t, $max_items)",
+        "INNER JOIN weights ON weights.t = least(least(holders.t, $max_items), 1)",
+        (f"{_BOUND}::test_a_user_moves_the_histogram_by_at_most_one_unit_of_l2_norm",),
+        within="sql/set_union_level.sql",
+    ),
+    Mutant(
+        "items of a user are counted once a row",
+        "SELECT DISTINCT\n    user_id,\n    key\nFROM tokens",
+        "SELECT\n    user_id,\n    key\nFROM tokens",
+        (f"{_BOUND}::test_the_histogram_is_the_brute_force_one",),
+        within="sql/held_items.sql",
+    ),
+    Mutant(
+        "which items are kept hangs on the item alone",
+        'place=pl.struct("user_id", "key").hash(seed=salt)',
+        'place=pl.struct("key").hash(seed=salt)',
+        (f"{_BOUND}::test_which_items_an_over_full_user_keeps_differs_from_user_to_user",),
+    ),
+    Mutant(
+        "the threshold lets the one below it through",
+        "WHERE noisy >= $threshold",
+        "WHERE noisy >= $threshold - 1",
+        (f"{_BOUND}::test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn",),
+        within="sql/released.sql",
+    ),
+    Mutant(
+        "the threshold lets the one below it through, in Polars",
+        'filter(pl.col("noisy") >= threshold)',
+        'filter(pl.col("noisy") >= threshold - 1)',
+        (f"{_BOUND}::test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn",),
+    ),
+    Mutant(
+        "noise is no function of side effects: one draw for equal rows",
+        "        side_effects=True,  # or DuckDB would draw once for equal arguments\n",
+        "        side_effects=False,\n",
+        ("tests/udfs/test_noise.py::test_duckdb_draws_once_a_row",),
+    ),
+    Mutant(
+        "sips: what a round released stays with its users",
+        "ANTI JOIN released ON held.key = released.key",
+        "SEMI JOIN (SELECT TRUE) ON TRUE",
+        ("tests/engines/test_sips.py::test_every_round_is_the_plain_python_one",),
+        within="sql/forget_released.sql",
+    ),
+    Mutant(
+        "rows come in the order in which an engine found them",
+        '    ordered = plain.sort_by([(name, "ascending") for name in plain.schema.names])\n',
+        "    ordered = plain\n",
+        (
+            "tests/unit/test_journal.py"
+            "::test_the_same_rows_are_stored_alike_however_an_engine_gave_them",
+        ),
+    ),
+    Mutant(
+        "the release keeps the order of its levels' rows",
+        'table.sort_by([("level", "ascending"), ("score", "descending"), ("item", "ascending")])',
+        'table.sort_by([("level", "ascending")])',
+        ("tests/unit/test_run.py::test_rows_come_by_score_and_not_as_they_arrived",),
+    ),
+    # The ladder
+    Mutant(
+        "no spurious grams",
+        '    return pa.concat_tables([passed, pa.table({"key": keys, "noisy": scores})])',
+        "    return passed",
+        (f"{_LADDER}::test_spurious_grams_look_like_the_others",),
+    ),
+    Mutant(
+        "spurious grams are drawn from what is held too",
+        "drawn = drawn[~held(drawn)]",
+        "held(drawn)",
+        (f"{_SPURIOUS}::test_they_are_valid_never_held_and_never_drawn_twice",),
+    ),
+    Mutant(
+        "spurious grams as many as of all valid ones",
+        "unsupported = len(valid) - supported",
+        "unsupported = len(valid)",
+        (f"{_SPURIOUS}::test_their_number_is_binomial",),
+    ),
+    Mutant(
+        "spurious grams' scores lie at the threshold",
+        'scores = draw_above(randomness, noise.sigma, threshold, number, f"{purpose}/spurious scores")',
+        "scores = np.full(number, threshold, dtype=np.int64)",
+        (f"{_SPURIOUS}::test_their_scores_are_the_noise_given_that_it_passed",),
+    ),
+    Mutant(
+        "spurious grams are not uniform: the first overlaps come more often",
+        "keys = together[np.sort(first)][:number]",
+        "keys = together[first][:number]",
+        (f"{_SPURIOUS}::test_they_are_uniform_over_what_is_valid_and_not_held",),
+    ),
+    Mutant(
+        "candidates across a gap",
+        "WHERE next_position = position + 1;",
+        "WHERE next_position <= position + 2;",
+        (f"{_LADDER}::test_every_level_is_the_brute_force_one",),
+        within="sql/candidates_both.sql",
+    ),
+    Mutant(
+        "grams are numbered as they came, not as they are sorted",
+        "        order = np.argsort(keys)\n        rung = next_rung",
+        "        order = np.arange(len(keys))[::-1]\n        rung = next_rung",
+        (f"{_LADDER}::test_every_level_is_the_brute_force_one",),
+    ),
+    # Tries
+    Mutant(
+        "a vote too few is enough",
+        "WHERE votes >= $theta",
+        "WHERE votes >= $theta - 1",
+        (f"{_TRIE}::test_every_level_is_the_brute_force_one",),
+        within="sql/grown.sql",
+    ),
+    Mutant(
+        "a vote too few is enough, in Polars",
+        'votes.filter(pl.col("votes") >= theta)',
+        'votes.filter(pl.col("votes") >= theta - 1)',
+        (f"{_TRIE}::test_every_level_is_the_brute_force_one",),
+    ),
+    Mutant(
+        "coins fall on heads at twice the rate",
+        "    heads_below = np.uint64(numerator)\n",
+        "    heads_below = np.uint64(min(2 * numerator, (1 << 64) - 1))\n",
+        ("tests/udfs/test_votes.py::test_votes_are_binomial",),
+    ),
+    Mutant(
+        "no coins where theta is likely",
+        "_NEVER = -500 * log(2.0)",
+        "_NEVER = -5 * log(2.0)",
+        (
+            "tests/udfs/test_votes.py::test_theta_is_reached_as_often_as_the_binomial_tail_says",
+            "tests/udfs/test_votes.py::test_surely_enough_is_as_sure_as_it_says",
+        ),
+    ),
+    Mutant(
+        "a user of many rows votes with each",
+        "        words = session.randomness.words(users.height, purpose, names)\n".strip(" "),
+        "        words = session.randomness.words(users.height, purpose, names) * 0\n".strip(" "),
+        (f"{_TRIE}::test_a_sequence_is_drawn_in_proportion_to_its_local_frequency",),
+    ),
+    Mutant(
+        "users without a sequence are not drawn into a batch",
+        "idle=_idle(session, level.users)",
+        "idle=0 * _idle(session, level.users)",
+        (f"{_TRIE}::test_users_who_hold_nothing_are_drawn_like_all_others",),
+    ),
+    Mutant(
+        "the batch is one too large",
+        "    LIMIT $batch\n",
+        "    LIMIT $batch + 1\n",
+        (f"{_TRIE}::test_just_so_many_different_users_vote_and_anew_at_each_level",),
+        within="sql/trie_batch_level.sql",
+    ),
+    Mutant(
+        "devices are asked at two levels",
+        "WHERE contributions.seat > $first_seat AND contributions.seat <= $last_seat",
+        "WHERE contributions.seat > $first_seat - 1 AND contributions.seat <= $last_seat",
+        (f"{_LOCAL}::test_nobody_is_asked_twice_and_everybody_once_if_all_are_needed",),
+        within="sql/ldp_choice.sql",
+    ),
+    Mutant(
+        "a device reports once more than it may",
+        "QUALIFY report <= $contributions;",
+        "QUALIFY report <= $contributions + 1;",
+        (f"{_LOCAL}::test_every_level_is_the_brute_force_one",),
+        within="sql/ldp_choice.sql",
+    ),
+    Mutant(
+        "a report's own value comes as often as any other",
+        "    own = coins < np.uint64(mechanism.numerator)\n",
+        "    own = coins < np.uint64(mechanism.numerator // 2)\n",
+        (
+            "tests/udfs/test_subsets.py::test_reports_are_uniform_beside_the_own_value",
+            "tests/engines/test_production_randomness.py"
+            "::test_reports_of_devices_are_fresh_and_hold_their_own_value_as_often_as_p",
+        ),
+    ),
+    Mutant(
+        "the own value stands first in its report",
+        "    reports.sort(axis=1)\n    attempt = 1",
+        "    attempt = 1",
+        ("tests/udfs/test_subsets.py::test_the_own_value_has_no_place_of_its_own",),
+    ),
+    Mutant(
+        "a device answers a broadcast that asks for more than it allows",
+        "    if not mechanism.epsilon <= local_epsilon:  # no number is not enough either\n",
+        "    if mechanism.epsilon > 2 * local_epsilon:\n",
+        (
+            "tests/unit/test_ldp_device_collector.py::test_a_device_refuses_to_tell_more_than_it_allows",
+        ),
+    ),
+)

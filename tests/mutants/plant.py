@@ -1,0 +1,169 @@
+"""Plant mutants in copies of the tree and run the tests that must catch them."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+
+ROOT = Path(__file__).parents[2]
+#: Where mutants are planted.
+SOURCES = ("dphh", "udfs", "sql")
+#: Seconds; what runs longer is no verdict. All tests together, before any mutant, may take more.
+PATIENCE, PATIENCE_WITH_ALL = 600, 7200
+#: pytest's exit code where tests ran and some failed.
+TESTS_FAILED = 1
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`old`, which stands once in the files that match `within`, becomes `new`."""
+
+    name: str
+    old: str
+    new: str
+    #: As pytest is told them: files, or tests in them.
+    caught_by: tuple[str, ...]
+    #: A pattern of paths, for what stands in several files alike.
+    within: str = "*"
+
+
+class DoesNotApply(Exception):  # noqa: N818 - says what is so
+    """The mutant's text stands nowhere, or more than once."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    mutant: Mutant
+    caught: bool
+    said: str
+    seconds: float
+
+
+def place_of(mutant: Mutant, tree: Path) -> Path:
+    """The one file in which the mutant's text stands, once."""
+    found = {
+        path: count
+        for top in SOURCES
+        for path in sorted((tree / top).rglob("*"))
+        if path.suffix in (".py", ".sql")
+        and not path.is_symlink()
+        and path.relative_to(tree).match(mutant.within)
+        and (count := path.read_text(encoding="utf-8").count(mutant.old))
+    }
+    if sum(found.values()) != 1:
+        places = ", ".join(str(path.relative_to(tree)) for path in found) or "no file"
+        raise DoesNotApply(f"its text stands {sum(found.values())} times, in {places}")
+    return next(iter(found))
+
+
+@contextmanager
+def planted(mutant: Mutant, tree: Path) -> Iterator[Path]:
+    path = place_of(mutant, tree)
+    before = path.read_text(encoding="utf-8")
+    after = before.replace(mutant.old, mutant.new)
+    if after == before:
+        raise DoesNotApply("it changes nothing")
+    if path.suffix == ".py":
+        ast.parse(after)  # a mutant that does not compile is caught by anything
+    path.write_text(after, encoding="utf-8")
+    try:
+        yield path
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def copy_of_tree(to: Path, root: Path = ROOT) -> Path:
+    """The tree as git knows it, importable by itself."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=root, capture_output=True, check=True,
+    ).stdout.decode()  # fmt: skip
+    for name in filter(None, listed.split("\0")):
+        if (root / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, to / name)
+    # As the installed package has them.
+    for part in ("sql", "udfs"):
+        (to / "dphh" / part).symlink_to(to / part)
+    return to
+
+
+def tested(tree: Path, tests: Sequence[str], patience: float = PATIENCE) -> tuple[int, str]:
+    """pytest's exit code and the end of what it said."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tree),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "CI": "1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(tree / ".hypothesis"),
+    }
+    options = ["-x", "-q", "-p", "no:cacheprovider", "--engines", "duckdb,polars"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, text=True, timeout=patience,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return -1, f"not done after {patience} seconds"
+    return done.returncode, "\n".join((done.stdout + done.stderr).splitlines()[-12:])
+
+
+def tried(mutant: Mutant, tree: Path) -> Verdict:
+    start = time.monotonic()
+    try:
+        with planted(mutant, tree) as path:
+            code, said = tested(tree, mutant.caught_by)
+            where = path.relative_to(tree)
+    except (DoesNotApply, SyntaxError) as problem:
+        return Verdict(mutant, False, f"does not apply: {problem}", 0.0)
+    caught = code == TESTS_FAILED
+    failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    told = (failed[0] if failed else said) if caught else f"pytest gave {code}\n{said}"
+    return Verdict(mutant, caught, f"{where}: {told}", time.monotonic() - start)
+
+
+def plant_all(mutants: Sequence[Mutant], jobs: int, root: Path = ROOT) -> list[Verdict]:
+    """Every mutant's verdict, said as it comes. First, all the tests must pass without any."""
+    with tempfile.TemporaryDirectory(prefix="dphh-mutants-") as folder:
+        trees: SimpleQueue[Path] = SimpleQueue()
+        for number in range(jobs):
+            copy = Path(folder) / str(number)
+            copy.mkdir()
+            trees.put(copy_of_tree(copy, root))
+        tests = sorted({test for mutant in mutants for test in mutant.caught_by})
+
+        def without(some: Sequence[str]) -> None:
+            tree = trees.get()
+            code, said = tested(tree, some, PATIENCE_WITH_ALL)
+            trees.put(tree)
+            if code:
+                sys.exit(f"without a mutant tests fail, so that they would catch nothing:\n{said}")
+
+        def one(mutant: Mutant) -> Verdict:
+            tree = trees.get()
+            try:
+                verdict = tried(mutant, tree)
+            finally:
+                trees.put(tree)
+            word = "caught" if verdict.caught else "SURVIVED"
+            print(f"{word:8} {verdict.seconds:5.0f} s  {mutant.name}", flush=True)
+            if not verdict.caught:
+                print(f"         {verdict.said}", flush=True)
+            return verdict
+
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(without, filter(None, (tests[i::jobs] for i in range(jobs)))))
+            print(f"{len(tests)} tests pass without a mutant", flush=True)
+            return list(pool.map(one, mutants))

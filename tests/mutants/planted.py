@@ -1,0 +1,7 @@
+"""All mutants, kind by kind. Add one to the list of its kind, or a list for a new mechanism."""
+
+from __future__ import annotations
+
+from tests.mutants import bookkeeping, levels, prices, randomness
+
+MUTANTS = (*randomness.MUTANTS, *levels.MUTANTS, *prices.MUTANTS, *bookkeeping.MUTANTS)

@@ -1,0 +1,110 @@
+"""Prices: what is promised for the noise, the thresholds and the rates that are drawn."""
+
+from __future__ import annotations
+
+from tests.mutants.plant import Mutant
+
+_SET_UNION = "tests/unit/test_set_union.py"
+_GAUSSIAN = "tests/privacy/test_gaussian.py"
+_ACCOUNTING = "tests/privacy/test_accounting.py"
+_PATH = "tests/privacy/test_path.py"
+
+MUTANTS = (
+    Mutant(
+        "weights are rounded up, so that a norm passes one unit",
+        "    return isqrt(4**bits // held)\n",
+        "    return max(isqrt(4**bits // held), 1) + 1\n",
+        (f"{_SET_UNION}::test_a_users_norm_is_never_above_one_and_hardly_below",),
+    ),
+    Mutant(
+        "a threshold for one new item, whatever a user brings",
+        "own + noise.smallest_with_tail_at_most(budget / held)",
+        "own + noise.smallest_with_tail_at_most(budget)",
+        (f"{_SET_UNION}::test_the_threshold_is_the_least_that_keeps_new_items_back",),
+    ),
+    Mutant(
+        "a threshold that is one too low",
+        "own + noise.smallest_with_tail_at_most(budget / held)",
+        "own + noise.smallest_with_tail_at_most(budget / held) - 1",
+        (f"{_SET_UNION}::test_the_threshold_is_the_least_that_keeps_new_items_back",),
+    ),
+    Mutant(
+        "noise on the grid is rounded down",
+        "noise = rounded_gaussian(ceil(sigma * 2**bits))",
+        "noise = rounded_gaussian(int(sigma * 2**bits))",
+        ("tests/unit/test_plan.py::test_what_is_done_costs_no_more_than_what_is_claimed",),
+        within="dphh/mechanisms/items.py",
+    ),
+    Mutant(
+        "all of delta for the noise and all of it for new items",
+        "split_sigma(gaussian_sigma(epsilon, delta / 2 - spare), shares)",
+        "split_sigma(gaussian_sigma(epsilon, delta - spare), shares)",
+        ("tests/unit/test_plan.py::test_what_is_done_costs_no_more_than_what_is_claimed",),
+    ),
+    Mutant(
+        "each round of sips spends the whole budget",
+        "    return tuple(sigma * math.sqrt(total / share) * (1 + _ROUNDINGS) for share in shares)",
+        "    return tuple(sigma * (1 + _ROUNDINGS) for share in shares)",
+        (f"{_GAUSSIAN}::test_what_was_split_composes_to_no_less",),
+    ),
+    Mutant(
+        "what was split composes to a little less",
+        "    return tuple(sigma * math.sqrt(total / share) * (1 + _ROUNDINGS) for share in shares)",
+        "    return tuple(sigma * math.sqrt(total / share) * (1 - 1e-9) for share in shares)",
+        (f"{_GAUSSIAN}::test_what_was_split_composes_to_no_less",),
+    ),
+    Mutant(
+        "the Gaussian curve is wrong by a millionth",
+        "second = density * _mills(x + h)",
+        "second = density * _mills(x + h) * 1.000001",
+        (f"{_GAUSSIAN}::test_delta_is_never_below_the_exact_one",),
+    ),
+    Mutant(
+        "delta is rounded down",
+        "return np.minimum(np.maximum(curve, 0.0) * (1.0 + _ERROR) + _TINY, 1.0)",
+        "return np.minimum(np.maximum(curve, 0.0) * (1.0 - _ERROR), 1.0)",
+        (f"{_GAUSSIAN}::test_delta_is_never_below_the_exact_one",),
+    ),
+    Mutant(
+        "bisection hands back the side that does not suffice",
+        "        low, high = (low, middle) if suffices(middle) else (middle, high)\n    return high\n\n\ndef compose_sigmas",
+        "        low, high = (low, middle) if suffices(middle) else (middle, high)\n    return low\n\n\ndef compose_sigmas",
+        (f"{_GAUSSIAN}::test_sigma_is_the_smallest_that_suffices",),
+    ),
+    Mutant(
+        "a tail is rounded down: an upper bound that is none",
+        "        return Fraction(self.survival(k) + _SLACK, ONE)\n",
+        "        return Fraction(self.survival(k), ONE)\n",
+        ("tests/privacy/test_rounded_gaussian.py::test_bounds_hold_for_all_integers",),
+    ),
+    Mutant(
+        "masses of the noise's table are rounded up",
+        "        yield density * h >> _WORK\n",
+        "        yield (density * h >> _WORK) + (1 << 80)\n",
+        ("tests/privacy/test_rounded_gaussian.py::test_every_entry_is_low_by_less_than_two_units",),
+    ),
+    Mutant(
+        "one-direction steps cost nothing",
+        "epsilon = _down(Fraction(epsilon) - self.certain_loss)",
+        "epsilon = float(epsilon)",
+        (f"{_ACCOUNTING}::test_bounds_of_one_direction_add_up_and_no_better",),
+    ),
+    Mutant(
+        "thresholds' deltas are forgotten in what is composed",
+        "        return min(_either(self.infinite_loss, finite), 1.0)\n",
+        "        return min(finite, 1.0)\n",
+        (f"{_ACCOUNTING}::test_one_event_costs_what_it_says",),
+    ),
+    Mutant(
+        "the path accountant's polygon is not pushed out",
+        "TAIL_ERROR = 5e-13",
+        "TAIL_ERROR = -5e-3",
+        (f"{_PATH}::test_golden_values_are_met_from_above_within_two_percent",),
+    ),
+    Mutant(
+        "a run without events of what it publishes is priced at nothing",
+        "if all(isinstance(event, LocalEvent) for event in events):",
+        "if False:",
+        ("tests/ledger/test_ledger.py::test_runs_without_events_cost_their_claim",),
+    ),
+)
