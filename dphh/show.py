@@ -11,16 +11,11 @@ from typing import Any
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
-from dphh.ledger.budget import promise
 from dphh.ledger.corpora import source_of
 from dphh.ledger.said import account_lines
 from dphh.levels import BatchLevel, Level, LocalLevel, PrunedLevel, SetUnionLevel, VoteLevel
 from dphh.price import Finds, Price, Privacy
-<<<<<<< HEAD
-from dphh.privacy.weak import warnings
-=======
 from dphh.words import number, plural, shorten
->>>>>>> main
 
 #: A heading, and its lines: (what, said).
 Section = tuple[str, list[tuple[str, str]]]
@@ -35,11 +30,7 @@ def plan_sections(
     privacy = price.privacy
     promise = [
         *promises(privacy),
-<<<<<<< HEAD
-        *(("WARNING", warning) for warning in privacy.warnings),
-=======
-        *(("warning", said) for said in warnings(privacy)),
->>>>>>> main
+        *(("warning", said) for said in privacy.warnings),
         ("unit", privacy.unit),
         ("adjacency", privacy.adjacency),
         ("theorem", privacy.theorem),
@@ -70,28 +61,6 @@ def promises(privacy: Privacy) -> list[tuple[str, str]]:
             "user's items: what the ledger books",
         ),
     ]
-
-
-#: Beyond these a promise says little: a factor of 20,000, and a failure for one in 10,000.
-WEAK_EPSILON, WEAK_DELTA = 10.0, 1e-4
-
-
-def warnings(privacy: Privacy) -> list[str]:
-    """What a promise beyond reason means, in words."""
-    epsilon = privacy.epsilon if privacy.central_epsilon is None else privacy.central_epsilon
-    said = []
-    if epsilon > WEAK_EPSILON:
-        said.append(
-            f"epsilon {epsilon:g} is no protection worth the name: an outcome may be "
-            f"e^{epsilon:g} times as likely with somebody's data as without; give at most "
-            f"{WEAK_EPSILON:g}, and better 1 to 4"
-        )
-    if privacy.delta > WEAK_DELTA:
-        said.append(
-            f"delta {privacy.delta:g} allows a mechanism that publishes all that one person in "
-            f"{round(1 / privacy.delta):,} wrote; give well below one over the number of users"
-        )
-    return said
 
 
 def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
@@ -184,24 +153,11 @@ def ledger_lines(
     return lines if refusal is None else [("would refuse", refusal), *lines]
 
 
-<<<<<<< HEAD
-def account_lines(account: Account) -> list[tuple[str, str]]:
-    spent = f"spent {account.spent} in {plural(account.runs, 'run')}" if account.runs else "unspent"
-    lines = [(account.label, spent)]
-    if account.cap is not None and account.left is not None:
-        lines.append(("", f"cap   {account.cap}"))
-        lines.append(("", f"left  {account.left}, for one more Gaussian run"))
-        lines.append(("", f"promised to each user: {promise(account.cap)}"))
-        weak = warnings(account.cap.epsilon, account.cap.delta)
-        lines += [("", f"WARNING: {warning}") for warning in weak]
-    return lines
-=======
 def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
     """The accounts that a run on this corpus would be charged to, if anybody has made them."""
     book = ledger or Ledger()
     names = (corpus.name,) if corpus.name else book.accounts_touched(source_of(corpus))
     return [book.status(name) for name in names]
->>>>>>> main
 
 
 def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:

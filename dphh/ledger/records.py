@@ -15,13 +15,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, NotHeldError, UnknownRunError, UsageError
-<<<<<<< HEAD
 from dphh.ledger.budget import Budget, Cap, Price, kept_for, left, spent
-from dphh.ledger.schema import has_kept
-=======
-from dphh.ledger.budget import Budget, Price, left, spent
 from dphh.ledger.said import accounts_text
->>>>>>> main
+from dphh.ledger.schema import has_kept
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event, event_from_json
 from dphh.report.accounts import accounts_html

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from dphh.ledger.budget import promise
+from dphh.privacy.weak import warnings
 from dphh.words import plural
 
 if TYPE_CHECKING:
@@ -17,6 +19,9 @@ def account_lines(account: Account) -> list[tuple[str, str]]:
     if account.cap is not None and account.left is not None:
         lines.append(("", f"cap   {account.cap}"))
         lines.append(("", f"left  {account.left}, for one more Gaussian run"))
+        lines.append(("", f"promised to each user: {promise(account.cap)}"))
+        weak = warnings(account.cap.epsilon, account.cap.delta)
+        lines += [("", f"warning: {warning}") for warning in weak]
     return lines
 
 

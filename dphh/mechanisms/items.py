@@ -39,12 +39,6 @@ from dphh.privacy.set_union import (
     users_needed,
 )
 
-<<<<<<< HEAD
-METHODS = ("gaussian", "sips")
-#: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper has 0.3; what
-#: was measured here is in docs/items.md.
-SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
-=======
 Method = Literal["gaussian", "sips"]
 METHODS = get_args(Method)
 BUDGET_HELP = {
@@ -56,9 +50,9 @@ HELP = {
     "max_items": "How many different items one user may count for.",
     "method": "gaussian: one round; sips: three, each freeing users of what is found already.",
 }
-#: DP-SIPS gives round i of R a share in proportion to 0.3^(R - 1 - i).
-SIPS_ROUNDS, SIPS_DECAY = 3, 0.3
->>>>>>> main
+#: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper has 0.3; what
+#: was measured here is in docs/items.md.
+SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
 FOUND_WITH = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
 UNIT = "a user: all rows of one value of the user column"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import exp
-
 MUCH_EPSILON = 10.0
 LARGE_DELTA, HUGE_DELTA = 1e-5, 1e-3
 _PEOPLE = 100_000
@@ -13,12 +11,12 @@ def warnings(epsilon: float, delta: float) -> tuple[str, ...]:
     """One for each of the two that is large; none for a promise to rely on."""
     said = []
     if epsilon > MUCH_EPSILON:
-        odds = f"{exp(epsilon):.1e}" if epsilon < 700 else "any number of"
         said.append(
-            f"epsilon {epsilon:g} promises little: a release may change the odds that somebody "
-            f"guesses of a user by a factor of {odds}; 1 is common, and above 10 is for show"
+            f"epsilon {epsilon:g} is no protection worth the name: an outcome may be e^{epsilon:g} "
+            f"times as likely with somebody's data as without; give at most {MUCH_EPSILON:g}, and "
+            "better 1 to 4"
         )
-    if delta > HUGE_DELTA:
+    if delta >= HUGE_DELTA:
         said.append(
             f"delta {delta:g} promises next to nothing: what a user alone holds may come out as it "
             f"is with that probability, for some {delta * 1000:,.0f} of every 1,000 users"

@@ -265,7 +265,7 @@ SAID = [
      "different items as a typical user holds"),
     ({"max_items": True}, "max_items: found True; give a whole number from 1, about as many "
      "different items as a typical user holds"),
-    ({"max_items": 10**7}, "max_items: found 10,000,000, but with noise sigma = 4.679 the "
+    ({"max_items": 10**7}, "max_items: found 10,000,000, but with noise sigma = 4.682 the "
      "weights stand on a grid of 2^10 and a user's share of one item would round to nothing; "
      "give at most 1,048,576, or a larger epsilon"),
     ({"method": "magic"}, "method: found 'magic'; say one of gaussian, sips"),
