@@ -134,7 +134,8 @@ def price_union(epsilon: float, delta: float, max_items: int) -> Rounds:
     for_curve, for_new = delta_shares(epsilon, delta)
     sigma = gaussian_sigma(epsilon, for_curve * delta - spare)
     bits = grid_bits(sigma, max_items)
-    noise = rounded_gaussian(ceil(sigma * 2**bits))
+    sigma_grid = ceil(sigma * 2**bits)
+    noise = rounded_gaussian(sigma_grid)
     level = SetUnionLevel(
         level=1,
         max_items=max_items,
