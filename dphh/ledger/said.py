@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from dphh.ledger.budget import Budget, promise
+from dphh.ledger.budget import Budget, Cap, promise
 from dphh.privacy.weak import warnings
 from dphh.words import plural
 
@@ -20,7 +20,7 @@ class Spent(Protocol):
     @property
     def runs(self) -> int: ...
     @property
-    def cap(self) -> Budget | None: ...
+    def cap(self) -> Cap | None: ...
     @property
     def spent(self) -> Budget: ...
     @property
