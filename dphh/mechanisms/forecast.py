@@ -40,7 +40,7 @@ THEOREM = (
     "& Wang 2018); integer thresholds from the rounded Gaussian's own tail; both directions"
 )
 #: A grid on which level 1's tables of noise stay small.
-_LARGEST_SIGMA = 2**15
+_LARGEST_SIGMA = 2**14
 
 Priced = tuple[
     tuple[SetUnionLevel | ForecastLevel, ...],
@@ -76,7 +76,7 @@ def price_forecast(
     budget = budget_of(epsilon, delta, max_n, max_items)
     rounds = words_rounds(budget, max_n, max_items)
     new = [_new_words(level) for level in rounds]
-    new[-1] = max(new[-1], _new_words(words_alone(budget, max_n, max_items)))
+    new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
     levels = (
         *rounds,
         *(ForecastLevel(level, budget.sigma, spurious) for level in range(2, max_n + 1)),

@@ -103,7 +103,7 @@ def _words(price: Price, session: Session) -> Iterator[tuple[SetUnionLevel, Word
         if enough_words(level.round, len(words), near, len(found)):
             return
         if level is not planned[-1]:
-            session.forget(passed)
+            session.forget(passed, keep_texts=True)
 
 
 def _done(planned: ForecastLevel, run: Climb, released: Released, valid: int) -> ForecastLevel:
