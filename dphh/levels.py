@@ -126,7 +126,7 @@ class ForecastLevel:
     second_sigma: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, **asdict(self)}
+        return {"kind": self.kind, "pruning": "both", **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,9 @@ KINDS: dict[
     type[SetUnionLevel]
     | type[PrunedLevel]
     | type[ForecastLevel]
-    | type[VoteLevel] | type[BatchLevel] | type[LocalLevel],
+    | type[VoteLevel]
+    | type[BatchLevel]
+    | type[LocalLevel],
 ] = {
     SetUnionLevel.kind: SetUnionLevel,
     PrunedLevel.kind: PrunedLevel,

@@ -199,9 +199,7 @@ def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Intege
     """What the users of a block add together: each key once, with its sum."""
     parts = [*contributions(block.lots, block.lengths, keys, weigh)]
     nothing = np.empty(0, dtype=np.int64)
-    owner, key, weight = (
-        np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(3)
-    )
+    owner, key, weight = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(3))
     if isinstance(weigh, Plainly):
         owner, key, weight = with_list_sizes(owner, key, weight, len(block.lengths), weigh)
     return summed(key, weight)

@@ -56,9 +56,7 @@ class TwoRounds:
         second = np.zeros(len(self._keys), dtype=np.int64)
         second[self._held.places(keys)] = sums
         self._second = self._noised(self._keys, second, "round 2")
-        self._negatives = absent_negatives(
-            self._absent, self._law, self._randomness, self._purpose
-        )
+        self._negatives = absent_negatives(self._absent, self._law, self._randomness, self._purpose)
         return self._by_row(self._row[self._second <= 0]) + self._negatives
 
     def passed(self, thresholds: Integers) -> Passed:
@@ -83,9 +81,7 @@ class TwoRounds:
     def _noised(self, keys: Integers, sums: Integers, what: str) -> Integers:
         named = pa.array(keys).cast(pa.string()) if self._randomness.is_test else None
         purpose = f"{self._purpose}/{what}"
-        return sums + draw_rounded_gaussian(
-            self._randomness, SIGMA_GRID, len(sums), purpose, named
-        )
+        return sums + draw_rounded_gaussian(self._randomness, SIGMA_GRID, len(sums), purpose, named)
 
     def _by_row(self, rows: Integers) -> Integers:
         return np.bincount(rows, minlength=self._shape[0] * self._shape[1]).reshape(self._shape)

@@ -42,11 +42,7 @@ THEOREM = (
 #: A grid on which level 1's tables of noise stay small.
 _LARGEST_SIGMA = 2**14
 
-Priced = tuple[
-    tuple[SetUnionLevel | ForecastLevel, ...],
-    tuple[Event, ...],
-    tuple[tuple[str, float], ...],
-]
+Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ def price_forecast(
     rounds = words_rounds(budget, max_n, max_items)
     new = [_new_words(level) for level in rounds]
     new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
-    levels = (
+    levels: tuple[Level, ...] = (
         *rounds,
         *(ForecastLevel(level, budget.sigma, spurious) for level in range(2, max_n + 1)),
     )

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.engines.session import Session
-from dphh.forecast import Climb, Released, begun
+from dphh.forecast import Released, begun
 from dphh.ladder import first_ladder, spelled
 from dphh.levels import ForecastLevel, SetUnionLevel
 from dphh.mechanisms.forecast import (
@@ -52,8 +52,9 @@ class Words:
 def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     session.hold_texts()
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
-    for level, found, released in _words(price, session):
-        yield LevelDone(level, released)
+    for done, so_far in _words(price, session):
+        yield done
+        found = so_far
     found = found.sorted()
 
     max_n, above = price["max_n"], [x for x in price.levels if isinstance(x, ForecastLevel)]
@@ -77,19 +78,21 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
         table = session.forecast_level(step, ladder, f"ngrams/forecast, level {planned.level}")
         released_grams = Released.from_table(table)
         ladder = ladder.with_next(released_grams.keys)
-        level = _done(planned, run, released_grams, len(step.valid))
+        level = _done(planned, released_grams, len(step.valid))
         run = run.after(released_grams)
         spelling = spelled(ladder.top, found.words, joiner)
         yield LevelDone(level, rows(level.level, *spelling, released_grams.masses, 0))
 
 
-def _words(price: Price, session: Session) -> Iterator[tuple[SetUnionLevel, Words, Any]]:
+def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
     """Rounds of set union, each without what the earlier ones released."""
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
-    for level, share in zip(planned, WORDS_ROUNDS, strict=True):
+    for of_sips, share_of_sips in zip(planned, WORDS_ROUNDS, strict=True):
+        last = of_sips is planned[-1]
+        level, share = of_sips, share_of_sips
         if level.round > 1 and len(found) < WORDS_COMMON:
-            if level is not planned[-1]:
+            if not last:
                 continue
             max_n, max_items = price["max_n"], price["max_items"]
             budget = budget_of(price["epsilon"], price["delta"], max_n, max_items)
@@ -98,15 +101,16 @@ def _words(price: Price, session: Session) -> Iterator[tuple[SetUnionLevel, Word
         words = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
         found = found.with_more(words, noisy / 2.0**level.grid_bits, share)
-        yield level, found, rows(1, words, singles(words), noisy, level.grid_bits)
+        released = rows(1, words, singles(words), noisy, level.grid_bits)
+        yield LevelDone(level, released), found
         near = int((noisy < 2 * level.threshold_grid).sum())
         if enough_words(level.round, len(words), near, len(found)):
             return
-        if level is not planned[-1]:
+        if not last:
             session.forget(passed, keep_texts=True)
 
 
-def _done(planned: ForecastLevel, run: Climb, released: Released, valid: int) -> ForecastLevel:
+def _done(planned: ForecastLevel, released: Released, valid: int) -> ForecastLevel:
     first, second = (planned.total_sigma / share**0.5 for share in released.shares)
     return replace(planned, valid=valid, first_sigma=first, second_sigma=second)
 

@@ -116,6 +116,8 @@ def price_ngrams(
         raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1 to {LONGEST}")
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+    if method == "forecast":
+        _check_forecast(max_items, pruning, decay, shares)
     bounds = _bounds(max_items, max_n)
     _check_shape(spurious, pruning, decay, shares, max_n)
     parameters = (
@@ -130,7 +132,6 @@ def price_ngrams(
         ("method", method),
     )
     if method == "forecast":
-        _check_forecast(max_items, pruning, decay, shares)
         levels, events, delta_shares = price_forecast(
             epsilon, delta, max_n, bounds[0], float(spurious)
         )

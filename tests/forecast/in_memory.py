@@ -11,7 +11,13 @@ from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.forecast import Passed, Released, Step, begun, climb
 from dphh.ladder import PAIR
 from dphh.levels import SetUnionLevel
-from dphh.mechanisms.forecast import budget_of, enough_words, words_alone, words_alone_share, words_rounds
+from dphh.mechanisms.forecast import (
+    budget_of,
+    enough_words,
+    words_alone,
+    words_alone_share,
+    words_rounds,
+)
 from dphh.privacy.forecast.rounds import SIGMA_GRID
 from dphh.privacy.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.privacy.set_union import weight
@@ -131,7 +137,8 @@ def words(
     rounds = list(zip(words_rounds(budget, max_n, max_items), WORDS_ROUNDS, strict=True))
     alone = words_alone(budget, max_n, max_items), words_alone_share(max_n)
     level: SetUnionLevel
-    for level, share in rounds:
+    for of_sips in rounds:
+        level, share = of_sips
         if level.round > 1 and found.sum() < WORDS_COMMON:
             if level.round < len(rounds):
                 continue
