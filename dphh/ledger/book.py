@@ -127,13 +127,16 @@ class Ledger:
                 if shares(run["source"]):
                     charge = (account, run["sequence"])
                     con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", charge)
+            records.settle_how_kept(con, account)
         return self.status(name)
 
     def set_cap(self, name: str, epsilon: float, delta: float) -> Account:
         """Change a cap. One below what was spent is allowed, and refuses all further runs."""
         cap = checked_budget(epsilon, delta)
         with writing(self.path) as con:
-            records.insert_cap(con, _found(records.accounts(con), name).id, cap)
+            account = _found(records.accounts(con), name).id
+            records.insert_cap(con, account, cap)
+            records.settle_how_kept(con, account)
         return self.status(name)
 
     def accounts_touched(self, source: Source | str) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from dphh.corpus import Corpus, as_sequences
 from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import open_session
-from dphh.engines.duckdb.trie import choose_for_each
 from dphh.engines.session import Limits
 from dphh.errors import UsageError
 from dphh.levels import Choice
@@ -36,7 +35,7 @@ def votes_of_corpus(
     session = open_session(as_sequences(corpus, unit), randomness, Limits())
     try:
         session.hold_sequences(choice)
-        choose_for_each(session)
+        session.choose_for_each()
         session.con.register("trie", ballot.parquet())
         session.execute(
             "trie_coin_level",
