@@ -12,12 +12,13 @@ from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import open_session
 from dphh.engines.duckdb.trie import choose_for_each
 from dphh.engines.session import Limits
-from dphh.errors import UsageError
+from dphh.errors import UsageError, withholding
 from dphh.levels import Choice
 from dphh.mechanisms.released_rows import whole
 from dphh.udfs.randomness import Randomness
 
 
+@withholding
 def votes_of_corpus(
     broadcast: Broadcast,
     corpus: Corpus,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -28,6 +27,7 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.privacy.set_union import weights
+from dphh.private_folder import PrivateFolder
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
 from dphh.udfs.randomness import Randomness
@@ -51,9 +51,9 @@ class DuckDBSession:
         self.chosen = False
         #: A relation's stream is spent by one reading.
         self.read_once = corpus.kind == "table"
-        self._spill = TemporaryDirectory(prefix="dphh-")
+        self._spill = PrivateFolder()
         try:
-            self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.name))
+            self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.path))
             # DuckDB's own bar would tell how much of the data each step reads.
             self.con.execute("SET enable_progress_bar = false")
             register_noise(self.con, randomness)
@@ -64,10 +64,10 @@ class DuckDBSession:
             self.con.execute(query("text"))
             self.load = open_corpus(self.con, corpus)
         except duckdb.Error as problem:
-            self._spill.cleanup()
+            self._spill.close()
             raise UsageError(_setting_problem(problem, limits)) from None
         except BaseException:
-            self._spill.cleanup()
+            self._spill.close()
             raise
 
     def hold_items(self) -> None:
@@ -128,7 +128,7 @@ class DuckDBSession:
 
     def close(self) -> None:
         self.con.close()
-        self._spill.cleanup()
+        self._spill.close()
 
     def execute(self, name: str, **parameters: Any) -> None:
         """Run one file of `sql/`."""
