@@ -27,6 +27,22 @@ TRIEHH_WORDS: dict[str, Any] = {
     "drop": r"(?:http|www).*|.*[?!.;,]",
 }
 
+#: What each option of a corpus says, for whoever offers it.
+HELP = {
+    "user": "The column that says whose row it is.",
+    "text": "The content column, read as words.",
+    "item": "The content column, each row taken whole.",
+    "as_": "How the content becomes tokens, if not as --text or --item say.",
+    "lower": "Lower case first.",
+    "split": "Words: 'white space', 'unicode', or a regular expression that matches a word.",
+    "strip": "Strip these from both ends.",
+    "keep": "Keep only tokens that match it as a whole.",
+    "drop": "Drop tokens that match it as a whole.",
+    "max_token_length": "Characters of the longest token.",
+    "too_long": "What to do with longer ones.",
+    "characters": "What a character is, for --as characters and for trie.",
+}
+
 
 @dataclass(frozen=True)
 class Content:

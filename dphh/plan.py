@@ -14,8 +14,9 @@ from dphh.levels import Level
 from dphh.price import Finds, Parameter, Price, Privacy
 from dphh.privacy.events import Event
 from dphh.registry import VERBS
+from dphh.report.cards import plan_card
 from dphh.run import run
-from dphh.show import plan_html, plan_text
+from dphh.show import plan_text
 
 if TYPE_CHECKING:
     from dphh.ledger import Ledger
@@ -108,7 +109,7 @@ class Plan:
         return self.describe()
 
     def _repr_html_(self) -> str:
-        return plan_html(self.price, self.corpus)
+        return plan_card(self.price, self.corpus)
 
 
 def plan_from_json(found: dict[str, Any] | str) -> Plan:

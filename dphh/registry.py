@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from typing import Generic, ParamSpec
 
 import pyarrow as pa
@@ -11,14 +12,11 @@ import pyarrow as pa
 from dphh.columns import GROWN, SCORED
 from dphh.corpus import Corpus, as_sequences
 from dphh.engines.session import Session
-from dphh.mechanisms.items import price_items
+from dphh.mechanisms import items, ldp_trie, ngrams, trie
 from dphh.mechanisms.items_levels import items_levels
-from dphh.mechanisms.ldp_trie import ldp_trie_takes_for_known, price_ldp_trie
 from dphh.mechanisms.ldp_trie_levels import ldp_trie_levels
-from dphh.mechanisms.ngrams import price_ngrams
 from dphh.mechanisms.ngrams_levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.trie import price_trie, trie_takes_for_known
 from dphh.mechanisms.trie_levels import trie_levels
 from dphh.price import Price, UsersKnown
 
@@ -41,6 +39,8 @@ class Verb(Generic[Options]):
 
     name: str
     price: Callable[Options, Price]
+    #: What each option says, in a line for the command line.
+    help: Mapping[str, str]
     levels: Levels
     #: The columns of its releases.
     columns: pa.Schema
@@ -49,24 +49,31 @@ class Verb(Generic[Options]):
     #: Whether a run takes the number of users for known, so that how it ends would tell it.
     takes_for_known: Callable[[Price], UsersKnown | None] = _nothing
 
+    @property
+    def options(self) -> Mapping[str, Parameter]:
+        """The options of the verb, in their order, with their types and defaults."""
+        return signature(self.price, eval_str=True).parameters
 
-ITEMS = Verb("items", price_items, items_levels, SCORED)
-NGRAMS = Verb("ngrams", price_ngrams, ngrams_levels, SCORED)
+
+ITEMS = Verb("items", items.price_items, items.HELP, items_levels, SCORED)
+NGRAMS = Verb("ngrams", ngrams.price_ngrams, ngrams.HELP, ngrams_levels, SCORED)
 TRIE = Verb(
     "trie",
-    price_trie,
+    trie.price_trie,
+    trie.HELP,
     trie_levels,
     GROWN,
     read=lambda corpus, price: as_sequences(corpus, price["unit"]),
-    takes_for_known=trie_takes_for_known,
+    takes_for_known=trie.takes_for_known,
 )
 LDP_TRIE = Verb(
     "ldp_trie",
-    price_ldp_trie,
+    ldp_trie.price_ldp_trie,
+    ldp_trie.HELP,
     ldp_trie_levels,
     GROWN,
     read=lambda corpus, _: as_sequences(corpus, 1),
-    takes_for_known=ldp_trie_takes_for_known,
+    takes_for_known=ldp_trie.takes_for_known,
 )
 
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE)}

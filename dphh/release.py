@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 
 from dphh.columns import ALWAYS, schema_of
 from dphh.errors import UsageError
-from dphh.show import release_html, release_text
+from dphh.report.cards import release_card
+from dphh.show import release_text
 from dphh.whole_files import write_whole
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class Release:
         return release_text(self.table, self.manifest)
 
     def _repr_html_(self) -> str:
-        return release_html(self.table, self.manifest)
+        return release_card(self)
 
 
 def checked_out(folder: str | Path, run_id: str | None) -> Path:

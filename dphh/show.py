@@ -1,20 +1,21 @@
-"""How plans and releases look: plain text for terminals, HTML for notebooks."""
+"""How plans and releases look in a terminal. `dphh.report.cards` is how notebooks show them."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from html import escape
 from itertools import groupby
-from math import ceil, floor, log10
+from math import ceil
 from typing import Any
 
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
 from dphh.ledger.corpora import source_of
+from dphh.ledger.said import account_lines
 from dphh.levels import BatchLevel, Level, LocalLevel, PrunedLevel, SetUnionLevel, VoteLevel
 from dphh.price import Finds, Price, Privacy
+from dphh.words import number, plural, shorten
 
 #: A heading, and its lines: (what, said).
 Section = tuple[str, list[tuple[str, str]]]
@@ -29,6 +30,7 @@ def plan_sections(
     privacy = price.privacy
     promise = [
         *promises(privacy),
+        *(("warning", said) for said in warnings(privacy)),
         ("unit", privacy.unit),
         ("adjacency", privacy.adjacency),
         ("theorem", privacy.theorem),
@@ -39,7 +41,7 @@ def plan_sections(
         ("privacy", promise),
         ("levels", levels_lines(price.levels)),
         ("finds", finds_lines(price.finds)),
-        ("ledger", ledger_lines(corpus, ledger)),
+        ("ledger", ledger_lines(price, corpus, ledger)),
     ]
 
 
@@ -59,6 +61,28 @@ def promises(privacy: Privacy) -> list[tuple[str, str]]:
             "user's items: what the ledger books",
         ),
     ]
+
+
+#: Beyond these a promise says little: a factor of 20,000, and a failure for one in 10,000.
+WEAK_EPSILON, WEAK_DELTA = 10.0, 1e-4
+
+
+def warnings(privacy: Privacy) -> list[str]:
+    """What a promise beyond reason means, in words."""
+    epsilon = privacy.epsilon if privacy.central_epsilon is None else privacy.central_epsilon
+    said = []
+    if epsilon > WEAK_EPSILON:
+        said.append(
+            f"epsilon {epsilon:g} is no protection worth the name: an outcome may be "
+            f"e^{epsilon:g} times as likely with somebody's data as without; give at most "
+            f"{WEAK_EPSILON:g}, and better 1 to 4"
+        )
+    if privacy.delta > WEAK_DELTA:
+        said.append(
+            f"delta {privacy.delta:g} allows a mechanism that publishes all that one person in "
+            f"{round(1 / privacy.delta):,} wrote; give well below one over the number of users"
+        )
+    return said
 
 
 def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
@@ -134,60 +158,46 @@ def finds_lines(finds: Finds) -> list[tuple[str, str]]:
     return [*lines, ("", f"({finds.note})")] if finds.note else lines
 
 
-def ledger_lines(corpus: Corpus | None, ledger: Ledger | None) -> list[tuple[str, str]]:
+def ledger_lines(
+    price: Price, corpus: Corpus | None, ledger: Ledger | None
+) -> list[tuple[str, str]]:
     """What the ledger says of a plan's corpus. Looks, never writes, and never fails a print."""
     if corpus is None:
         return [("", "the plan has no corpus yet")]
     try:
-        book = ledger or Ledger()
-        names = (corpus.name,) if corpus.name else book.accounts_touched(source_of(corpus))
-        accounts = [book.status(name) for name in names]
+        accounts = accounts_of(corpus, ledger)
+        refusal = refused(price, corpus, ledger)
     except DphhError as problem:
         return [("", str(problem))]
-    return [line for account in accounts for line in account_lines(account)] or [
+    lines = [line for account in accounts for line in account_lines(account)] or [
         ("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")
     ]
+    return lines if refusal is None else [("would refuse", refusal), *lines]
 
 
-def account_lines(account: Account) -> list[tuple[str, str]]:
-    spent = f"spent {account.spent} in {plural(account.runs, 'run')}" if account.runs else "unspent"
-    lines = [(account.label, spent)]
-    if account.cap is not None and account.left is not None:
-        lines.append(("", f"cap   {account.cap}"))
-        lines.append(("", f"left  {account.left}, for one more Gaussian run"))
-    return lines
+def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
+    """The accounts that a run on this corpus would be charged to, if anybody has made them."""
+    book = ledger or Ledger()
+    names = (corpus.name,) if corpus.name else book.accounts_touched(source_of(corpus))
+    return [book.status(name) for name in names]
 
 
-def accounts_text(accounts: Sequence[Account]) -> str:
-    """What `dphh ledger show` prints."""
-    if not accounts:
-        return "The ledger is empty: `dphh ledger add NAME CORPUS ...` names and caps a corpus."
-    lines = []
-    for account in accounts:
-        lines += [account.label + ("" if account.name else "  (no name, no cap)")]
-        lines += [f"   {text}" for _, text in account_lines(account)]
-    return "\n".join(lines)
-
-
-def number(value: float) -> str:
-    """Four digits or all before the point, written out: 0.3887, 33.87, 12,940."""
-    digits = max(0, 3 - floor(log10(abs(value)))) if value else 0
-    return f"{value:,.{digits}f}"
-
-
-def plural(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:
+    """Why the ledger would refuse this run now; None where it would not."""
+    return (ledger or Ledger()).would_refuse(
+        source_of(corpus),
+        price.events,
+        price.privacy.booked_epsilon,
+        price.privacy.delta,
+        account=corpus.name,
+    )
 
 
 def plan_text(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
-    return _text(f"plan: {price.verb}  {_asked(price)}", plan_sections(price, corpus, ledger))
+    return _text(f"plan: {price.verb}  {asked(price)}", plan_sections(price, corpus, ledger))
 
 
-def plan_html(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
-    return _html(f"plan: {price.verb}", _asked(price), plan_sections(price, corpus, ledger))
-
-
-def _asked(price: Price) -> str:
+def asked(price: Price) -> str:
     return ", ".join(f"{key}={shorten(str(value), 120)}" for key, value in price.parameters)
 
 
@@ -219,35 +229,6 @@ def promised(privacy: dict[str, Any]) -> float:
     return float(privacy.get("central_epsilon", privacy["epsilon"]))
 
 
-def release_html(table: Any, manifest: dict[str, Any]) -> str:
-    privacy = manifest["privacy"]
-    rows = "".join(
-        f"<tr><td>{row['level']}</td><td style='text-align:left'>{escape(shorten(row['item']))}"
-        f"</td><td>{'' if row['score'] is None else format(row['score'], ',.1f')}</td></tr>"
-        for row in table.slice(0, SHOWN_ROWS).to_pylist()
-    )
-    more = table.num_rows - SHOWN_ROWS
-    warning = (
-        f"<p><b>{escape(manifest['randomness'])}</b></p>" if "NOT" in manifest["randomness"] else ""
-    )
-    return (
-        f"<div><p><b>release</b> <code>{escape(str(manifest['run_id']))}</code>: "
-        f"{table.num_rows:,} found by {escape(manifest['verb'])}, "
-        f"({promised(privacy):.4g}, {privacy['delta']:g})-DP "
-        f"for {escape(privacy['unit'])}</p>{warning}"
-        "<table><thead><tr><th>level</th><th style='text-align:left'>item</th><th>score</th></tr>"
-        f"</thead><tbody>{rows}</tbody></table>"
-        + (f"<p>and {more:,} more</p>" if more > 0 else "")
-        + "</div>"
-    )
-
-
-def shorten(item: str, longest: int = 60) -> str:
-    """One line of it, with what a terminal would not show written out."""
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in item)
-    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
-
-
 def _text(title: str, sections: list[Section]) -> str:
     lines = [title]
     for heading, said in sections:
@@ -265,24 +246,3 @@ def _text(title: str, sections: list[Section]) -> str:
                 for index, line in enumerate(wrapped or [""])
             ]
     return "\n".join(lines)
-
-
-def _html(title: str, asked: str, sections: list[Section]) -> str:
-    rows = []
-    for heading, said in sections:
-        for index, (what, text) in enumerate(said):
-            first = (
-                f"<th rowspan='{len(said)}' style='text-align:left;vertical-align:top'>"
-                f"{escape(heading)}</th>"
-                if index == 0
-                else ""
-            )
-            rows.append(
-                f"<tr style='vertical-align:top'>{first}"
-                f"<td style='text-align:left;white-space:nowrap'>{escape(what)}</td>"
-                f"<td style='text-align:left'>{escape(text)}</td></tr>"
-            )
-    return (
-        f"<div><p><b>{escape(title)}</b> <code>{escape(asked)}</code></p>"
-        f"<table>{''.join(rows)}</table></div>"
-    )

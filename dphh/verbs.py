@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspect import Parameter, signature
+from inspect import Parameter, Signature
 from typing import Generic, Protocol
 
 from dphh import registry
@@ -32,14 +32,13 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
         price = verb.price(*args, **options)
         return Plan(price, None if corpus is None else verb.read(corpus, price))
 
-    priced = signature(verb.price, eval_str=True)
     first = Parameter(
         "corpus", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Corpus | None
     )
     plan.__name__ = plan.__qualname__ = verb.name
     plan.__doc__ = verb.price.__doc__
-    plan.__signature__ = priced.replace(  # type: ignore[attr-defined]
-        parameters=[first, *priced.parameters.values()], return_annotation=Plan
+    plan.__signature__ = Signature(  # type: ignore[attr-defined]
+        [first, *verb.options.values()], return_annotation=Plan
     )
     return plan
 

@@ -129,20 +129,29 @@ def draw_rounded_gaussian(
 def draw_above(
     randomness: Randomness, sigma: int, floor: int, count: int, purpose: str
 ) -> Integers:
-    """`count` independent draws of round(N(0, sigma^2)) given that it is at least `floor`.
+    """`count` independent draws of round(N(0, sigma^2)) given that it is at least `floor`."""
+    return draw_between(randomness, sigma, floor, None, count, purpose)
 
-    Exact inversion within the table's tail: a uniform integer below survival(floor). Conditioning
-    divides the table's distance by the tail's probability; refused where that passes 2^-80.
+
+def draw_between(
+    randomness: Randomness, sigma: int, floor: int, end: int | None, count: int, purpose: str
+) -> Integers:
+    """The same given that it is at least `floor` and less than `end`.
+
+    Exact inversion within the table: a uniform integer between survival(end) and survival(floor).
+    Conditioning divides the table's distance by the probability of what is left; refused where
+    that passes 2^-80.
     """
     table = rounded_gaussian(sigma)
-    whole = table.survival(floor)
-    if whole == 0 or table.distance * (1 << BITS) / whole > _ALLOWED_DISTANCE:
+    beyond = 0 if end is None else table.survival(end)
+    whole = table.survival(floor) - beyond
+    if whole <= 0 or table.distance * (1 << BITS) / whole > _ALLOWED_DISTANCE:
         raise UsageError(
-            f"noise of sigma {sigma} reaches {floor} with a probability too small to draw from "
-            "exactly (below about 2^-150); use a larger sigma or a lower floor"
+            f"noise of sigma {sigma} falls where it was asked to with a probability too small to "
+            "draw from exactly (below about 2^-150); use a larger sigma or a wider range"
         )
     draws = (
-        table.largest_with_survival_above(uniform_big(randomness, whole, purpose))
+        table.largest_with_survival_above(beyond + uniform_big(randomness, whole, purpose))
         for _ in range(count)
     )
     return np.fromiter(draws, np.int64, count)

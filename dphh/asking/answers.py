@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import textwrap
 from collections.abc import Iterable, Sequence, Set
@@ -10,21 +9,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh import verbs
 from dphh.asking.macros import (
     LEDGER_SCHEMA,
     PLAN_SCHEMA,
     RELEASES_SCHEMA,
     SQL_NAMES,
     content_signature,
-    verb_signatures,
+    signature_of,
 )
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Entry, Ledger, Share
-from dphh.ledger.corpora import corpus_of
+from dphh.ledger.corpora import named_corpus
 from dphh.plan import Plan
+from dphh.registry import Verb
 from dphh.show import Section
+from dphh.verbs import planning
 
 Arguments = dict[str, Any]
 
@@ -46,49 +46,37 @@ def given_content(arguments: Arguments) -> dict[str, Any]:
     }
 
 
-def named_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus | None:
+def owners_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus | None:
     """The corpus that the ledger knows by this name; its owner has said how it is read."""
-    account = next((each for each in ledger.accounts() if each.name == name), None)
-    if account is None:
-        return None
-    if content:
-        said = ", ".join(SQL_NAMES.get(key, key) for key in content)
-        raise UsageError(
-            f"{said}: {name!r} is a corpus that the ledger names, and its owner has said how it "
-            "is read; leave these out"
-        )
-    return corpus_of(account.source, name)
+    return named_corpus(name, ledger, [SQL_NAMES.get(key, key) for key in content])
 
 
-def plan_of(verb: str, arguments: Arguments, corpus: Corpus) -> Plan:
+def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
     """The priced plan; what SQL cannot have meant is refused by name."""
     options = {
         name: tuple(value) if isinstance(value, list) else value
-        for name, default in verb_signatures()[verb].items()
+        for name, default in signature_of(verb).items()
         if (value := arguments.get(name, default)) is not None
     }
-    required = (
-        each.name
-        for each in inspect.signature(getattr(verbs, verb)).parameters.values()
-        if each.default is each.empty
-    )
+    required = (each.name for each in verb.options.values() if each.default is each.empty)
     if missing := [repr(name) for name in required if name not in options]:
         raise UsageError(
-            f"dphh_{verb}: needs {' and '.join(missing)}; say each option by its name, such as "
-            "epsilon := 1.0, delta := 1e-8"
+            f"dphh_{verb.name}: needs {' and '.join(missing)}; say each option by its name, such "
+            "as epsilon := 1.0, delta := 1e-8"
         )
     try:
-        plan: Plan = getattr(verbs, verb)(corpus, **options)
+        return planning(verb)(corpus, **options)
     except DphhError:
         raise
     except TypeError as problem:
         raise UsageError(
-            f"dphh_{verb}: {str(problem).partition(': ')[2] or problem}; say each option by its "
-            "name, such as epsilon := 1.0, delta := 1e-8"
+            f"dphh_{verb.name}: {str(problem).partition(': ')[2] or problem}; say each option by "
+            "its name, such as epsilon := 1.0, delta := 1e-8"
         ) from None
     except (ValueError, ArithmeticError):
-        raise UsageError(f"dphh_{verb}: one of its options cannot be; see its signature") from None
-    return plan
+        raise UsageError(
+            f"dphh_{verb.name}: one of its options cannot be; see its signature"
+        ) from None
 
 
 #: Columns of the terminal that a plan's table fits, and those of its four borders.

@@ -23,15 +23,16 @@ from dphh.asking.answers import (
     corpus_name,
     given_content,
     ledger_table,
-    named_corpus,
+    owners_corpus,
     plan_of,
     plan_table,
     releases_table,
 )
-from dphh.asking.macros import install
+from dphh.asking.macros import install, macros
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
+from dphh.registry import Verb
 from dphh.release import Release
 from dphh.show import plan_sections
 from dphh.sql import looking
@@ -86,19 +87,20 @@ class _Owner:
         if what == "release":
             manifest, parquet = self._ledger.release(_run_id(arguments))
             return Release.from_parquet(parquet, manifest).table
-        if what.startswith("plan_"):
-            verb = what.removeprefix("plan_")
-            plan = plan_of(verb, arguments, self._corpus(what, arguments))
-            return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
-        return self._drawn_once(what, arguments)
+        macro = macros()[what]
+        assert macro.verb is not None
+        if macro.spends:
+            return self._drawn_once(macro.verb, arguments)
+        plan = plan_of(macro.verb, arguments, self._corpus(what, arguments))
+        return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
 
-    def _drawn_once(self, verb: str, arguments: Arguments) -> pa.Table:
-        request = json.dumps([verb, arguments], sort_keys=True)
+    def _drawn_once(self, verb: Verb[...], arguments: Arguments) -> pa.Table:
+        request = json.dumps([verb.name, arguments], sort_keys=True)
         with self._guard:
             asking = self._asking[request]
         with asking:  # whoever asks the same meanwhile waits for it
             if request not in self._made:
-                plan = plan_of(verb, arguments, self._corpus(verb, arguments))
+                plan = plan_of(verb, arguments, self._corpus(verb.name, arguments))
                 run_id = arguments["run_id"]
                 if run_id is None:
                     # Kept when the run fails: asking again goes on with it, for the price paid.
@@ -111,7 +113,7 @@ class _Owner:
         asked = corpus_name(what, arguments)
         content = given_content(arguments)
         if "user" not in content:
-            named = named_corpus(asked, self._ledger, content)
+            named = owners_corpus(asked, self._ledger, content)
             if named is not None:
                 return named
             raise UsageError(

@@ -18,6 +18,7 @@ from dphh import verbs
 from dphh.corpus import Characters, Corpus, Reading, TooLong
 from dphh.devices.reports.round import Sampling
 from dphh.levels import Choice, Mode, Pruning
+from dphh.mechanisms import items, ngrams
 from dphh.mechanisms.trie import Accounting
 from dphh.plan import Plan
 
@@ -29,28 +30,28 @@ class RowsOptions(TypedDict, total=False):
     """What `Corpus` takes beside its source, but for `keep`, which is `ldp_trie`'s own."""
 
     user: Required[str]
-    text: str
-    item: str
-    as_: Reading
+    text: str | None
+    item: str | None
+    as_: Reading | None
     lower: bool
     split: str
     strip: str
-    drop: str
+    drop: str | None
     max_token_length: int
     too_long: TooLong
     characters: Characters
-    name: str
+    name: str | None
 
 
 class CorpusOptions(RowsOptions, total=False):
-    keep: str
+    keep: str | None
 
 
 class ItemsOptions(CorpusOptions, total=False):
     epsilon: Required[float]
     delta: Required[float]
     max_items: int
-    method: str
+    method: items.Method
 
 
 class NgramsOptions(CorpusOptions, total=False):
@@ -61,8 +62,8 @@ class NgramsOptions(CorpusOptions, total=False):
     spurious: float
     pruning: Pruning
     decay: float
-    shares: Sequence[float]
-    method: str
+    shares: Sequence[float] | None
+    method: ngrams.Method
 
 
 class TrieOptions(CorpusOptions, total=False):
@@ -72,9 +73,9 @@ class TrieOptions(CorpusOptions, total=False):
     unit: int
     choice: Choice
     accounting: Accounting
-    theta: int
-    p: float
-    users: int
+    theta: int | None
+    p: float | None
+    users: int | None
 
 
 class LdpTrieOptions(RowsOptions, total=False):

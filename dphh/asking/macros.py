@@ -10,15 +10,15 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from dphh import verbs
 from dphh.columns import COLUMNS
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
-from dphh.registry import VERBS
+from dphh.registry import VERBS, Verb
 
 if TYPE_CHECKING:
     import duckdb
@@ -72,13 +72,19 @@ RELEASES_SCHEMA = pa.schema(
 )
 
 
-def verb_signatures() -> dict[str, Parameters]:
-    """Each public verb and its options. An option without a default has None, as SQL's NULL."""
-    found = {}
-    for name in VERBS:
-        parameters = list(inspect.signature(getattr(verbs, name)).parameters.values())
-        found[name] = {each.name: _default(each) for each in parameters[1:]}
-    return found
+@dataclass(frozen=True)
+class Macro:
+    """What a macro takes and the columns it gives; what it prices or runs, if it does."""
+
+    parameters: Parameters
+    columns: pa.Schema
+    verb: Verb[...] | None = None
+    spends: bool = False
+
+
+def signature_of(verb: Verb[...]) -> Parameters:
+    """The options of a verb. One without a default has None, as SQL's NULL."""
+    return {name: _default(each) for name, each in verb.options.items()}
 
 
 def content_signature() -> Parameters:
@@ -91,18 +97,18 @@ def content_signature() -> Parameters:
     }
 
 
-def macros() -> dict[str, tuple[Parameters, pa.Schema]]:
-    """Every macro without its `dphh_`: what it takes, and the columns it gives."""
-    found: dict[str, tuple[Parameters, pa.Schema]] = {}
+def macros() -> dict[str, Macro]:
+    """Every macro without its `dphh_`."""
+    found: dict[str, Macro] = {}
     content = content_signature()
-    for verb, options in verb_signatures().items():
-        asked = {"corpus": None, **options, **content}
-        found[verb] = ({**asked, "run_id": None}, VERBS[verb].columns)
-        found[f"plan_{verb}"] = (asked, PLAN_SCHEMA)
-    found["ledger"] = ({}, LEDGER_SCHEMA)
-    found["releases"] = ({}, RELEASES_SCHEMA)
+    for name, verb in VERBS.items():
+        asked = {"corpus": None, **signature_of(verb), **content}
+        found[name] = Macro({**asked, "run_id": None}, verb.columns, verb, spends=True)
+        found[f"plan_{name}"] = Macro(asked, PLAN_SCHEMA, verb)
+    found["ledger"] = Macro({}, LEDGER_SCHEMA)
+    found["releases"] = Macro({}, RELEASES_SCHEMA)
     # Any verb's: NULL where the verb has no such column.
-    found["release"] = ({"run_id": None}, pa.schema(list(COLUMNS.items())))
+    found["release"] = Macro({"run_id": None}, pa.schema(list(COLUMNS.items())))
     return found
 
 
@@ -110,12 +116,12 @@ def install(con: duckdb.DuckDBPyConnection, answer: Answer, *, temporary: bool =
     """Register the answering functions on a connection's instance, and define the macros."""
     from duckdb.func import PythonUDFType
 
-    for name, (parameters, schema) in macros().items():
+    for name, macro in macros().items():
         con.create_function(
             f"dphh_answer_{name}",
-            _vectorised(name, parameters, schema, answer),
+            _vectorised(name, macro.parameters, macro.columns, answer),
             ["VARCHAR"],
-            f"STRUCT(refused VARCHAR, rows {_rows_type(schema)})",
+            f"STRUCT(refused VARCHAR, rows {_rows_type(macro.columns)})",
             type=PythonUDFType.ARROW,
             # Neither folded while a query is planned nor run for a plan that is only explained.
             side_effects=True,
@@ -124,8 +130,8 @@ def install(con: duckdb.DuckDBPyConnection, answer: Answer, *, temporary: bool =
             macro_sql(f"dphh_asked_{name}", "asked", _ASK.format(name=name), temporary),
             macro_sql(
                 f"dphh_{name}",
-                parameters_sql(parameters),
-                f"FROM dphh_asked_{name}({packed_sql(parameters)})",
+                parameters_sql(macro.parameters),
+                f"FROM dphh_asked_{name}({packed_sql(macro.parameters)})",
                 temporary,
             ),
         ):

@@ -14,7 +14,7 @@ from dphh.cli.gateway import serve, shell
 from dphh.cli.ledger import ledger
 from dphh.cli.report import report
 from dphh.cli.sql import sql
-from dphh.cli.verbs import items, ldp_trie, ngrams, trie
+from dphh.cli.verbs import COMMANDS
 from dphh.errors import DphhError
 from dphh.stopping import end_by, received, stopping
 
@@ -42,7 +42,7 @@ def completion(shell: str) -> None:
     click.echo(source(cli, {}, "dphh", "_DPHH_COMPLETE").source())
 
 
-for command in (demo, bench, items, ngrams, trie, ldp_trie, ledger, report, serve, shell, sql):
+for command in (demo, bench, *COMMANDS, ledger, report, serve, shell, sql):
     cli.add_command(command)
 
 

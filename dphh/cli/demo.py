@@ -12,7 +12,7 @@ from dphh.demo import USERS, outcomes, write_corpus
 from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import source_of
-from dphh.show import accounts_text
+from dphh.ledger.said import accounts_text
 from dphh.verbs import items
 
 EPSILON, DELTA = 1.0, 1e-8

@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from dphh.cli.options import CONTENT_NAMES, corpus_options, ledger_option
+from dphh.cli.options import content_given, corpus_options, ledger_option
 from dphh.corpus import Corpus
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.corpora import source_of
+from dphh.ledger.said import accounts_text
 from dphh.privacy.events import LocalEvent
 from dphh.release import Release
-from dphh.show import accounts_text, plural
+from dphh.words import plural
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -27,20 +28,29 @@ def ledger() -> None:
 @ledger.command()
 @click.argument("name")
 @click.argument("corpus")
-@corpus_options
+@corpus_options()
 @click.option("--epsilon", type=float, required=True, help="The cap.")
 @click.option("--delta", type=float, required=True, help="The cap.")
 @ledger_option
+@click.pass_context
 def add(
-    name: str, corpus: str, epsilon: float, delta: float, ledger_file: str | None, **content: Any
+    context: click.Context,
+    /,
+    name: str,
+    corpus: str,
+    epsilon: float,
+    delta: float,
+    ledger_file: str | None,
+    **_: Any,
 ) -> None:
     """Name a corpus and cap what may ever be spent on it.
 
     CORPUS is a Parquet path, a glob or a folder. What was spent on its files before counts.
     """
-    if content["user"] is None:
+    content = content_given(context)
+    if "user" not in content:
         raise click.UsageError("--user: say which column is the user")
-    source = source_of(Corpus(corpus, **{key: content[key] for key in CONTENT_NAMES}))
+    source = source_of(Corpus(corpus, **content))
     click.echo(accounts_text([Ledger(ledger_file).add(name, source, epsilon, delta)]))
 
 

@@ -4,69 +4,29 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar, get_args
+from collections.abc import Callable, Collection
+from inspect import signature
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
-from dphh.corpus import MAX_TOKEN_LENGTH, Characters, Corpus
+from dphh.cli.signatures import flag, given, option
+from dphh.corpus import HELP, Corpus
 from dphh.engines import ENGINES
 from dphh.ledger import Ledger
-from dphh.ledger.corpora import corpus_of as account_corpus
+from dphh.ledger.corpora import named_corpus
 from dphh.plan import Plan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-#: What the content options become as keywords of `Corpus`.
-CONTENT_NAMES = (
-    "user", "text", "item", "as_", "lower", "split", "strip", "keep", "drop",
-    "max_token_length", "too_long", "characters",
-)  # fmt: skip
+#: What a command says of a corpus: not what a verb says, what opens it, or what it is called.
+_CONTENT = {
+    name: parameter
+    for name, parameter in signature(Corpus.__init__, eval_str=True).parameters.items()
+    if name in HELP
+}
 
-#: What they are where nothing is said.
-DEFAULTS = (None, False, "", "white space", "truncate", MAX_TOKEN_LENGTH, "code points")
-
-_CONTENT = [
-    click.option("--user", metavar="COLUMN", help="The column that says whose row it is."),
-    click.option("--text", metavar="COLUMN", help="The content column, read as words."),
-    click.option("--item", metavar="COLUMN", help="The content column, each row taken whole."),
-    click.option(
-        "--as",
-        "as_",
-        type=click.Choice(["words", "characters", "whole", "list"]),
-        help="How the content becomes tokens, if not as --text or --item say.",
-    ),
-    click.option("--lower", is_flag=True, help="Lower case first."),
-    click.option(
-        "--split",
-        default="white space",
-        show_default=True,
-        help="Words: 'white space', 'unicode', or a regular expression that matches a word.",
-    ),
-    click.option("--strip", default="", metavar="CHARS", help="Strip these from both ends."),
-    click.option("--drop", metavar="REGEX", help="Drop tokens that match it as a whole."),
-    click.option(
-        "--max-token-length",
-        default=MAX_TOKEN_LENGTH,
-        show_default=True,
-        help="Characters of the longest token.",
-    ),
-    click.option(
-        "--too-long",
-        type=click.Choice(["truncate", "drop", "error"]),
-        default="truncate",
-        show_default=True,
-        help="What to do with longer ones.",
-    ),
-    click.option(
-        "--characters",
-        type=click.Choice(get_args(Characters)),
-        default="code points",
-        show_default=True,
-        help="What a character is, for --as characters and for trie.",
-    ),
-]
 
 ledger_option = click.option(
     "--ledger",
@@ -98,25 +58,36 @@ _RUN = [
 ]
 
 
-def corpus_options(command: Command) -> Command:
-    return _with(command, [*_CONTENT, _keep_option("--keep")])
+def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]:
+    """The options of a corpus, beside those of a verb."""
+
+    def add(command: Command) -> Command:
+        options = [
+            option(parameter, HELP[name], _called(name, beside), required=False)
+            for name, parameter in _CONTENT.items()
+        ]
+        return with_options(command, options)
+
+    return add
 
 
-def corpus_options_beside_keep(command: Command) -> Command:
-    """For a verb that keeps something else: `--keep` is its own."""
-    return _with(command, [*_CONTENT, _keep_option("--keep-tokens")])
+def content_given(context: click.Context, beside: Collection[str] = ()) -> dict[str, Any]:
+    """What was said of the corpus, as keywords of `Corpus`."""
+    names = {_called(name, beside): name for name in _CONTENT}
+    return {names[called]: value for called, value in given(context, list(names)).items()}
 
 
-def _keep_option(flag: str) -> Callable[[Any], Any]:
-    return click.option(flag, metavar="REGEX", help="Keep only tokens that match it as a whole.")
+def _called(name: str, beside: Collection[str]) -> str:
+    """Beside a verb's own `--keep`, the corpus's is `--keep-tokens`."""
+    return f"{name}_tokens" if name in beside else name
 
 
 def run_options(command: Command) -> Command:
-    return _with(command, _RUN)
+    return with_options(command, _RUN)
 
 
 def budget_options(command: Command) -> Command:
-    return _with(
+    return with_options(
         command,
         [
             click.option(
@@ -132,36 +103,25 @@ def budget_options(command: Command) -> Command:
     )
 
 
-def _with(command: Command, options: list[Callable[[Any], Any]]) -> Command:
-    for option in reversed(options):
-        command = option(command)
+def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Command:
+    for each in reversed(options):
+        command = each(command)
     return command
 
 
 def corpus_of(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
-    named = {account.name: account for account in ledger.accounts() if account.name}
-    account = named.get(asked)
-    if account is None:
-        if content["user"] is None:
-            known = f" (the ledger names {', '.join(sorted(named))})" if named else ""
-            raise click.UsageError(
-                f"--user: {asked!r} is no name in the ledger{known}, so it is read as a path: "
-                "say which column is the user with --user, and the content with --text or --item"
-            )
-        return Corpus(asked, **content)
-    corpus = account_corpus(account.source, asked)
-    given = sorted(
-        f"--{key.rstrip('_').replace('_', '-')}"
-        for key, value in content.items()
-        if value not in DEFAULTS
-    )
-    if given:
+    corpus = named_corpus(asked, ledger, sorted(map(flag, content)))
+    if corpus is not None:
+        return corpus
+    if "user" not in content:
+        names = sorted(account.name for account in ledger.accounts() if account.name)
+        known = f" (the ledger names {', '.join(names)})" if names else ""
         raise click.UsageError(
-            f"{', '.join(given)}: {asked!r} is a corpus that the ledger names, and its owner "
-            "has said how it is read; leave these out"
+            f"--user: {asked!r} is no name in the ledger{known}, so it is read as a path: "
+            "say which column is the user with --user, and the content with --text or --item"
         )
-    return corpus
+    return Corpus(asked, **content)
 
 
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:

@@ -19,10 +19,11 @@ from dphh.asking.answers import (
     Arguments,
     corpus_name,
     given_content,
-    named_corpus,
+    owners_corpus,
     plan_of,
     plan_table,
 )
+from dphh.asking.macros import Macro, macros
 from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Message, Pipe, serve
@@ -60,12 +61,12 @@ def _answer(message: Message) -> pa.Table:
     asker = message["analyst"]
     run_id, token = message["hold"] or (None, None)
     book = Ledger(message["ledger"], None if asker == OWNER else asker, token)
-    verb = what.removeprefix("plan_")
+    macro = macros()[what]
     with _little():
-        plan = _plan(verb, arguments, book)
+        plan = _plan(macro, arguments, book)
         if asker != OWNER:
             _refuse_counting(plan)
-    if what == verb:
+    if macro.spends:
         return plan.run(
             ledger=book,
             run_id=run_id,
@@ -84,11 +85,12 @@ def _answer(message: Message) -> pa.Table:
     return plan_table([*sections, ("ledger", [(name, str(value)) for name, value in lines])])
 
 
-def _plan(verb: str, arguments: Arguments, book: Ledger) -> Plan:
-    corpus = named_corpus(corpus_name(verb, arguments), book, given_content(arguments))
+def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
+    assert macro.verb is not None
+    corpus = owners_corpus(corpus_name(macro.verb.name, arguments), book, given_content(arguments))
     if corpus is None:
         raise UsageError("corpus: there is no such corpus; see FROM dphh_ledger()")
-    return plan_of(verb, arguments, corpus)
+    return plan_of(macro.verb, arguments, corpus)
 
 
 def _refuse_counting(plan: Plan) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.asking.answers import Arguments, corpus_name, ledger_table, releases_table
+from dphh.asking.macros import macros
 from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
@@ -64,7 +65,7 @@ class Office:
             raise UsageError(
                 f"corpus: there is no corpus {corpus!r} for you; FROM dphh_ledger() names yours"
             )
-        if what.startswith("plan_"):
+        if not macros()[what].spends:
             with self._worker(analyst) as worker:
                 return self._work(worker, analyst, what, arguments, None)
         return self._run(analyst, what, arguments)

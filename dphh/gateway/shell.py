@@ -58,8 +58,8 @@ def start_script(address: Address) -> str:
         load_sql(),
         address.setup_sql(),
         *(
-            f"{forwarding_sql(address, name, parameters)};"
-            for name, (parameters, _) in macros().items()
+            f"{forwarding_sql(address, name, macro.parameters)};"
+            for name, macro in macros().items()
         ),
         f"{macro_sql('dphh_stop', '', address.ask_sql(_STOP))};",
         looking(),

@@ -37,11 +37,13 @@ from dphh.ledger.records import (
     StoredRelease,
     unknown_account,
 )
+from dphh.ledger.said import accounts_text
 from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, check_share, record_asker, set_share, shares
 from dphh.ledger.sources import Source, places
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
+from dphh.report.accounts import accounts_html
 
 if TYPE_CHECKING:
     import polars as pl
@@ -73,7 +75,14 @@ class Ledger:
         self.path = Path(os.path.realpath(Path(path or default_path()).expanduser()))
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self.path)!r})"
+        """Where it is, and what every account has spent and left."""
+        try:
+            return f"Ledger({str(self.path)!r})\n{accounts_text(self.accounts())}"
+        except LedgerError as problem:
+            return f"Ledger({str(self.path)!r}): {problem}"
+
+    def _repr_html_(self) -> str:
+        return accounts_html(self.accounts())
 
     # Accounts
 
@@ -215,6 +224,34 @@ class Ledger:
                     return _charge(con, request, hold, paying, self.analyst)
             assert refusing.cap is not None
             raise BudgetRefused(refusal(refusing.label, prices[refusing.id], refusing.cap, price))
+
+    def would_refuse(
+        self,
+        source: Source,
+        events: Sequence[Event],
+        epsilon: float,
+        delta: float,
+        *,
+        account: str | None = None,
+    ) -> str | None:
+        """What `reserve` would refuse such a run with now; None where it would not. Only looks,
+        so another run may come first."""
+        price = checked_price(events, epsilon, delta)
+        request = Request("", source.absolute(), account, "", {}, price)
+        touched = {row.id for row in _touched(request.source, self._named())}
+        with reading(self.path) as con:
+            rows = [] if con is None else records.accounts(con)
+            if account is not None:
+                touched |= {_found(rows, account).id}
+            paying = [row for row in rows if row.id in touched]
+            prices = {row.id: [] if con is None else records.prices(con, row.id) for row in paying}
+        try:
+            refusing = _first_to_refuse(paying, prices, request, self.analyst)
+        except BudgetRefused as problem:
+            return str(problem)
+        if refusing is None or refusing.cap is None:
+            return None
+        return refusal(refusing.label, prices[refusing.id], refusing.cap, price)
 
     def begin(
         self, hold: Hold, setting: Setting | None = None, key: bytes = b""

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, NotHeldError, UnknownRunError, UsageError
 from dphh.ledger.budget import Budget, Price, left, spent
+from dphh.ledger.said import accounts_text
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event, event_from_json
+from dphh.report.accounts import accounts_html
 
 Manifest = dict[str, Any]
 
@@ -92,6 +94,12 @@ class Account:
     @property
     def label(self) -> str:
         return self.source.label if self.name is None else self.name
+
+    def __repr__(self) -> str:
+        return accounts_text([self])
+
+    def _repr_html_(self) -> str:
+        return accounts_html([self])
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, isfinite
+from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import SetUnionLevel
@@ -36,7 +37,17 @@ from dphh.privacy.set_union import (
     users_needed,
 )
 
-METHODS = ("gaussian", "sips")
+Method = Literal["gaussian", "sips"]
+METHODS = get_args(Method)
+BUDGET_HELP = {
+    "epsilon": "The promise: 1 is strict, 8 is weak.",
+    "delta": "How often it may fail: well below one over the number of users.",
+}
+HELP = {
+    **BUDGET_HELP,
+    "max_items": "How many different items one user may count for.",
+    "method": "gaussian: one round; sips: three, each freeing users of what is found already.",
+}
 #: DP-SIPS gives round i of R a share in proportion to 0.3^(R - 1 - i).
 SIPS_ROUNDS, SIPS_DECAY = 3, 0.3
 FOUND_WITH = Fraction(9, 10)
@@ -50,7 +61,7 @@ def price_items(
     epsilon: float,
     delta: float,
     max_items: int = 100,
-    method: str = "gaussian",
+    method: Method = "gaussian",
 ) -> Price:
     """Single items that many users hold (differentially private set union).
 

@@ -36,6 +36,21 @@ from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
 from dphh.privacy.events import ApproximateEvent, LocalEvent
 from dphh.udfs.subsets import SubsetSelection, subset_selection
 
+HELP = {
+    "local_epsilon": "What one report may tell.",
+    "delta": "Of the central promise, once reports are counted.",
+    "users_per_level": "Asked at a level, none twice.",
+    "contributions": "Reports that each of them sends.",
+    "max_length": "Levels, and characters of the longest sequence.",
+    "keep": "Prefixes that go on from a level, at most.",
+    "sampling": "Which prefixes a user of too many reports: any, or those of most of their rows.",
+    "passes": "Tries, each without earlier words.",
+    "character_set": "All that words are made of, printable ASCII unless said; a word with any "
+    "other is left out.",
+    "known": "Words not asked for, one a line.",
+    "mode": "Draw every report, or only how many reports hold each value.",
+    "pad": "Users of nothing sit in for those who are wanting.",
+}
 #: A server counts every value; more than these are no trie's.
 LARGEST_DOMAIN = 10**8
 UNIT = "an item: one of a user's contributions, of which one report is made"
@@ -160,7 +175,7 @@ def price_ldp_trie(
     )
 
 
-def ldp_trie_takes_for_known(price: Price) -> UsersKnown | None:
+def takes_for_known(price: Price) -> UsersKnown | None:
     """Without padding a run needs a user for every seat."""
     return None if price["pad"] else _SEATS
 

@@ -24,12 +24,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, isfinite
-from typing import get_args
+from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import Level, PrunedLevel, Pruning, SetUnionLevel
 from dphh.mechanisms.items import (
     ADJACENCY,
+    BUDGET_HELP,
     FOUND_WITH,
     UNIT,
     check_budget,
@@ -51,7 +52,19 @@ from dphh.privacy.set_union import (
     weight,
 )
 
-METHODS = ("dpne", "dpsu-all", "dpsu-even", "dpsu-single")
+Method = Literal["dpne", "dpsu-all", "dpsu-even", "dpsu-single"]
+METHODS = get_args(Method)
+HELP = {
+    **BUDGET_HELP,
+    "max_n": "The longest n-gram, in tokens.",
+    "max_items": "N-grams of one length that a user may count for; one number, or one a length.",
+    "spurious": "Share that nobody need hold.",
+    "pruning": "What must be released below: all but its first and all but its last word, or the "
+    "latter.",
+    "decay": "Each length's noise over the one below's.",
+    "shares": "Each length's share of the budget, instead of --decay.",
+    "method": "dpne: length by length; the others: set union over whole n-grams.",
+}
 LONGEST = 100
 #: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
 LEAST_SPURIOUS = 1e-12
@@ -83,7 +96,7 @@ def price_ngrams(
     pruning: Pruning = "both",
     decay: float = 1.0,
     shares: Sequence[float] | None = None,
-    method: str = "dpne",
+    method: Method = "dpne",
 ) -> Price:
     """Runs of up to `max_n` tokens that many users hold (DPNE).
 

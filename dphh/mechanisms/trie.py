@@ -23,12 +23,22 @@ from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import BatchLevel, Choice, Level, VoteLevel
-from dphh.mechanisms.items import ADJACENCY, FOUND_WITH, UNIT, check_budget
+from dphh.mechanisms.items import ADJACENCY, BUDGET_HELP, FOUND_WITH, UNIT, check_budget
 from dphh.price import Finds, Price, Privacy, UsersKnown
 from dphh.privacy.events import ApproximateEvent, OneDirectionEvent
 from dphh.privacy.path import RATE_BITS, choose_path, path_guarantee, users_needed
 
 Accounting = Literal["path", "paper"]
+HELP = {
+    **BUDGET_HELP,
+    "max_length": "Levels; the end of a sequence counts as one.",
+    "unit": "Characters a token, of whole items.",
+    "choice": "How a user of several rows comes to one sequence.",
+    "accounting": "The path accountant, tight in both directions; or the paper's theorem.",
+    "theta": "Votes that are enough; with --p, instead of the best.",
+    "p": "Probability that a user votes at a level; with --theta.",
+    "users": "For --accounting paper: how many users there are.",
+}
 LONGEST = 1000
 #: Far above what the short cut of `dphh.udfs.votes` may add to any delta.
 LEAST_DELTA = 1e-100
@@ -101,7 +111,7 @@ def price_trie(
     )
 
 
-def trie_takes_for_known(price: Price) -> UsersKnown | None:
+def takes_for_known(price: Price) -> UsersKnown | None:
     """By the paper's accounting a run draws from n users, and must refuse where there are more."""
     return _BY_THE_PAPER if price["accounting"] == "paper" else None
 

@@ -18,8 +18,8 @@ from dphh.errors import UsageError
 from dphh.report import shown
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
-from dphh.show import shorten
 from dphh.whole_files import write_whole
+from dphh.words import shorten
 
 #: The columns of a release that says how many people.
 PEOPLE = ("users", "low", "high")
@@ -98,7 +98,9 @@ def chart_of(release: Released, top: int, counts: Released | None = None) -> Cha
     """The `top` of each length: by people where they were counted, else by score."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise UsageError(f"top: found {top!r}; give a number of bars from 1")
-    rows = release.table.to_pylist()
+    everything = release.table.to_pylist()
+    # Of a trie, what people wrote are the sequences that end; beginnings are on the way to them.
+    rows = [row for row in everything if row.get("ended") is not False] or everything
     people = people_of(counts if counts is not None else release)
     for row in rows:
         row["people"] = people.get(tuple(row["tokens"]))
@@ -161,7 +163,7 @@ def _named(release: Released, length: int) -> str:
 
 
 #: Characters of a label that wraps; the table has all of it.
-_CUT = 100
+_CUT = 60
 
 
 # As HTML: a table, so that it reads without its style, wraps on a phone and keeps any script.

@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING
 
 from dphh.errors import UsageError
 from dphh.report import shown
+from dphh.report.accounts import account_html
 from dphh.report.chart import PEOPLE, Chart, chart_html, chart_of
 from dphh.report.phrases import phrases
 from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
 from dphh.report.tree import tree_html, tree_of
-from dphh.show import plural, promised
+from dphh.show import promised
 from dphh.whole_files import write_whole
+from dphh.words import plural
 
 if TYPE_CHECKING:
-    from dphh.ledger import Account, Ledger
+    from dphh.ledger import Ledger
 
 #: Of each length, so many rows unfold on a page; browsers take tens of thousands, not millions.
 MOST = 5_000
@@ -251,22 +253,6 @@ def _budget(ledger: Ledger, release: Released) -> str:
     if not accounts:
         return "<h2>Budget</h2><p>The ledger that was given does not know this run.</p>"
     return "<h2>Budget</h2>" + "".join(account_html(account) for account in accounts)
-
-
-def account_html(account: Account) -> str:
-    """What is spent of a corpus's cap and what is left, as a bar and in words."""
-    runs = plural(account.runs, "run")
-    said = f"{shown.html(account.label)}: spent {escape(str(account.spent))} in {runs}"
-    if account.cap is None or account.left is None:
-        return f"<div class='budget'><div>{said}; no cap.</div></div>"
-    share = min(1.0, account.spent.epsilon / account.cap.epsilon) if account.cap.epsilon else 1.0
-    return (
-        f"<div class='budget'><div>{said}.</div>"
-        f"<svg width='100%' height='12' role='img' aria-label='{share:.0%} of epsilon spent'>"
-        f"<rect class='fill' height='100%' width='{100 * share:.2f}%'/></svg>"
-        f"<div>Left {escape(str(account.left))}, for one more Gaussian run; the cap is "
-        f"{escape(str(account.cap))}.</div></div>"
-    )
 
 
 def _manifest(release: Released) -> str:

@@ -29,7 +29,7 @@ def phrases(
     filler = pl.element().str.to_lowercase().is_in([word.lower() for word in stop_words])
     if not numbers:
         filler = filler | pl.element().str.contains(NUMBER)
-    frame = release.to_polars()
+    frame = _scored(release)
     if maximal:
         frame = frame.filter(_maximal(frame))
     return frame.filter(~pl.col("tokens").list.eval(filler).list.all()).sort(
@@ -73,7 +73,7 @@ def next_words(release: Released, context: Sequence[str]) -> pl.DataFrame:
         raise UsageError(f"context: found the text {context!r}; give a list of tokens")
     given = list(context)
     following: dict[tuple[str, ...], list[tuple[str, float | None]]] = {}
-    for tokens, score in release.to_polars().select("tokens", "score").iter_rows():
+    for tokens, score in _scored(release).select("tokens", "score").iter_rows():
         before = tuple(tokens[:-1])
         if tokens and len(before) <= len(given) and given[len(given) - len(before) :] == [*before]:
             following.setdefault(before, []).append((tokens[-1], score))
@@ -120,5 +120,13 @@ def compare(before: Released, after: Released) -> pl.DataFrame:
 
 
 def _best(release: Released) -> pl.DataFrame:
-    frame = release.to_polars().select("level", "item", "tokens", "score")
+    frame = _scored(release).select("level", "item", "tokens", "score")
     return frame.group_by("level", "tokens").agg(pl.col("item").first(), pl.col("score").max())
+
+
+def _scored(release: Released) -> pl.DataFrame:
+    """The table, with scores of NULL where it has none."""
+    frame = release.to_polars()
+    if "score" in frame.columns:
+        return frame
+    return frame.with_columns(score=pl.lit(None, pl.Float64))

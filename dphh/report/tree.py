@@ -84,7 +84,8 @@ def tree_of(release: Released, prefix: Sequence[str] = (), most: int | None = No
         for token in tokens[max(0, len(begin) - 1) :]:
             node = node.below.setdefault(token, Node(token))
         node.item = row["item"]
-        node.score = row["score"] if node.score is None else max(node.score, row["score"] or 0.0)
+        if (score := row.get("score")) is not None:
+            node.score = score if node.score is None else max(node.score, score)
         if (ended := row.get("ended")) is not None:
             node.ended = bool(node.ended) or ended
     return Tree(root, begin, joiner_of(release))

@@ -15,6 +15,8 @@ from click.testing import CliRunner
 
 from dphh import EngineError, Ledger, Release, __version__, plan_from_json
 from dphh.cli import cli, main
+from dphh.corpus import HELP
+from dphh.registry import VERBS
 
 COST = ["--epsilon", "1", "--delta", "1e-7"]
 READ = ["--user", "who", "--text", "what"]
@@ -115,6 +117,57 @@ def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
     assert code == 2
     assert "--lower, --text: 'notes' is a corpus that the ledger names" in err
     assert [run.state for run in ledger.runs()] == ["settled"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ["--max-token-length", "0"],
+        ["--max-token-length", "1000"],
+        ["--split", "truncate"],
+        ["--split", "white space"],
+        ["--strip", "white space"],
+        ["--strip", ""],
+        ["--drop", ""],
+        ["--characters", "code points"],
+    ],
+    ids=" ".join,
+)
+def test_on_a_named_corpus_no_reading_option_is_passed_over(dphh, path, said):
+    """Nor one that says what is said anyway: its owner's word may be another."""
+    dphh("ledger", "add", "notes", path, *READ, *COST)
+    code, out, err = dphh("items", "notes", *COST, *said, "--plan")
+    assert (code, out) == (2, "")
+    assert f"{said[0]}: 'notes' is a corpus that the ledger names" in err
+
+
+def test_what_a_flag_of_the_ledger_says_is_kept(dphh, path, ledger):
+    dphh("ledger", "add", "notes", path, *READ, *COST, "--lower", "--keep", "s.*")
+    (account,) = ledger.accounts()
+    assert (account.source.content["lower"], account.source.content["keep"]) == (True, "s.*")
+    assert "1 found" in dphh("items", "notes", *COST)[1]
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_commands_options_are_those_of_the_verb_and_of_the_corpus(name):
+    verb = VERBS[name]
+    params = {param.name: param for param in cli.commands[name.replace("_", "-")].params}
+    assert verb.help.keys() == verb.options.keys() <= params.keys()
+    assert {each for each in HELP if each not in verb.options} <= params.keys()
+    for option in verb.options.values():
+        assert params[option.name].required == (option.default is option.empty)
+
+
+def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, tmp_path):
+    asked = ("ngrams", "/not/there.parquet", *READ, *COST, "--max-n", "2", "--plan", "--json")
+    found = json.loads(dphh(*asked, "--max-items", "7")[1])["parameters"]
+    assert (found["max_items"], found["shares"], found["spurious"]) == (7, None, 0.01)
+    more = ("--max-items", "7,3", "--shares", "1,2.5", "--method", "dpne")
+    found = json.loads(dphh(*asked, *more)[1])["parameters"]
+    assert (found["max_items"], found["shares"]) == ([7, 3], [1.0, 2.5])
+    code, _, err = dphh(*asked, "--max-items", "7,x")
+    assert code == 2
+    assert "'--max-items': found '7,x'; give a number" in err
 
 
 def test_a_cap_holds_whatever_the_files_are_called(dphh, path):

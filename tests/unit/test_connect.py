@@ -13,8 +13,9 @@ import pytest
 
 import dphh
 from dphh import Corpus, Ledger
-from dphh.asking.macros import content_signature, macros, verb_signatures
+from dphh.asking.macros import content_signature, macros, signature_of
 from dphh.ledger import source_of
+from dphh.registry import VERBS
 
 ITEMS = "dphh_items('reviews', epsilon := 1.0, delta := 1e-6)"
 
@@ -214,8 +215,8 @@ def test_a_database_file_keeps_no_macro(tmp_path: Path, ledger: Ledger) -> None:
 
 
 def test_every_verb_is_there_with_its_options_and_defaults() -> None:
-    for verb, options in verb_signatures().items():
-        parameters, _ = macros()[verb]
+    for verb, options in ((name, signature_of(verb)) for name, verb in VERBS.items()):
+        parameters = macros()[verb].parameters
         assert options.items() <= parameters.items()
         assert not options.keys() & content_signature().keys()
         assert content_signature().items() <= parameters.items()
@@ -226,7 +227,7 @@ def test_every_verb_is_there_with_its_options_and_defaults() -> None:
 
 def test_the_public_verbs_are_all_macros() -> None:
     public: list[Callable[..., Any]] = [dphh.items, dphh.ngrams, dphh.trie, dphh.ldp_trie]
-    assert {verb.__name__ for verb in public} <= set(verb_signatures())
+    assert {verb.__name__ for verb in public} <= VERBS.keys()
 
 
 def test_ldp_trie_is_asked_like_its_verb(con: Any, tmp_path: Path) -> None:

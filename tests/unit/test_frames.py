@@ -12,6 +12,7 @@ import pytest
 
 import dphh
 from dphh.asking import frames
+from dphh.registry import VERBS
 from dphh.testing import SeededRandomness
 
 FRAME = pl.DataFrame({"who": range(300), "what": ["a b", "a b c", "b"] * 100})
@@ -46,21 +47,26 @@ def test_a_namespaces_verb_is_the_typed_function(verb, kind):
     assert len(one) > 0
 
 
+def test_the_namespace_has_every_verb():
+    for verb in VERBS:
+        assert callable(getattr(frames.Verbs, verb))
+    assert OPTIONS.keys() == VERBS.keys()
+
+
 @pytest.mark.parametrize("verb", OPTIONS)
-def test_a_namespaces_verb_takes_all_options_of_the_function_and_no_other(verb):
-    own = OPTIONS[verb].__annotations__.keys()
-    of_verb = inspect.signature(getattr(dphh, verb)).parameters.keys() - {"corpus"}
-    of_corpus = inspect.signature(dphh.Corpus).parameters.keys()
+def test_a_namespaces_verb_takes_the_options_of_the_function_with_their_types(verb):
+    of_corpus = dict(inspect.signature(dphh.Corpus, eval_str=True).parameters)
     # `unit` is the verb's; a connection goes with the name of a table.
-    assert own == of_verb | of_corpus - {"source", "connection", "unit"}
-    required = {
-        name
-        for call in (getattr(dphh, verb), dphh.Corpus)
-        for name, one in inspect.signature(call).parameters.items()
-        if one.default is one.empty
-    } - {"source"}
+    for other in ("source", "connection", "unit"):
+        del of_corpus[other]
+    options = {**of_corpus, **VERBS[verb].options}
+    assert get_type_hints(OPTIONS[verb]) == {
+        name: option.annotation for name, option in options.items()
+    }
     hints = get_type_hints(OPTIONS[verb], include_extras=True)
-    assert {name for name, hint in hints.items() if get_origin(hint) is Required} == required
+    assert {name for name, hint in hints.items() if get_origin(hint) is Required} == {
+        name for name, option in options.items() if option.default is option.empty
+    }
 
 
 @pytest.mark.parametrize(

@@ -229,4 +229,4 @@ def test_too_few_users_are_bad_input_and_the_message_says_how_many(written, tmp_
     assert "4,000 users are needed" in str(done.exception)
     assert done.exception.exit_code == 2
     missing = dphh(corpus.where[0], *OPTIONS, "--known", tmp_path / "nowhere.txt")
-    assert "one word a line" in str(missing.exception)
+    assert "one word a line" in missing.output

@@ -23,7 +23,7 @@ from dphh import (
 from dphh.ledger import source_of
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
-from dphh.show import number
+from dphh.words import number
 
 #: facts.md: (epsilon, delta) -> sigma, and the thresholds at D0.
 GOLDEN = [

@@ -1,0 +1,111 @@
+"""Options of the command line, made from the signatures of Python: names, types and defaults."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from inspect import Parameter
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import click
+from click.core import ParameterSource
+
+#: What stands for a value in the help, where the option's type does not say enough.
+METAVARS = {
+    "user": "COLUMN",
+    "text": "COLUMN",
+    "item": "COLUMN",
+    "strip": "CHARS",
+    "keep": "REGEX",
+    "keep_tokens": "REGEX",
+    "drop": "REGEX",
+    "max_items": "N[,N...]",
+    "shares": "S[,S...]",
+    "character_set": "CHARS",
+    "known": "FILE",
+}
+
+
+def option(
+    parameter: Parameter, said: str, called: str | None = None, *, required: bool = True
+) -> Callable[[Any], Any]:
+    """The option of a keyword, `required` if it has no default. Its default is shown, no more:
+    what is not `given` is left to Python."""
+    name = called or parameter.name
+    kind = _kind(parameter.annotation)
+    default: dict[str, Any] = {}
+    if _can_be_shown(parameter.default):
+        default = {"default": parameter.default, "show_default": True}
+    return click.option(
+        flag(name),
+        name,
+        type=None if kind is bool else kind,
+        is_flag=kind is bool,
+        required=required and parameter.default is parameter.empty,
+        metavar=None if kind is int else METAVARS.get(name),
+        help=said,
+        **default,
+    )
+
+
+def flag(name: str) -> str:
+    return f"--{name.rstrip('_').replace('_', '-')}"
+
+
+def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
+    """Those of the options that were given, be it with the value that they have anyway."""
+    return {
+        name: context.params[name]
+        for name in names
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+
+
+def _kind(annotation: Any) -> Any:
+    """What click reads, for a type of a signature."""
+    parts = [part for part in _alternatives(annotation) if part is not type(None)]
+    several = next((part for part in parts if get_origin(part) is Sequence), None)
+    alone = [part for part in parts if part is not several]
+    if several is None or str in alone:
+        kind = alone[0]
+        return click.Choice(get_args(kind)) if get_origin(kind) is Literal else kind
+    (of,) = get_args(several)
+    return _numbers(of, bool(alone)) if of in (int, float) else _lines
+
+
+def _alternatives(annotation: Any) -> tuple[Any, ...]:
+    if get_origin(annotation) in (Union, types.UnionType):
+        return get_args(annotation)
+    return (annotation,)
+
+
+def _numbers(kind: type[int] | type[float], alone: bool) -> Callable[[Any], Any]:
+    """Reads one number (`alone` if it may be), or several with commas between them."""
+
+    def numbers(text: Any) -> Any:
+        try:
+            found = tuple(kind(part) for part in str(text).split(","))
+        except ValueError:
+            raise click.BadParameter(
+                f"found {text!r}; give a number, or one a length with commas between"
+            ) from None
+        return found[0] if len(found) == 1 and alone else found
+
+    return numbers
+
+
+def _lines(path: str) -> tuple[str, ...]:
+    """Reads a file of one word a line."""
+    try:
+        return tuple(Path(path).read_text(encoding="utf-8").splitlines())
+    except (OSError, ValueError) as problem:
+        raise click.BadParameter(
+            f"{path} cannot be read ({type(problem).__name__}); give a text file with one word a "
+            "line"
+        ) from None
+
+
+def _can_be_shown(default: Any) -> bool:
+    plain = default is not Parameter.empty and not isinstance(default, bool)
+    return plain and default not in (None, "", ()) and str(default).isprintable()

@@ -1,0 +1,93 @@
+"""The two rounds of a level on the integers: weights, bins, and the law of a gram nobody holds.
+
+One table of noise serves a whole run. A round whose noise is to be sigma, in users, gives every
+user a vector of integers of L2 norm at most `unit` = floor(SIGMA_GRID / sigma), and adds
+round(N(0, SIGMA_GRID^2)) to each sum: noise of SIGMA_GRID / unit >= sigma users.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import ceil, inf, isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dphh.privacy.rounded_gaussian import ONE, RoundedGaussian, rounded_gaussian
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SIGMA_GRID = 2**15
+#: Of a user's squared norm in round 1, what tells how many grams they hold: one part in so many.
+LISTS_PART = 50
+#: Lists of so many grams and more share a bin.
+LIST_SIZES: Integers = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
+#: Where bins of noised weights begin, in sigmas of round 1.
+EDGES: Floats = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
+
+
+def unit_for(sigma: float) -> int:
+    """A user's norm on the grid: so many units that the noise is at least sigma users."""
+    return int(SIGMA_GRID / sigma * (1 - 2**-40))
+
+
+def plain_weight(unit: int, held: int) -> int:
+    """Round 1: what a user who holds so many grams adds to each."""
+    return isqrt(unit * unit * (LISTS_PART - 1) // (LISTS_PART * held))
+
+
+def list_weight(unit: int) -> int:
+    """Round 1: what a user adds to the bin of their list's size."""
+    return isqrt(unit * unit // LISTS_PART)
+
+
+def list_bin(held: Integers) -> Integers:
+    return np.searchsorted(LIST_SIZES, held, side="right") - 1
+
+
+def norms_up(squares: Integers) -> Integers:
+    """The least integers whose squares are at least these."""
+    root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
+    root -= root * root > squares
+    root += root * root < squares
+    return root
+
+
+def shared_out(unit: int, g: Integers, holder: Integers, users: int) -> Integers:
+    """Round 2: what each (holder, gram) of weight g adds: floor(unit g / |g|_2), norms up."""
+    squares = np.zeros(users, dtype=np.int64)
+    np.add.at(squares, holder, g * g)
+    return unit * g // norms_up(squares)[holder]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Bins of round 1's noised weights, and how often pure noise falls into each."""
+
+    noise: RoundedGaussian
+
+    @cached_property
+    def starts(self) -> Integers:
+        """The least integer of each bin; the first has none, and says the table's end."""
+        inner = [ceil(edge * self.noise.sigma) for edge in EDGES[1:]]
+        return np.array([-self.noise.reach, *inner], dtype=np.int64)
+
+    @cached_property
+    def shares(self) -> tuple[int, ...]:
+        """P[noise in bin] in units of 2^-256, exactly as the table draws it."""
+        at_least = [self.noise.survival(int(start)) for start in self.starts] + [0]
+        return tuple(x - y for x, y in pairwise(at_least))
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        return np.array([share / ONE for share in self.shares])
+
+    def of(self, noised: Integers) -> Integers:
+        return np.maximum(np.searchsorted(self.starts, noised, side="right") - 1, 0)
+
+
+def bins() -> Bins:
+    return Bins(rounded_gaussian(SIGMA_GRID))

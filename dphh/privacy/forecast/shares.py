@@ -1,0 +1,65 @@
+"""How the levels share mu^2: by what round 1 and the releases below let them expect to find."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2
+
+#: Level 1: parts of an even share, and of its thresholds' delta, for the rounds of DP-SIPS.
+WORDS_ROUNDS = (0.07, 0.21, 0.72)
+WORDS_DELTA = (0.02, 0.03, 0.95)
+#: Where the first round finds fewer words than this, no word is common: one round takes all, with
+#: this part of an even share, a little more than DPNE's for a little less delta.
+WORDS_COMMON = 5
+WORDS_ALONE = 1.03
+#: Of a level's even share, what round 1 gets.
+FIRST_ROUND = 0.25
+#: Of the number of grams a level finds per gram below, what the next level is expected to.
+LATER_FINDS = {3: 0.25, 4: 0.35}
+STILL_LATER_FINDS = 0.65
+#: What a gram of a later level counts for beside one of this level.
+LATER_WORTH = 0.3
+#: How much a level gains from twice the budget, in doublings, is never put below this.
+LEAST_GAIN = 0.05
+#: Few finds foretell little: so many finds' worth of an even share.
+UNSURE = 30
+
+
+@dataclass(frozen=True)
+class Shares:
+    """In parts of the whole mu^2: what is left, and how many levels there are."""
+
+    left: float
+    level: int
+    levels: int
+
+    @property
+    def after(self) -> int:
+        return self.levels - self.level
+
+    def first_round(self) -> float:
+        return FIRST_ROUND * self.left / (self.after + 1)
+
+    def even(self) -> float:
+        """Round 2's, if all levels from here got the same."""
+        return (1 - FIRST_ROUND) * self.left / (self.after + 1)
+
+    def second_round(self, finds: float, finds_twice: float, below: int) -> float:
+        """From what round 2 would find at an even share and at twice that."""
+        first, left = self.first_round(), self.left
+        if not self.after:
+            return left - first
+        gain = min(max(log2(max(finds_twice, 1) / max(finds, 1)), LEAST_GAIN), 1.0)
+        rate, later, ahead = finds / max(below, 1), finds, 0.0
+        for level in range(self.level + 1, self.levels + 1):
+            rate *= LATER_FINDS.get(level, STILL_LATER_FINDS)
+            later *= rate
+            ahead += LATER_WORTH * later
+        wanted = left * finds * gain / max(finds * gain + ahead, 1e-9)
+        part = 1 / self.levels
+        least = (part / 2) * (1 - FIRST_ROUND) * min(1, 0.3 + 3 * gain)
+        share = max(min(wanted, 2 * part) - first, least)
+        most = left - first - self.after * part / 2
+        if most <= 0:
+            return self.even()
+        return (finds * min(share, most) + UNSURE * self.even()) / (finds + UNSURE)

@@ -1,0 +1,117 @@
+"""How notebooks show plans and releases: the answer first, what proves it folded away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from dphh.corpus import Corpus
+from dphh.errors import DphhError
+from dphh.ledger import Ledger
+from dphh.price import Finds, Price
+from dphh.report import shown
+from dphh.report.accounts import account_html
+from dphh.report.chart import chart_html, chart_of
+from dphh.report.promise import in_words
+from dphh.report.released import Released
+from dphh.report.style import CHART_CSS
+from dphh.show import accounts_of, asked, plan_sections, promised, promises, refused, warnings
+from dphh.words import plural
+
+#: Bars in a card: of each length if there are several, else of all.
+FEW, MANY = 5, 10
+
+
+def release_card(release: Released) -> str:
+    """What was found, as bars; what is promised, to unfold."""
+    manifest, privacy = release.manifest, release.privacy
+    warning = (
+        f"<p><b>{escape(manifest['randomness'])}</b></p>" if "NOT" in manifest["randomness"] else ""
+    )
+    lengths = len(set(release.table.column("level").to_pylist()))
+    chart = chart_html(chart_of(release, MANY if lengths < 2 else FEW))
+    if not len(release) and (finds := manifest.get("finds")):
+        chart = (
+            f"<p>At this price an item is found with probability {finds['probability']:g} when "
+            f"held by at least {plural(finds['users'], 'user')}.</p>"
+        )
+    return _card(
+        f"<p><b>{len(release):,} found</b> by {escape(manifest['verb'])}, "
+        f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {escape(privacy['unit'])}. "
+        f"Run <code>{escape(shown.shown(release.run_id))}</code></p>{warning}{chart}"
+        + _folded("What is promised", in_words(privacy))
+    )
+
+
+def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
+    """What it would find, what it costs and what is left; levels and theorem to unfold."""
+    sections = dict(plan_sections(price, corpus, ledger))
+    weak = [("Warning", said) for said in warnings(price.privacy)]
+    promise = " ".join(
+        f"{what.capitalize()}: {said}." if what else f"{said}."
+        for what, said in promises(price.privacy)
+    )
+    return _card(
+        f"<p><b>plan: {escape(price.verb)}</b> <code>{escape(asked(price))}</code></p>"
+        f"{_stop(price, corpus, ledger)}{_finds(price.finds)}{_left(corpus, ledger)}"
+        f"<p>{escape(promise)}</p>{_lines(weak)}"
+        + _folded("Noise and thresholds", sections["levels"])
+        + _folded("Whose data, the theorem, and how delta is shared out", sections["privacy"])
+    )
+
+
+def _stop(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> str:
+    try:
+        refusal = None if corpus is None else refused(price, corpus, ledger)
+    except DphhError:
+        return ""  # `_left` says it
+    if refusal is None:
+        return ""
+    return f"<p><b>The ledger would refuse it.</b> {escape(refusal)}</p>"
+
+
+def _left(corpus: Corpus | None, ledger: Ledger | None) -> str:
+    """What is left of the accounts that would pay."""
+    if corpus is None:
+        return "<p>The plan has no corpus yet.</p>"
+    try:
+        accounts = accounts_of(corpus, ledger)
+    except DphhError as problem:
+        return f"<p>{escape(str(problem))}</p>"
+    if not accounts:
+        return "<p>No cap: nobody has capped this corpus; <code>Ledger.add</code> does.</p>"
+    return "".join(account_html(account) for account in accounts)
+
+
+def _finds(finds: Finds) -> str:
+    """How many people make a thing found, as a table where it depends on what they hold."""
+    head = f"Finds, with probability {finds.probability:g}, what is held by at least"
+    note = f"<p class='more'>({escape(finds.note)})</p>" if finds.note else ""
+    cells = [
+        (plural(length, "word"), users) for length, users in finds.users_by_length
+    ] or [
+        (f"{plural(held, 'item')} a user", users) for held, users in finds.users_by_held
+    ]  # fmt: skip
+    if not cells:
+        return f"<p>{head} <b>{finds.users:,} users</b>.</p>{note}"
+    names = "".join(f"<th>{escape(name)}</th>" for name, _ in cells)
+    users = "".join(f"<td><b>{users:,} users</b></td>" for _, users in cells)
+    table = f"<table style='border-spacing:1.5em 0'><tr>{names}</tr><tr>{users}</tr></table>"
+    return f"<p>{head}</p>{table}{note}"
+
+
+def _folded(heading: str, lines: Sequence[tuple[str, str]]) -> str:
+    return f"<details><summary>{escape(heading)}</summary>{_lines(lines)}</details>"
+
+
+def _lines(lines: Sequence[tuple[str, str]]) -> str:
+    said = "".join(
+        f"<li>{f'<b>{escape(what)}</b>: ' if what else ''}{escape(text)}</li>"
+        for what, text in lines
+    )
+    style = "list-style:none;padding-left:1em;margin:0.25em 0"
+    return f"<ul style='{style}'>{said}</ul>" if said else ""
+
+
+def _card(inside: str) -> str:
+    return f"<div class='dphh' style='max-width:62rem'><style>{CHART_CSS}</style>{inside}</div>"

@@ -1,0 +1,106 @@
+"""Spurious rows against noise added to all of a small V_k: bins, signs, keys, both weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import numpy as np
+from scipy import stats
+
+from dphh.absent import absent_bins, absent_negatives, spurious_grams
+from dphh.classes import ValidClasses, valid_classes
+from dphh.ladder import Integers, first_rung
+from dphh.privacy.forecast.rounds import SIGMA_GRID, Bins, bins
+from dphh.udfs.noise import draw_rounded_gaussian
+from dphh.udfs.randomness import SystemRandomness
+
+RUNS = 250
+SYSTEM = SystemRandomness()
+
+
+@cache
+def small() -> tuple[ValidClasses, Integers, Integers, Bins]:
+    """Sixteen valid pairs in a few classes, some of them held, and thresholds by row."""
+    valid = valid_classes(first_rung(4), np.array([1.0, 3.0, 9.0, 9.0]), np.array([22.0]))
+    keys = np.concatenate([valid.keys(c, np.arange(n)) for c, n in enumerate(valid.sizes)])
+    law = bins()
+    rows = len(valid.sizes), len(law.starts)
+    tails = np.random.default_rng(3).choice([0.05, 0.2, 0.5], rows)
+    from_tail = {0.05: SIGMA_GRID * 1.645, 0.2: SIGMA_GRID * 0.8416, 0.5: 1}
+    thresholds = np.vectorize(from_tail.get)(tails).astype(np.int64)
+    return valid, keys[::3], thresholds, law
+
+
+def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int, int, int]]]:
+    valid, held, thresholds, law = small()
+    supported = np.bincount(valid.of(held), minlength=len(valid.sizes))
+    absent = absent_bins(valid, supported, law, SYSTEM, purpose)
+    negatives = absent_negatives(absent, law, SYSTEM, purpose)
+    found = spurious_grams(
+        valid, absent, negatives, thresholds, lambda k: np.isin(k, held), law, SYSTEM, purpose
+    )
+    columns = (found.keys, found.bins, found.first, found.second)
+    return absent, negatives, list(zip(*(c.tolist() for c in columns), strict=True))
+
+
+def drawn_for_all(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int, int, int]]]:
+    valid, held, thresholds, law = small()
+    keys = np.concatenate([valid.keys(c, np.arange(n)) for c, n in enumerate(valid.sizes)])
+    keys = np.setdiff1d(keys, held)
+    first, second = (
+        draw_rounded_gaussian(SYSTEM, SIGMA_GRID, len(keys), purpose) for _ in range(2)
+    )
+    at = valid.of(keys), law.of(first)
+    absent, negatives = np.zeros(thresholds.shape, int), np.zeros(thresholds.shape, int)
+    np.add.at(absent, at, 1)
+    np.add.at(negatives, at, second <= 0)
+    pass_ = second >= thresholds[at]
+    columns = (keys[pass_], at[1][pass_], first[pass_], second[pass_])
+    return absent, negatives, list(zip(*(c.tolist() for c in columns), strict=True))
+
+
+def alike(one: Counter[object], other: Counter[object]) -> float:
+    """The p-value of a two-sample test; rare outcomes together."""
+    common = [x for x in one | other if one[x] + other[x] >= 10]
+    table = np.array(
+        [[c[x] for x in common] + [c.total() - sum(c[x] for x in common)] for c in (one, other)]
+    )
+    table = table[:, table.sum(0) > 0]
+    return float(stats.chi2_contingency(table).pvalue) if table.shape[1] > 1 else 1.0
+
+
+def test_spurious_rows_have_the_law_of_noise_on_every_valid_gram() -> None:
+    """Planted bugs this catches: bins of absent grams left out; passing drawn from all of a row
+    after its negatives were drawn; noised weights of round 1 from outside the bin."""
+    lazy = [drawn_lazily("test") for _ in range(RUNS)]
+    full = [drawn_for_all("test") for _ in range(RUNS)]
+    for say in (
+        lambda a, n, rows: len(rows),
+        lambda a, n, rows: tuple(a.sum(0)[[0, 1, 2, 3]]),
+        lambda a, n, rows: tuple(n.sum(1)),
+        lambda a, n, rows: (int(n.sum()), len(rows)),  # negatives and passing exclude each other
+    ):
+        assert alike(Counter(say(*x) for x in lazy), Counter(say(*x) for x in full)) > 1e-4
+    for say_row in (
+        lambda key, b, x, y: key,
+        lambda key, b, x, y: b,
+        lambda key, b, x, y: (key, b > 3),
+        lambda key, b, x, y: (b, y > SIGMA_GRID),
+    ):
+        one, other = (Counter(say_row(*r) for x in s for r in x[2]) for s in (lazy, full))
+        assert alike(one, other) > 1e-4
+    for column in (2, 3):
+        one, other = ([r[column] for x in s for r in x[2]] for s in (lazy, full))
+        assert stats.ks_2samp(one, other).pvalue > 1e-4
+
+
+def test_a_spurious_gram_is_valid_unheld_and_in_its_bin() -> None:
+    valid, held, thresholds, law = small()
+    for _ in range(50):
+        _, _, rows = drawn_lazily("test")
+        keys = [row[0] for row in rows]
+        assert len(set(keys)) == len(keys) and not set(keys) & set(held.tolist())
+        for key, column, first, second in rows:
+            assert law.of(np.array([first]))[0] == column
+            assert second >= thresholds[valid.of(np.array([key]))[0], column]

@@ -1,0 +1,54 @@
+"""Whole levels in memory: spurious grams at few released words, and corpora made to hurt."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dphh.forecast import climb
+from dphh.ladder import first_rung
+from tests.forecast.corpora import HURT
+from tests.forecast.in_memory import InMemory, Positions, forecast_ladder
+
+
+def pairs_of(words: int, held: int, holders: int, rng: np.random.Generator) -> Positions:
+    """`held` distinct pairs of `words`, each in the text of `holders` users."""
+    keys = rng.choice(words * words, held, replace=False).repeat(holders)
+    user = np.arange(len(keys)).repeat(2)
+    return Positions.of_texts(user, user, np.stack([keys // words, keys % words], 1).ravel())
+
+
+@pytest.mark.parametrize("tiny", [False, True])
+@pytest.mark.parametrize(("words", "runs"), [(5, 30), (17, 15), (100, 4)])
+def test_spurious_grams_keep_their_budget(words: int, runs: int, tiny: bool) -> None:
+    """Nobody's pairs, or a third of them held by one user each; eta .2, to see it sooner."""
+    eta, rng = 0.2, np.random.default_rng(words)
+    masses = np.exp(rng.normal(3, 1, words))
+    spurious = []
+    for _ in range(runs):
+        held = words * words // 3 if tiny else 0
+        engine = InMemory(pairs_of(words, held, 1, rng))
+        for _ in climb(first_rung(words), masses, 2, 0.5, 0.2, eta, engine):
+            pass
+        spurious.append(engine.spurious[0])
+    assert np.mean(spurious) <= eta * words + 4 * np.std(spurious) / runs**0.5 + 1 / runs
+
+
+def texts(name: str, seed: int = 1) -> Positions:
+    user, word = HURT[name](np.random.default_rng(seed))
+    return Positions.of_texts(user, user, word)
+
+
+def test_one_word_of_few_users_climbs_to_the_end() -> None:
+    assert forecast_ladder(texts("one word"), 4.0, 1e-7, 5, 10).found == [1, 1, 1, 1, 1]
+
+
+def test_what_is_spent_never_passes_what_was_priced() -> None:
+    run = forecast_ladder(texts("three words"), 4.0, 1e-7, 5, 10)
+    assert sum(sum(level.shares) for level in run.levels) <= 1 - 0.07 / 5 + 1e-12
+
+
+def test_a_level_that_nobody_holds_a_gram_of_runs_all_the_same() -> None:
+    nobody = Positions(*(np.empty(0, dtype=np.int64) for _ in range(3)), users=3)
+    levels = list(climb(first_rung(40), np.full(40, 9.0), 3, 0.8, 0.2, 0.5, InMemory(nobody)))
+    assert len(levels) >= 1 and levels[0].valid == 1_600

@@ -1,0 +1,148 @@
+"""Prior, weights, thresholds and shares: what they promise, on tables made for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+from dphh.privacy.forecast.plan_round import THRESHOLDS, plan_round, saturation
+from dphh.privacy.forecast.prior import deconvolved, mass_grid
+from dphh.privacy.forecast.rounds import EDGES, LIST_SIZES, bins
+from dphh.privacy.forecast.score import estimated_masses
+from dphh.privacy.forecast.shares import Shares
+
+
+def histogram(masses: np.ndarray, sigma: float, seed: int) -> np.ndarray:
+    noised = masses / sigma + np.random.default_rng(seed).normal(size=len(masses))
+    return np.histogram(noised, np.r_[EDGES, np.inf])[0].astype(float)
+
+
+def test_the_prior_knows_how_many_hold_something() -> None:
+    sigma, rng = 10.0, np.random.default_rng(6)
+    some = np.exp(rng.normal(np.log(60), 0.5, 4_000))
+    counts = histogram(np.r_[np.zeros(100_000), some], sigma, 7)
+    grid = mass_grid(sigma, some.sum())
+    prior = deconvolved(counts[None], np.array([3.0]), grid, grid / sigma)
+    assert prior.by_class.sum() == pytest.approx(1)
+    found = prior.by_class[0] * counts.sum()
+    assert found[grid > 30].sum() == pytest.approx((some > 30).sum(), rel=0.15)
+    seen = grid > 30
+    assert found[seen] @ grid[seen] == pytest.approx(some[some > 30].sum(), rel=0.15)
+
+
+def test_a_grid_reaches_what_everybody_holds() -> None:
+    grid = mass_grid(5.9, 3e6)
+    assert grid[0] == 0 and grid[-1] >= 3e6 and (np.diff(grid) > 0).all()
+
+
+def planned(budget: float, sigma: float = 3.0):  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(8)
+    masses = mass_grid(6.0, 1e4)
+    posterior = rng.dirichlet(np.full(len(masses), 0.2), 60)
+    counts = rng.integers(0, 500, 60).astype(float)
+    nulls = np.exp(rng.normal(0, 4, 60))
+    plan = plan_round(counts, nulls, posterior, masses, sigma, budget, lambda g: g)
+    return plan, counts, nulls, posterior, masses
+
+
+@pytest.mark.parametrize("budget", [0.05, 1.0, 30.0])
+def test_planned_tails_keep_the_budget(budget: float) -> None:
+    plan, _, nulls, _, _ = planned(budget)
+    assert (nulls * plan.tails).sum() <= budget
+    assert plan.tails.max() <= ndtr(-THRESHOLDS[0])
+
+
+def test_weights_have_a_mass_weighted_mean_square_of_one_at_most() -> None:
+    plan, counts, _, posterior, masses = planned(5.0)
+    mass = counts * (posterior @ masses)
+    assert 0.8 <= (mass * plan.weights**2).sum() / mass.sum() <= 1.0 + 1e-9
+
+
+def test_solved_weights_find_more_than_equal_ones() -> None:
+    plan, counts, nulls, posterior, masses = planned(5.0)
+    best = 0.0
+    for z in THRESHOLDS:  # one threshold for all rows
+        if (nulls * ndtr(-z)).sum() <= 5.0:
+            best = max(best, (counts * (posterior[:, 1:] * ndtr(masses[1:] / 3 - z)).sum(1)).sum())
+    assert plan.finds > best
+
+
+def test_more_budget_finds_more() -> None:
+    finds = [planned(5.0, sigma)[0].finds for sigma in (1.0, 2.0, 4.0, 8.0)]
+    assert finds == sorted(finds, reverse=True)
+
+
+def test_a_user_of_one_gram_cannot_be_given_more_than_all() -> None:
+    """With nothing else to take from, no weight makes a gram any heavier."""
+    lists = np.zeros(len(LIST_SIZES))
+    lists[0] = 100
+    g = np.array([0.1, 1.0, 9.0])
+    assert saturation(lists)(g) == pytest.approx([1, 1, 1])
+
+
+def test_in_long_lists_weight_counts_in_proportion() -> None:
+    lists = np.zeros(len(LIST_SIZES))
+    lists[-1] = 100
+    assert saturation(lists)(np.array([0.1, 1.0, 9.0])) == pytest.approx([0.1, 1, 9], rel=0.01)
+
+
+@given(
+    st.integers(2, 12),
+    st.floats(0.1, 1.0),
+    st.lists(st.tuples(st.floats(0, 1e6), st.floats(1, 4)), min_size=12, max_size=12),
+)
+def test_shares_never_pass_what_is_left_and_the_last_takes_all(
+    levels: int, left: float, forecasts: list[tuple[float, float]]
+) -> None:
+    whole = left
+    for level in range(2, levels + 1):
+        shares = Shares(left, level, levels)
+        finds, more = forecasts[level - 2]
+        second = shares.second_round(finds, finds * more, 100)
+        assert shares.first_round() > 0 and second > 0
+        left -= shares.first_round() + second
+        assert left >= -1e-9 * whole
+    assert left == pytest.approx(0, abs=1e-9)
+
+
+def test_a_level_that_gains_nothing_leaves_its_share() -> None:
+    stuck = Shares(0.8, 2, 5).second_round(1_000, 1_000, 200)
+    gains = Shares(0.8, 2, 5).second_round(1_000, 1_500, 200)
+    assert stuck < Shares(0.8, 2, 5).even() < gains
+
+
+def test_few_finds_keep_to_an_even_share() -> None:
+    shares = Shares(0.8, 2, 5)
+    assert shares.second_round(3, 3, 3) == pytest.approx(shares.even(), rel=0.15)
+
+
+def test_a_score_is_the_mass_that_both_rounds_saw() -> None:
+    rng, n = np.random.default_rng(9), 4_000
+    mass, seen = 300.0, np.full(n, 1.5)
+    first, second = 0.99 * mass + 20 * rng.normal(size=n), 1.5 * mass + 10 * rng.normal(size=n)
+    grid = mass_grid(20.0, 1e4)
+    prior = np.full((1, len(grid)), 1 / len(grid))
+    group = np.zeros(n, dtype=np.int64)
+    scores = estimated_masses(first, second, 0.99, seen, (20.0, 10.0), prior, grid, group)
+    assert scores.mean() == pytest.approx(mass, abs=1)
+    assert scores.std() == pytest.approx((0.99**2 / 400 + 1.5**2 / 100) ** -0.5, rel=0.1)
+
+
+def test_an_unsure_score_stays_above_nothing() -> None:
+    grid = mass_grid(20.0, 1e4)
+    prior = np.full((1, len(grid)), 1 / len(grid))
+    low = np.array([-50.0, 0.0, 30.0])
+    scores = estimated_masses(
+        low, low, 1.0, np.ones(3), (20.0, 20.0), prior, grid, np.zeros(3, dtype=np.int64)
+    )
+    assert (scores > 0).all() and (np.diff(scores) > 0).all()
+
+
+def test_the_bins_of_nothing_are_those_of_noise() -> None:
+    law = bins()
+    assert law.probabilities == pytest.approx(
+        np.diff(ndtr(np.r_[EDGES, np.inf])), abs=1e-4, rel=1e-2
+    )

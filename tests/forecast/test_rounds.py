@@ -1,0 +1,71 @@
+"""What a user adds has norm at most `unit`, exactly; bins have the noise's own probabilities."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dphh.privacy.forecast.rounds import (
+    LIST_SIZES,
+    SIGMA_GRID,
+    bins,
+    list_bin,
+    list_weight,
+    norms_up,
+    plain_weight,
+    shared_out,
+    unit_for,
+)
+from dphh.privacy.rounded_gaussian import ONE
+
+units = st.integers(1, 2**20)
+
+
+@given(units, st.integers(1, 10**6))
+def test_round_1_stays_within_the_norm(unit: int, held: int) -> None:
+    assert held * plain_weight(unit, held) ** 2 + list_weight(unit) ** 2 <= unit**2
+
+
+@given(units, st.lists(st.integers(1, 4_000), min_size=1, max_size=50))
+def test_round_2_stays_within_the_norm_whatever_the_weights(unit: int, g: list[int]) -> None:
+    """A planted bug, weights that are not shared out, would break this."""
+    weights = shared_out(unit, np.array(g), np.zeros(len(g), dtype=np.int64), 1)
+    assert sum(int(w) ** 2 for w in weights) <= unit**2
+
+
+@given(units, st.integers(1, 4_000), st.integers(1, 4_000), st.integers(1, 30))
+def test_a_user_of_another_does_not_count(unit: int, g: int, other: int, more: int) -> None:
+    alone = shared_out(unit, np.array([g, 1]), np.array([0, 0]), 2)
+    holder = np.array([0, 0] + [1] * more)
+    beside = shared_out(unit, np.array([g, 1] + [other] * more), holder, 2)
+    assert np.array_equal(alone, beside[:2])
+
+
+@given(st.lists(st.integers(0, 2**62), min_size=1))
+def test_norms_are_rounded_up(squares: list[int]) -> None:
+    for square, norm in zip(squares, norms_up(np.array(squares)).tolist(), strict=True):
+        assert norm**2 >= square and (norm == 0 or (norm - 1) ** 2 < square)
+
+
+@given(st.floats(0.05, 1e4))
+def test_the_noise_is_no_less_than_asked_for(sigma: float) -> None:
+    assert SIGMA_GRID / unit_for(sigma) >= sigma
+
+
+def test_bins_have_all_of_the_noise() -> None:
+    law = bins()
+    assert sum(law.shares) == ONE and min(law.shares) >= 0
+    assert (np.diff(law.starts) > 0).all()
+
+
+def test_a_bin_begins_where_it_says() -> None:
+    law = bins()
+    assert list(law.of(law.starts)) == list(range(len(law.starts)))
+    assert list(law.of(law.starts[1:] - 1)) == list(range(len(law.starts) - 1))
+    assert law.of(np.array([-(10**12), 10**12])).tolist() == [0, len(law.starts) - 1]
+
+
+def test_list_sizes_have_bins() -> None:
+    assert list(list_bin(LIST_SIZES)) == list(range(len(LIST_SIZES)))
+    assert list_bin(np.array([5, 10**6])).tolist() == [3, len(LIST_SIZES) - 1]
