@@ -78,7 +78,7 @@ def exact_ngrams(
     levels = []
     try:
         for length in range(1, max_n + 1):
-            session.hold_whole_grams([length])
+            session.hold_whole_grams(length, length)
             counts = session.exact_counts(at_least)
             items, tokens, _ = spelled_keys(counts.column("key"), length, corpus.content.joiner)
             users = whole(counts.column("users"), pa.int64())

@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from dphh.ledger.budget import Budget, Cap, promise
+from dphh.privacy.weak import warnings
 from dphh.words import plural
 
-if TYPE_CHECKING:
-    from dphh.ledger.records import Account
+
+class Spent(Protocol):
+    """What is said of an account."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def cap(self) -> Cap | None: ...
+    @property
+    def spent(self) -> Budget: ...
+    @property
+    def left(self) -> Budget | None: ...
 
 
-def account_lines(account: Account) -> list[tuple[str, str]]:
+def account_lines(account: Spent) -> list[tuple[str, str]]:
     spent = f"spent {account.spent} in {plural(account.runs, 'run')}" if account.runs else "unspent"
     lines = [(account.label, spent)]
     if account.cap is not None and account.left is not None:
         lines.append(("", f"cap   {account.cap}"))
         lines.append(("", f"left  {account.left}, for one more Gaussian run"))
+        lines.append(("", f"promised to each user: {promise(account.cap)}"))
+        weak = warnings(account.cap.epsilon, account.cap.delta)
+        lines += [("", f"warning: {warning}") for warning in weak]
     return lines
 
 
-def accounts_text(accounts: Sequence[Account]) -> str:
+def accounts_text(accounts: Sequence[Spent]) -> str:
     """What `dphh ledger show` prints."""
     if not accounts:
         return "The ledger is empty: `dphh ledger add NAME CORPUS ...` names and caps a corpus."

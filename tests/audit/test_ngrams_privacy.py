@@ -106,7 +106,8 @@ def one_run(
     alone = [pairs[i] for i in chosen]
     rows = [(f"many {i} {w}", f"w{w}") for w in range(WORDS) for i in range(60)]
     rows += [(f"alone {i // each}", f"w{x} w{y}") for i, (x, y) in enumerate(alone)]
-    zero = set(product(range(WORDS - LAST, WORDS), repeat=2))
+    last = range(WORDS - LAST, WORDS)
+    zero = {(x, y) for x in last for y in last}
     rows += [("over-full", f"w{x} w{y}") for x, y in zero]
     path = folder / "loners.parquet"
     pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
@@ -190,7 +191,8 @@ def test_noise_on_grams_that_is_too_small_is_caught(engine, tmp_path):
 
 def test_weights_that_are_not_bounded_are_caught(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        f"dphh.engines.{engine}.session.weights", lambda bits, max_items: [2**bits] * max_items
+        "dphh.udfs.contributions._weights",
+        lambda bits, max_items: np.array([0] + [2**bits] * max_items),
     )
     with pytest.raises(AssertionError, match="a gram that one user holds is released"):
         audit_valid_grams(plan_of(), engine, tmp_path, each=4, runs=3)

@@ -258,7 +258,8 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert "one" in out
     found = json.loads(dphh("ledger", "show", "notes", "--json")[1])
     assert found["name"] == "notes"
-    assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6}
+    assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6, "kept": "divergence"}
+    assert "promised to each user: (3, 1e-06), whoever asks what" in out
     assert 0 < found["left"]["epsilon"] < 3
     assert [run["run_id"] for run in found["runs"]] == ["one"]
     assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["runs_count"] == 1

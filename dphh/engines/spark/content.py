@@ -12,10 +12,9 @@ from dphh.engines.duckdb.content import check_patterns, tokens_sql
 from dphh.engines.sources import refuse_missing_columns
 from dphh.engines.spark.rows import ROWS, Loader, find_rows, identifier
 from dphh.udfs.spark import register_tokens
-from dphh.udfs.spark_ladder import register_blocks
 
 if TYPE_CHECKING:
-    from dphh.engines.spark.session import SparkRun
+    from dphh.engines.spark.run import SparkRun
 
 
 def open_corpus(run: SparkRun, corpus: Corpus) -> Loader:
@@ -36,10 +35,11 @@ def open_corpus(run: SparkRun, corpus: Corpus) -> Loader:
     if _is_text(types[corpus.user]):
         user = f"checked({user})"
 
+    run.tokens = name, expression
+
     def load_and_look() -> None:
         load()
         register_tokens(run.spark, name, expression)
-        register_blocks(run.spark, name, expression)
         run.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
             f"SELECT {user} AS user_id, {content} AS content FROM {ROWS} "

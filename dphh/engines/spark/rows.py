@@ -26,7 +26,7 @@ from dphh.engines.sources import (
 from dphh.errors import CorpusError
 
 if TYPE_CHECKING:
-    from dphh.engines.spark.session import SparkRun
+    from dphh.engines.spark.run import SparkRun
 
 ROWS = "corpus_rows"
 Loader = Callable[[], None]
