@@ -21,7 +21,7 @@ from dphh.columns import in_order
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits, Session
-from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError
+from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.corpora import check_account, source_of, unseen
@@ -34,6 +34,7 @@ from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
 Progress = Callable[[str], None]
 
 
+@withholding
 def run(
     price: Price,
     corpus: Corpus,
@@ -148,9 +149,10 @@ def _made(
     except CorpusError:  # whoever mends the data changes it, and begins another run
         raise
     except BaseException as problem:
+        spent = f"epsilon {price.privacy.booked_epsilon:g}, delta {price.privacy.delta:g}"
         problem.add_note(
-            f"the price is spent once: the same request with run id {hold.run_id} goes on where "
-            "this run was cut short"
+            f"the price is spent once ({spent}): the same request with run id {hold.run_id} goes "
+            "on where this run was cut short"
         )
         raise
     return settled(book, release, hold)
