@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import duckdb
 from pyspark.sql.types import (
@@ -21,15 +20,12 @@ from pyspark.sql.types import (
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
 from dphh.engines.sources import NO_GROUPS, refuse_missing_columns
-from dphh.engines.spark.rows import ROWS, Loader, find_rows, identifier
+from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.errors import CorpusError
 from dphh.udfs.spark import register_tokens
 
-if TYPE_CHECKING:
-    from dphh.engines.spark.run import SparkRun
 
-
-def open_corpus(run: SparkRun, corpus: Corpus) -> Loader:
+def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     """Look at the names and types of the columns, then define the view. Reads no row.
 
     What comes back brings the rows within reach; call it when the run has begun. Content becomes
