@@ -103,13 +103,8 @@ def level_words(level: Level) -> tuple[str, ...]:
             f"probability {level.mechanism.p:.4g}, another with {level.mechanism.q:.4g}; the "
             f"{level.keep:,} that most reports hold go on",
         )
-    if isinstance(level, VoteLevel):
-        return (f"each user votes with probability {level.p:.4g}; {level.theta} votes are enough",)
-    if isinstance(level, BatchLevel):
-        return (
-            f"{level.batch:,} of {level.users:,} users are drawn and vote; "
-            f"{level.theta} votes are enough",
-        )
+    if isinstance(level, VoteLevel | BatchLevel):
+        return votes_words(level)
     if isinstance(level, PrunedLevel):
         return (
             f"each user counts for at most {plural(level.max_items, 'valid n-gram')}",
@@ -129,6 +124,15 @@ def level_words(level: Level) -> tuple[str, ...]:
         f"noise: {number(level.sigma)} users (one standard deviation)",
         f"threshold: {number(level.threshold)} users, so {ceil(level.threshold):,} "
         "who hold nothing else carry an item over without noise",
+    )
+
+
+def votes_words(level: VoteLevel | BatchLevel) -> tuple[str, ...]:
+    if isinstance(level, VoteLevel):
+        return (f"each user votes with probability {level.p:.4g}; {level.theta} votes are enough",)
+    return (
+        f"{level.batch:,} of {level.users:,} users are drawn and vote; "
+        f"{level.theta} votes are enough",
     )
 
 
