@@ -24,7 +24,7 @@ from dphh.engines.session import Limits, Session
 from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
-from dphh.ledger.corpora import check_account, source_of
+from dphh.ledger.corpora import check_account, source_of, unseen
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price
 from dphh.registry import VERBS
@@ -188,6 +188,7 @@ def _manifest(
         "method": price.method,
         "run_id": run_id,
         "parameters": request(price, corpus),
+        **({} if (said := unseen(corpus)) is None else {"not_seen": said}),
         "privacy": price.privacy.to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
