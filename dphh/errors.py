@@ -47,3 +47,7 @@ class EngineError(DphhError):
 
 class EngineOutOfMemory(EngineError):  # noqa: N818 - says what ran out
     """A step needs more memory, or more room to spill, than the engine may use."""
+
+
+class Notice(UserWarning):
+    """What a run has to say of its price where nobody watches its progress."""

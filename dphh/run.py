@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dphh.again import asked_before, notice, request
 from dphh.columns import in_order
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
@@ -41,6 +42,7 @@ def run(
     ledger: Ledger | str | Path | None = None,
     engine: str | None = None,
     run_id: str | None = None,
+    again: bool = False,
     out: str | Path | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -49,18 +51,22 @@ def run(
 ) -> Release:
     """Spend the price on a corpus, once, and hand back the release.
 
-    If a run with this run id and request was cut short, it goes on after its last whole level.
+    The same request on files that have not changed comes to the release that it came to before,
+    or goes on after its last whole level if it was cut short; `again` spends again.
     """
     corpus = VERBS[price.verb].read(corpus, price)
     if run_id is not None and (not run_id.isprintable() or not 0 < len(run_id) <= 200):
         raise UsageError("run_id: give a printable text of 1 to 200 characters")
-    say = progress or _quiet
+    say = progress or notice
     source = RunRandomness(randomness or SystemRandomness())
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    check_account(corpus, book)
+    # A test's randomness is chosen by hand, and so is what it is drawn for.
+    if run_id is None and not again and randomness is None:
+        run_id = asked_before(price, corpus, book, say)
     if out is not None:
         checked_out(out, run_id)
     run_id = run_id or uuid.uuid4().hex
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    check_account(corpus, book)
 
     # Opening looks at names and types alone, so what it refuses has cost nothing.
     session = open_session(
@@ -107,15 +113,6 @@ def run(
                 f"`dphh ledger release {run_id} --out DIR`, or run again with run_id={run_id!r}"
             ) from None
     return release
-
-
-def request(price: Price, corpus: Corpus) -> dict[str, Any]:
-    """What is asked, as the ledger and the manifest record it."""
-    return {
-        **dict(price.parameters),
-        "user": corpus.user,
-        "content": corpus.content.to_json(),
-    }
 
 
 def _made(
@@ -228,7 +225,3 @@ def _settled_by_another(book: Ledger, hold: Hold) -> Release | None:
     except LedgerError:
         return None
     return Release.from_parquet(parquet, manifest)
-
-
-def _quiet(_: str) -> None:
-    """Nobody watches."""

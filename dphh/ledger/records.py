@@ -213,6 +213,19 @@ def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
     return next(iter(_dicts(con, query, (run_id,))), None)
 
 
+def asked_before(con: sqlite3.Connection, digest: str) -> dict[str, Any] | None:
+    """The last run of this very request that drew, or will draw, from the operating system."""
+    query = """
+        SELECT runs.*, coalesce(manifest, setting) AS drawn FROM runs
+        LEFT JOIN unfinished ON run = sequence
+        WHERE digest = ? AND state <> 'cancelled' ORDER BY sequence DESC
+    """
+    for found in _dicts(con, query, (digest,)):
+        if found["drawn"] is None or json.loads(found["drawn"])["randomness"] == "operating system":
+            return found
+    return None
+
+
 def insert_hold(con: sqlite3.Connection, run: int, hold: Hold) -> None:
     con.execute("INSERT OR IGNORE INTO holds VALUES (?, ?)", (run, hold.token))
 

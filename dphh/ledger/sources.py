@@ -57,7 +57,10 @@ class Source:
 
     @property
     def label(self) -> str:
-        return ", ".join(self.where)
+        """Its paths; of a table in memory what it is and which columns count."""
+        where = ", ".join(self.where)
+        column = self.content.get("column")
+        return where if self.kind == "path" or not column else f"{where}({self.user}, {column})"
 
     def absolute(self) -> Source:
         """The same source, whatever the working folder. `..` stays: it may follow a link."""
@@ -70,6 +73,8 @@ class Source:
         where = self.where
         if self.kind == "path":
             where = tuple(p if _remote(p) else _resolved(_absolute(p)) for p in self.where)
+        if self.kind != "path":  # a label says little: what is read of it tells more
+            where = (self.label,)
         canonical = json.dumps([self.kind, sorted(set(where)), self.user])
         return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -166,6 +171,25 @@ def files_state(source: Source, besides: str) -> str:
                 found.add((real, status.st_size, status.st_mtime_ns))
     digest = hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()
     return digest[:32]
+
+
+def changed_since(source: Source, moment: float, besides: str) -> bool | None:
+    """Whether any file that a source reads was made, changed or moved there after a moment, in
+    seconds; None where that cannot be told. Looks at times alone, and not at `besides`.
+    """
+    places = {spelling for place in source.where for spelling in _spellings(place)}
+    if source.kind != "path" or any(_remote(place) for place in places):
+        return None
+    apart = {_real(besides), _real(besides + "-journal")}
+    for place in {_absolute(place) for place in places}:
+        for file in _files(place):
+            try:
+                status = os.stat(file)
+            except OSError:
+                continue  # gone since it was listed, or a dangling link: nothing to read
+            if max(status.st_mtime, status.st_ctime) > moment and _real(file) not in apart:
+                return True
+    return False
 
 
 def _absolute(path: str) -> str:
