@@ -41,6 +41,10 @@ class BudgetRefused(DphhError):  # noqa: N818 - the ledger refuses; nothing is i
     exit_code = 3
 
 
+class ElsewhereRefused(BudgetRefused):
+    """What refuses is a corpus that whoever asks is not to know of."""
+
+
 class EngineError(DphhError):
     """An engine failed while it ran a level. Its own message is withheld: it may quote data."""
 

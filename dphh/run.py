@@ -22,7 +22,7 @@ from dphh.columns import in_order
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits, Session
-from dphh.errors import CorpusError, LedgerError, UsageError
+from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.corpora import check_account, source_of
@@ -206,6 +206,8 @@ def _whose(randomness: Randomness) -> str:
 def settled(book: Ledger, release: Release, hold: Hold) -> Release:
     try:
         book.settle(hold, release.manifest, release.parquet())
+    except NotHeldError:
+        raise  # the ledger is not the one that was paid from: an older copy of it, perhaps
     except LedgerError as problem:
         if (theirs := _settled_by_another(book, hold)) is not None:
             return theirs

@@ -4,8 +4,8 @@
 
 runs what a real collection would run in three places, each as a process of its own:
 
-    python examples/federated_trie.py open FOLDER            the coordinator: prints the broadcast
-    python examples/federated_trie.py vote BROADCAST WORDS OUT   a device (here: a file of them)
+    python examples/federated_trie.py open FOLDER            the coordinator: prints the ballot
+    python examples/federated_trie.py vote BALLOT WORDS OUT   a device (here: a file of them)
     python examples/federated_trie.py close FOLDER VOTES     the coordinator: counts and grows
 
 until the trie is done, and prints the release. WORDS is a text file, a device's word a line.
@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh import trie
-from dphh.devices.votes import Collection, read_broadcast, vote
+from dphh.devices.votes import Collection, read_ballot, vote
 
 WORDS = ["to", "at", "an", "a"]
 
@@ -31,9 +31,9 @@ def open_round(folder: Path) -> None:
     print(Collection.load(folder, ledger=folder / "ledger.sqlite").open_round() or "")
 
 
-def cast(broadcast: Path, words: Path, out: Path) -> None:
+def cast(ballot: Path, words: Path, out: Path) -> None:
     """Every line is a device: it tosses its own coin, and its vote goes out or it is silent."""
-    asked = read_broadcast(broadcast)
+    asked = read_ballot(ballot)
     pq.write_table(
         pa.concat_tables([vote(asked, [*word]) for word in words.read_text().split()]), out
     )
@@ -55,10 +55,10 @@ def rehearse(folder: Path, devices: int, shares: int) -> None:
     for share in range(shares):
         own = [WORDS[device % len(WORDS)] for device in range(share, devices, shares)]
         (folder / f"devices-{share}.txt").write_text("\n".join(own))
-    while broadcast := step("open", folder):
-        level = Path(broadcast).parent
+    while ballot := step("open", folder):
+        level = Path(ballot).parent
         for share in range(shares):
-            step("vote", broadcast, folder / f"devices-{share}.txt", level / f"votes-{share}.out")
+            step("vote", ballot, folder / f"devices-{share}.txt", level / f"votes-{share}.out")
         step("close", folder, level / "votes-*.out")
     release = Collection.load(folder, ledger=folder / "ledger.sqlite").release()
     for row in release.to_arrow().to_pylist():
@@ -74,7 +74,7 @@ def main() -> None:
     whole.add_argument("--shares", type=int, default=1)
     does.add_parser("open").add_argument("folder", type=Path)
     voting = does.add_parser("vote")
-    for name in ("broadcast", "words", "out"):
+    for name in ("ballot", "words", "out"):
         voting.add_argument(name, type=Path)
     closing = does.add_parser("close")
     closing.add_argument("folder", type=Path)
@@ -85,7 +85,7 @@ def main() -> None:
     elif asked.does == "open":
         open_round(asked.folder)
     elif asked.does == "vote":
-        cast(asked.broadcast, asked.words, asked.out)
+        cast(asked.ballot, asked.words, asked.out)
     else:
         close_round(asked.folder, asked.votes)
 

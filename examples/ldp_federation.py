@@ -32,7 +32,7 @@ from dphh.devices.reports.collector import (
     tally,
 )
 from dphh.devices.reports.device import answer
-from dphh.devices.reports.round import broadcast_from_json, unspelled
+from dphh.devices.reports.round import broadcast_from_json, decoded
 from dphh.levels import LocalLevel
 from dphh.plan import Plan, plan_from_json
 
@@ -85,7 +85,7 @@ def server(folder: Path, plan: Path | None) -> None:
     if growth.done < len(levels):
         coming = broadcast(growth, levels[growth.done])
         said_last.write_text(coming.dumps(), encoding="utf-8")
-        some = [("".join(unspelled(prefix, growth.characters))) for prefix in growth.prefixes[:5]]
+        some = [("".join(decoded(prefix, growth.characters))) for prefix in growth.prefixes[:5]]
         print(f"{coming.round}: {len(growth.prefixes):,} prefixes, such as {some}")
     else:
         said_last.unlink()

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import duckdb
 
+from dphh.cli.demo_corpus import USERS, write_corpus
 from dphh.corpus import Corpus
-from dphh.demo import USERS, write_corpus
 from dphh.engines import ENGINES
 from dphh.engines.duckdb.content import literal
 from dphh.plan import Plan

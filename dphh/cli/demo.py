@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from dphh.cli.demo_corpus import USERS, outcomes, write_corpus
 from dphh.corpus import Corpus
-from dphh.demo import USERS, outcomes, write_corpus
 from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import source_of

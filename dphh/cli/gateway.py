@@ -22,6 +22,8 @@ from dphh.errors import UsageError
 from dphh.ledger import Ledger
 
 if TYPE_CHECKING:
+    from dphh.gateway.analysts import Analysts
+    from dphh.gateway.provider import SignedIn
     from dphh.gateway.server import Gateway
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -50,6 +52,14 @@ def terms_options(command: Callable[..., Any]) -> Callable[..., Any]:
     is_flag=True,
     help="Listen beyond the loopback without TLS: only inside a network that is a wall itself.",
 )
+@click.option("--oidc-issuer", metavar="URL", help="Take tokens of this identity provider too.")
+@click.option("--oidc-audience", metavar="NAME", help="Whom its tokens are for: this gateway.")
+@click.option(
+    "--oidc-claim",
+    default="preferred_username",
+    show_default=True,
+    help="What in them is the analyst's name.",
+)
 @terms_options
 @click.pass_context
 def serve(
@@ -59,6 +69,9 @@ def serve(
     jobs: int,
     jobs_each: int,
     plain_http: bool,
+    oidc_issuer: str | None,
+    oidc_audience: str | None,
+    oidc_claim: str,
     ledger_file: str | None,
     engine: str,
     memory_limit: str | None,
@@ -84,7 +97,11 @@ def serve(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     book = Ledger(ledger_file)
     terms = Terms(jobs, jobs_each, engine, memory_limit, threads)
-    gateway = Gateway(book, Analysts.of(book), host=host, port=port, terms=terms)
+    known = Analysts.of(book)
+    analysts: Analysts | SignedIn = known
+    if oidc_issuer is not None:
+        analysts = _signed_in(known, oidc_issuer, oidc_audience, oidc_claim)
+    gateway = Gateway(book, analysts, host=host, port=port, terms=terms)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
@@ -93,6 +110,16 @@ def serve(
     ended.wait()
     click.echo("stopping; what runs is stopped, and stays spent if it had begun", err=True)
     gateway.close()
+
+
+def _signed_in(known: Analysts, issuer: str, audience: str | None, claim: str) -> SignedIn:
+    from dphh.gateway.provider import Provider, SignedIn
+
+    if audience is None:
+        raise click.UsageError(
+            "--oidc-audience: missing; a token for any other service of the provider would do"
+        )
+    return SignedIn(known, Provider(issuer, audience, claim))
 
 
 @serve.command("add-analyst")

@@ -33,6 +33,9 @@ class OnlyOwner:
     def who(self, token: str) -> str | None:
         return OWNER if hmac.compare_digest(_hash(token), _hash(self.token)) else None
 
+    def still(self, analyst: str, token: str) -> bool:
+        return self.who(token) == analyst
+
 
 class Analysts:
     """The file is read at each use: who is added or removed is so at once."""
@@ -56,9 +59,9 @@ class Analysts:
         return token
 
     def check_name(self, name: str) -> None:
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name) or name == OWNER:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}", name) or name == OWNER:
             raise UsageError(
-                f"An analyst's name is up to 64 letters, digits, '_', '.' and '-', and not "
+                f"An analyst's name is up to 64 letters, digits, '_', '.', '@' and '-', and not "
                 f"{OWNER!r}; found {name!r}"
             )
 
@@ -77,6 +80,10 @@ class Analysts:
             if hmac.compare_digest(asked, known):
                 found = name
         return found
+
+    def still(self, analyst: str, token: str) -> bool:
+        """Whether what this token began may go on."""
+        return self.who(token) == analyst
 
     def _hashes(self) -> dict[str, str]:
         try:

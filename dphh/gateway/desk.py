@@ -6,6 +6,7 @@ down, that statement is all that is lost. What a macro answers comes from the of
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable
@@ -15,14 +16,18 @@ import duckdb
 import pyarrow as pa
 
 from dphh.asking.macros import install, macros
-from dphh.errors import DphhError, UsageError
+from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
 from dphh.gateway.guard import EMPTY, Guard
+
+log = logging.getLogger("dphh.gateway")
 
 #: Answers for one analyst, whom the desk need not know.
 Answering = Callable[[str, dict[str, Any]], pa.Table]
 
-SECONDS = 60.0  # that a statement may take, beside what the office takes to answer its macros
+SECONDS = 60.0  # that a statement may take, beside the runs that it waits for
+TOTAL_SECONDS = 4 * 3600.0  # and with them
+CALLS = 64  # of macros by one statement, which may call them for each row of a table
 ANSWER_BYTES = 256 * 2**20
 _MEMORY = "512MB"
 _ADDRESSES = 4 * 2**30  # bytes, of which DuckDB's own limit does not count all
@@ -38,7 +43,8 @@ class Desk:
     def ask(self, statement: str, answering: Answering, seconds: float = SECONDS) -> pa.Table:
         """Run one statement, answering its macros, and give its rows."""
         pipe = self._child.pipe
-        until = time.monotonic() + seconds
+        start = time.monotonic()
+        until, calls = start + seconds, 0
         try:
             pipe.send({"statement": statement})
             while True:
@@ -51,9 +57,14 @@ class Desk:
                 if "call" not in message:
                     assert table is not None
                     return table
+                calls += 1
+                if calls > CALLS:
+                    self.stop()
+                    raise UsageError(f"The query calls dphh more than {CALLS} times; ask for less")
                 asked = time.monotonic()
                 self._call(message, answering)
-                until += time.monotonic() - asked
+                if macros()[message["call"]].spends:  # a run, which has bounds of its own
+                    until = min(until + time.monotonic() - asked, start + TOTAL_SECONDS)
         except Gone:
             why = "was stopped" if self.stopped else "needs more memory than a query may use"
             self.stopped = True
@@ -62,8 +73,13 @@ class Desk:
     def _call(self, message: Message, answering: Answering) -> None:
         try:
             table = answering(message["call"], message["arguments"])
-        except DphhError as problem:
+        except (UsageError, BudgetRefused) as problem:
             self._child.pipe.send({"refused": str(problem)})
+        except DphhError as problem:  # it may name the ledger, or say what is wrong with it
+            log.error("%s", problem)
+            self._child.pipe.send(
+                {"refused": "The gateway failed, and why is for its owner to see"}
+            )
         except BaseException:
             self.stop()  # it waits for an answer that will not come
             raise

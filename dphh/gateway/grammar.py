@@ -130,3 +130,10 @@ _FUNCTIONS = """
 #: variable or another statement; none takes a function's name as a text; none makes much of little,
 #: as `repeat` would.
 FUNCTIONS = frozenset(_FUNCTIONS.split())
+
+#: Functions that DuckDB calls by their bare names, as if they were columns.
+_BARE = """
+current_catalog current_date current_role current_schema current_time current_timestamp current_user
+localtime localtimestamp session_user user
+"""
+BARE_FUNCTIONS = frozenset(_BARE.split())

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 
 from dphh.errors import UsageError
-from dphh.gateway.grammar import FUNCTIONS, GRAMMAR, TABLE_FUNCTIONS, TYPES
+from dphh.gateway.grammar import BARE_FUNCTIONS, FUNCTIONS, GRAMMAR, TABLE_FUNCTIONS, TYPES
 
 LONGEST = 64_000
 _HELP = "The gateway takes one SELECT over dphh's macros; see docs/gateway.md"
@@ -115,6 +115,13 @@ class Guard:
                 self._check(argument, None, scope)
             rest = {**function, "children": [], "function_name": "abs"}
             self._check(rest, "FUNCTION", scope)
+        elif kind == "COLUMN_REF" and len(node["column_names"]) == 1:
+            # Where there is no such column, DuckDB calls a function by these names.
+            (name,) = node["column_names"]
+            if name.lower() in BARE_FUNCTIONS - FUNCTIONS:
+                raise _refused(
+                    f"{name!r} may stand for a function; write table.{name} for a column"
+                )
         elif kind == "BASE_TABLE" and node["table_name"].lower() not in scope:
             raise _refused(f"there is no table {node['table_name']!r} here")
         elif kind == "TYPE" and node["id"] not in TYPES:

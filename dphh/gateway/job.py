@@ -24,7 +24,7 @@ from dphh.asking.answers import (
     plan_table,
 )
 from dphh.asking.macros import Macro, macros
-from dphh.errors import BudgetRefused, DphhError, UsageError
+from dphh.errors import BudgetRefused, DphhError, ElsewhereRefused, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.office import budgets
@@ -45,7 +45,9 @@ def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
             table = _answer(message)
     except (BudgetRefused, UsageError) as problem:
         # About what was asked and what it costs, which the analyst may know.
-        pipe.send({"refused": str(problem)})
+        kind = "failed" if _names_a_place(str(problem), message["ledger"]) else "refused"
+        told = {"elsewhere": True} if isinstance(problem, ElsewhereRefused) else {}
+        pipe.send({kind: str(problem), **told})
     except DphhError as problem:
         # About the data or the machine: for the owner's eyes.
         pipe.send({"failed": str(problem)})
@@ -53,6 +55,13 @@ def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
         pipe.send({"failed": f"a defect of dphh, {type(problem).__name__}"})
     else:
         pipe.send({}, table)
+
+
+def _names_a_place(said: str, ledger: str) -> bool:
+    """Where the ledger lies, or any corpus: for the owner's eyes, whatever else is said."""
+    sources = [account.source for account in Ledger(ledger).accounts()]
+    places = [ledger, *(where for source in sources for where in source.where)]
+    return any(place in said for place in places)
 
 
 def _answer(message: Message) -> pa.Table:
@@ -117,6 +126,10 @@ def _little() -> Iterator[None]:
         yield
     except MemoryError:
         raise UsageError("It takes too much memory to price; ask for less") from None
+    except ArithmeticError:
+        raise UsageError(
+            "An option is too large or too small to be priced; give it a value in between"
+        ) from None
     finally:
         signal.alarm(0)
         resource.setrlimit(resource.RLIMIT_AS, before)

@@ -14,7 +14,8 @@ import logging
 import re
 import secrets
 import threading
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
 from dphh.ledger import Account, Entry, Hold, Ledger, Share
 from dphh.release import Release
+
+_SEARCHES, _SEARCHING_SECONDS = 5, 24 * 3600.0
 
 log = logging.getLogger("dphh.gateway")
 
@@ -50,6 +53,9 @@ class Office:
         self._lock = threading.Lock()
         self._working: dict[Child, str] = {}  # which analyst it works for
         self._stopped: set[Child] = set()
+        self._runs = 0  # that the ledger has had
+        #: When another corpus, which the analyst is not to know of, refused.
+        self._elsewhere: dict[str, list[float]] = defaultdict(list)
         self._spare: list[Child] = [Child("dphh.gateway.job")]
 
     def answer(self, analyst: str, what: str, arguments: Arguments) -> pa.Table:
@@ -85,9 +91,12 @@ class Office:
 
     def _run(self, analyst: str, verb: str, arguments: Arguments) -> pa.Table:
         run_id = _run_id(analyst, verb, arguments)
-        earlier = next((run for run in self._ledger.runs() if _holds(run, run_id)), None)
+        runs = self._ledger.runs()
+        self._refuse_older_ledger(len(runs))
+        earlier = next((run for run in runs if _holds(run, run_id)), None)
         if earlier is not None and arguments.get("run_id") is None and earlier.state == "settled":
             return self._stored(run_id)
+        self._refuse_searching(analyst)
         # Of this request alone: what another one has reserved under the same id is not let go here.
         hold = Hold(run_id, secrets.token_hex(16))
         with self._worker(analyst) as worker:
@@ -98,6 +107,28 @@ class Office:
                 # nothing, and the price comes back unless somebody else is at the same run.
                 with suppress(DphhError):
                     self._ledger.cancel(hold)
+
+    def _refuse_older_ledger(self, runs: int) -> None:
+        """No run of a ledger is ever deleted: one that has fewer forgot what was spent."""
+        with self._lock:
+            before, self._runs = self._runs, max(self._runs, runs)
+        if runs < before:
+            raise LedgerError(
+                f"{self._ledger.path} has {runs} runs, and had {before}: it was replaced by an "
+                "older copy. Put the newer one back, or start the gateway again if that is lost."
+            )
+
+    def _refuse_searching(self, analyst: str) -> None:
+        """By asking ever less until another corpus no longer refuses, one would learn what it has
+        left: a few refusals a day are answers, and then nothing more is tried."""
+        late = time.monotonic() - _SEARCHING_SECONDS
+        recent = [when for when in self._elsewhere[analyst] if when > late]
+        self._elsewhere[analyst] = recent
+        if len(recent) >= _SEARCHES:
+            raise UsageError(
+                "Refused: another corpus of the ledger has rows in the same files, and refused "
+                f"{_SEARCHES} requests of yours today. Nothing was spent. Ask the corpora's owner."
+            )
 
     def _work(
         self, worker: Child, analyst: str, what: str, arguments: Arguments, hold: Hold | None
@@ -120,13 +151,15 @@ class Office:
             if not isinstance(problem, Gone):
                 raise
             message, table = {"failed": "its process ended, as when memory runs out"}, None
+        if "elsewhere" in message:
+            self._elsewhere[analyst].append(time.monotonic())
         if "refused" in message:
             raise UsageError(message["refused"])
         if "failed" in message and worker in self._stopped:
             raise UsageError(f"Stopped. {_ON_THE_LEDGER}")
         if "failed" in message:
             log.error("%s for %s, %s: %s", what, analyst, hold, message["failed"])
-            raise LedgerError(
+            raise UsageError(
                 f"The run failed, and why is for the corpus's owner to see. {_ON_THE_LEDGER}"
             )
         return table

@@ -19,6 +19,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from dphh.errors import UsageError
 from dphh.gateway import wire
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
 from dphh.gateway.extensions import load
@@ -49,7 +50,8 @@ class Served:
     def keep(self, table: pa.Table) -> str:
         """Keep the rows, under the name that this gives."""
         name = f"answer_{uuid.uuid4().hex}"
-        self._told({"keep": name}, table.rename_columns(_columns(table)))
+        if "failed" in self._told({"keep": name}, table.rename_columns(_columns(table))):
+            raise UsageError("The gateway has no room for the answer; ask for less of it")
         return name
 
     def drop(self, names: Iterable[str]) -> None:
@@ -114,9 +116,14 @@ def _main() -> None:
             pipe.send({"port": _listen(con, message["serve"])})
         elif "keep" in message:
             con.register("incoming", table)
-            con.execute(f"CREATE TABLE answers.{message['keep']} AS FROM incoming")
-            con.unregister("incoming")
-            pipe.send({})
+            try:
+                con.execute(f"CREATE TABLE answers.{message['keep']} AS FROM incoming")
+            except duckdb.Error as problem:
+                pipe.send({"failed": type(problem).__name__})
+            else:
+                pipe.send({})
+            finally:
+                con.unregister("incoming")
         else:
             for name in message["drop"]:
                 con.execute(f"DROP TABLE IF EXISTS answers.{name}")

@@ -12,10 +12,10 @@ import secrets
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -29,6 +29,9 @@ from dphh.gateway.office import Office, Terms, log
 from dphh.gateway.served import Served, reading
 from dphh.ledger import Ledger
 
+if TYPE_CHECKING:
+    from dphh.gateway.provider import SignedIn
+
 #: What a client asks by itself when it attaches: which schemas and tables there are. None.
 _ATTACHING = {
     "SELECT catalog_name, schema_name FROM information_schema.schemata "
@@ -41,28 +44,31 @@ _ATTACHING = {
     ),
 }
 
+_NOT_IN_FORCE = "Not authorised: connect again with a token that is in force"
 _DESKS, _DESKS_EACH = 6, 3  # statements at once, in all and of one analyst
 _SESSIONS, _SESSIONS_EACH = 512, 128  # past these, those that were not used for longest end
 _KEPT_SECONDS, _KEPT_ANSWERS = 60.0, 4  # of one session's answers, for clients that fetch slowly
 _KEPT_BYTES_EACH = 512 * 2**20  # of all of one analyst's, so that they leave room for others'
+_KEPT_BYTES = 1024 * 2**20  # of all
 _WATCH_SECONDS = 0.5  # between two looks at whose tokens are in force
 
 
-@dataclass
-class _Answer:
-    where: Served
-    table: str
-    size: int  # in bytes
-    made: float = field(default_factory=time.monotonic)
-
-
-@dataclass
+@dataclass(eq=False)
 class _Session:
     analyst: str
     token: str = field(repr=False)
     used: float = field(default_factory=time.monotonic)
-    answers: list[_Answer] = field(default_factory=list)
+    ended: bool = False
     quack: tuple[Served, str] | None = None  # its session where the answers lie
+
+
+@dataclass(eq=False)
+class _Answer:
+    session: _Session
+    where: Served
+    table: str
+    size: int  # in bytes
+    made: float = field(default_factory=time.monotonic)
 
 
 class Gateway:
@@ -75,7 +81,7 @@ class Gateway:
     def __init__(
         self,
         ledger: Ledger,
-        analysts: Analysts | OnlyOwner,
+        analysts: Analysts | OnlyOwner | SignedIn,
         *,
         host: str = "localhost",
         port: int = 9494,
@@ -86,6 +92,7 @@ class Gateway:
         self.uri = f"quack:{host}:{port}"
         self.ledger, self._analysts, self._guarded = ledger, analysts, guarded
         self._sessions: dict[str, _Session] = {}
+        self._answers: list[_Answer] = []  # the latest last
         self._desks: dict[Desk, _Session] = {}  # busy, and for whom
         self._idle: list[tuple[str, Desk]] = []
         self._lock = threading.Lock()
@@ -181,14 +188,21 @@ class Gateway:
     def _session(self, name: str) -> _Session:
         session = self._sessions.get(name)
         if session is None:
-            raise UsageError("Not authorised: connect again with a token that is in force")
+            raise UsageError(_NOT_IN_FORCE)
         self._check(session)
         session.used = time.monotonic()
         return session
 
     def _check(self, session: _Session) -> None:
         if self._who(session.token) != session.analyst:
-            raise UsageError("Not authorised: connect again with a token that is in force")
+            raise UsageError(_NOT_IN_FORCE)
+
+    def _still(self, session: _Session) -> bool:
+        try:
+            return self._analysts.still(session.analyst, session.token)
+        except DphhError as problem:
+            log.error("%s", problem)
+            return False
 
     def _who(self, token: str) -> str | None:
         try:
@@ -203,7 +217,7 @@ class Gateway:
             with self._lock:
                 busy = list(self._desks.items())
             for desk, session in busy:
-                if self._who(session.token) != session.analyst:
+                if not self._still(session):
                     desk.stop()
                     self._office.stop(session.analyst)
 
@@ -261,7 +275,8 @@ class Gateway:
             return pa.table({"stopped": [True]})
 
         def answering(what: str, arguments: dict[str, Any]) -> pa.Table:
-            self._check(session)
+            if not self._still(session):
+                raise UsageError(_NOT_IN_FORCE)
             return self._office.answer(analyst, what, arguments)
 
         desk = self._take_desk(session)
@@ -301,40 +316,21 @@ class Gateway:
     # Answers
 
     def _kept(self, session: _Session, served: Served, table: pa.Table) -> str:
-        name = served.keep(table)
-        self._make_room(session, _Answer(served, name, table.nbytes))
-        return name
-
-    def _make_room(self, session: _Session, answer: _Answer) -> None:
-        """Of one session the last few answers, for a while; of an analyst no more than so much."""
+        answer = _Answer(session, served, served.keep(table), table.nbytes)
         with self._lock:
-            session.answers.append(answer)
-            late = answer.made - _KEPT_SECONDS
-            old = [
-                (session, each)
-                for index, each in enumerate(reversed(session.answers))
-                if index >= _KEPT_ANSWERS or each.made < late
-            ]
-            own = [
-                (holder, each)
-                for holder in self._sessions.values()
-                if holder.analyst == session.analyst
-                for each in holder.answers
-                if each is not answer and (holder, each) not in old
-            ]
-            size = answer.size + sum(each.size for _, each in own)
-            for holder, each in sorted(own, key=lambda pair: pair[1].made):
-                if size > _KEPT_BYTES_EACH:
-                    old.append((holder, each))
-                    size -= each.size
-            for holder, each in old:
-                holder.answers.remove(each)
-        self._drop([each for _, each in old])
+            going = _too_much([*self._answers, answer])
+            self._answers = [each for each in [*self._answers, answer] if each not in going]
+        self._drop(going)
+        return answer.table
 
     def _forget(self, sessions: Iterable[_Session]) -> None:
         """What these ended ones had where the answers lie."""
         for session in sessions:
-            self._drop(session.answers)
+            session.ended = True
+            with self._lock:
+                going = [each for each in self._answers if each.session is session]
+                self._answers = [each for each in self._answers if each not in going]
+            self._drop(going)
             if session.quack is not None and session.quack[0].alive():
                 served, quack = session.quack
                 with suppress(Gone):
@@ -345,6 +341,31 @@ class Gateway:
         for served in {each.where for each in listed if each.where.alive()}:
             with suppress(Gone):
                 served.drop(each.table for each in listed if each.where is served)
+
+
+def _too_much(answers: Sequence[_Answer]) -> list[_Answer]:
+    """Of one session the last few stay, for a while; of an analyst, and of all, so many bytes."""
+    *_, latest = answers
+    of_session: Counter[_Session] = Counter()
+    of_analyst: Counter[str] = Counter()
+    of_all, going = 0, []
+    for each in reversed(answers):
+        session = each.session
+        size = of_analyst[session.analyst] + each.size
+        late = session is latest.session and each.made < latest.made - _KEPT_SECONDS
+        if each is not latest and (
+            session.ended
+            or late
+            or of_session[session] >= _KEPT_ANSWERS
+            or size > _KEPT_BYTES_EACH
+            or of_all + each.size > _KEPT_BYTES
+        ):
+            going.append(each)
+            continue
+        of_session[session] += 1
+        of_analyst[session.analyst] = size
+        of_all += each.size
+    return going
 
 
 #: `FROM dphh_stop()`, with or without a semicolon: what Ctrl-C in `dphh shell` sends.

@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 20
 _CONNECT, _CONNECTED, _PREPARE, _FETCH, _DONE, _DISCONNECT, _ERROR = 1, 2, 3, 7, 10, 11, 100
 _END = b"\xff\xff"
 _NONE = (1 << 64) - 1  # a number that is not given
-_MOST_TOKEN = 4096
+_MOST_TOKEN = 16 << 10
 
 
 class Malformed(UsageError):  # noqa: N818 - what came, not what failed

@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dphh.errors import BudgetRefused, LedgerError, UsageError
+from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
 from dphh.ledger.budget import Budget, Price, checked_budget, checked_price, fits, refusal
 from dphh.ledger.records import (
@@ -250,6 +250,8 @@ class Ledger:
                     touched |= {_found(rows, account).id}
                 paying = [row for row in rows if row.id in touched]
                 prices = {row.id: records.prices(con, row.id) for row in paying}
+                if self.analyst is not None:
+                    _check_own(con, paying, request, self.analyst)
                 refusing = _first_to_refuse(paying, prices, request, self.analyst)
                 if refusing is None:
                     paying = paying or [_unnamed(con, rows, request.source)]
@@ -458,13 +460,14 @@ def _first_to_refuse(
     request: Request,
     analyst: str | None,
 ) -> AccountRow | None:
-    for row in paying:
+    # First the one that is asked for: what others refuse tells of what is not the analyst's to see.
+    for row in sorted(paying, key=lambda row: row.name != request.account):
         same_user = row.source.user == request.source.user
         if same_user and (row.cap is None or fits([*prices[row.id], request.price], row.cap)):
             continue
         if analyst is not None and row.name != request.account:
             # What else the ledger names, and what is spent of it, is not theirs to see.
-            raise BudgetRefused(
+            raise ElsewhereRefused(
                 "Refused: another corpus of the ledger has rows in the same files, and does not "
                 "allow this run. Nothing was spent. Ask for less, or ask the corpora's owner."
             )
@@ -478,6 +481,16 @@ def _first_to_refuse(
     return None
 
 
+def _check_own(
+    con: sqlite3.Connection, paying: Sequence[AccountRow], request: Request, analyst: str
+) -> None:
+    """The share that an analyst has of what they ask for, before any account is asked."""
+    named = next((row for row in paying if row.name == request.account), None)
+    if request.account is None or named is None:
+        raise BudgetRefused("Refused: an analyst's run must name the account that it is for.")
+    check_share(con, analyst, named, request)
+
+
 def _charge(
     con: sqlite3.Connection,
     request: Request,
@@ -485,11 +498,6 @@ def _charge(
     paying: Sequence[AccountRow],
     analyst: str | None,
 ) -> Reservation:
-    if analyst is not None:
-        named = next((row for row in paying if row.name == request.account), None)
-        if request.account is None or named is None:
-            raise BudgetRefused("Refused: an analyst's run must name the account that it is for.")
-        check_share(con, analyst, named, request)
     sequence = records.insert_run(con, request, [row.id for row in paying])
     records.insert_hold(con, sequence, hold)
     if analyst is not None:

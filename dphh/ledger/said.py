@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from dphh.ledger.budget import Budget
 from dphh.words import plural
 
-if TYPE_CHECKING:
-    from dphh.ledger.records import Account
+
+class Spent(Protocol):
+    """What is said of an account."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def cap(self) -> Budget | None: ...
+    @property
+    def spent(self) -> Budget: ...
+    @property
+    def left(self) -> Budget | None: ...
 
 
-def account_lines(account: Account) -> list[tuple[str, str]]:
+def account_lines(account: Spent) -> list[tuple[str, str]]:
     spent = f"spent {account.spent} in {plural(account.runs, 'run')}" if account.runs else "unspent"
     lines = [(account.label, spent)]
     if account.cap is not None and account.left is not None:
@@ -20,7 +35,7 @@ def account_lines(account: Account) -> list[tuple[str, str]]:
     return lines
 
 
-def accounts_text(accounts: Sequence[Account]) -> str:
+def accounts_text(accounts: Sequence[Spent]) -> str:
     """What `dphh ledger show` prints."""
     if not accounts:
         return "The ledger is empty: `dphh ledger add NAME CORPUS ...` names and caps a corpus."

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
+from dphh.ledger.said import Spent
 from dphh.report import shown
 from dphh.words import plural
 
-if TYPE_CHECKING:
-    from dphh.ledger.records import Account
 
-
-def account_html(account: Account) -> str:
+def account_html(account: Spent) -> str:
     runs = plural(account.runs, "run")
     said = f"{shown.html(account.label)}: spent {escape(str(account.spent))} in {runs}"
     if not account.runs:
@@ -31,7 +28,7 @@ def account_html(account: Account) -> str:
     )
 
 
-def accounts_html(accounts: Sequence[Account]) -> str:
+def accounts_html(accounts: Sequence[Spent]) -> str:
     """For notebooks: each account in a card of one."""
     if not accounts:
         return "<p>The ledger is empty: <code>Ledger.add</code> names and caps a corpus.</p>"

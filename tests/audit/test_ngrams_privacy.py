@@ -106,7 +106,8 @@ def one_run(
     alone = [pairs[i] for i in chosen]
     rows = [(f"many {i} {w}", f"w{w}") for w in range(WORDS) for i in range(60)]
     rows += [(f"alone {i // each}", f"w{x} w{y}") for i, (x, y) in enumerate(alone)]
-    zero = set(product(range(WORDS - LAST, WORDS), repeat=2))
+    last = range(WORDS - LAST, WORDS)
+    zero = {(x, y) for x in last for y in last}
     rows += [("over-full", f"w{x} w{y}") for x, y in zero]
     path = folder / "loners.parquet"
     pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)

@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--mode", choices=MODES, action="append")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    size = [asked.users_per_level, asked.levels, asked.passes]
+    size = (asked.users_per_level, asked.levels, asked.passes)
     if asked.child:
         (mode,) = asked.mode
         print(json.dumps(run(asked.child, mode, *size, asked.threads)))

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import BudgetRefused, Corpus, CorpusError, Ledger, UsageError, trie
-from dphh.devices.votes import Collection, one_sequence, read_broadcast, vote, votes_of_corpus
-from dphh.devices.votes.device import VOTES_SCHEMA, Broadcast
+from dphh.devices.votes import Collection, one_sequence, read_ballot, vote, votes_of_corpus
+from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
 from dphh.ledger import source_of
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import SystemRandomness
@@ -35,9 +35,9 @@ def begun(tmp_path, ledger):
     return begin
 
 
-def votes_of(broadcast, held, source):
+def votes_of(ballot, held, source):
     return pa.concat_tables(
-        [vote(broadcast, [*word], randomness=source, name=str(who)) for who, word in held]
+        [vote(ballot, [*word], randomness=source, name=str(who)) for who, word in held]
     )
 
 
@@ -53,9 +53,9 @@ def prefixes(release):
 
 def hand_made(collection, changes):
     """Votes for node 0 of the open round, each with its own ticket and these changes."""
-    broadcast = read_broadcast(collection.open_round())
+    ballot = read_ballot(collection.open_round())
     usual = {
-        "run_id": collection.run_id, "level": broadcast.level, "node": 0, "token": "a",
+        "run_id": collection.run_id, "level": ballot.level, "node": 0, "token": "a",
         "ended": False,
     }  # fmt: skip
     return pa.Table.from_pylist(
@@ -73,8 +73,8 @@ def test_devices_and_a_corpus_cast_the_same_votes_and_grow_the_same_trie(begun, 
     collected, simulated = begun("collected"), begun("simulated", run_id="simulated")
     cast = 0
     while (path := collected.open_round()) is not None:
-        votes = votes_of(read_broadcast(path), held, source)
-        users = votes_of_corpus(read_broadcast(simulated.open_round()), corpus, source)
+        votes = votes_of(read_ballot(path), held, source)
+        users = votes_of_corpus(read_ballot(simulated.open_round()), corpus, source)
         assert rows(votes.drop_columns("run_id")) == rows(users.drop_columns("run_id"))
         assert collected.close_round(votes) == simulated.close_round(users)
         cast += len(votes)
@@ -88,7 +88,7 @@ def test_where_every_coin_shows_heads_it_is_the_engines_trie(begun, engine, writ
     held = list(enumerate(WORDS * 3))
     collection = begun()
     while (path := collection.open_round()) is not None:
-        collection.close_round(votes_of(read_broadcast(path), held, Heads()))
+        collection.close_round(votes_of(read_ballot(path), held, Heads()))
     expected = brute_force([word for _, word in held], 5, 2)
     assert prefixes(collection.release()) == {
         (level, tokens, ended)
@@ -105,9 +105,9 @@ def test_a_device_draws_the_sequence_that_the_engine_draws(begun, written, seed)
     own = [["b"], ["a", "b"], ["a", "b"], [], ["a\x1fb"]]
     source = SeededRandomness(seed)
     mine = one_sequence(own, randomness=source, name="7")
-    broadcast = read_broadcast(begun().open_round())
+    ballot = read_ballot(begun().open_round())
     corpus = written([(7, tokens) for tokens in own], text="what", as_="list")
-    (cast,) = votes_of_corpus(broadcast, corpus, Heads(source), choice="drawn").to_pylist()
+    (cast,) = votes_of_corpus(ballot, corpus, Heads(source), choice="drawn").to_pylist()
     assert cast["token"] == mine[0]
     assert one_sequence([[], []]) == []
 
@@ -141,7 +141,7 @@ def test_what_is_no_vote_is_rejected_and_counted(begun):
         "repeated": 2, "contradictory": 2, "out of range": 3, "malformed": 8, "of another round": 2,
     }  # fmt: skip
     assert repr(received) == "Received()"
-    assert read_broadcast(collection.open_round()).ways == (("a",),)
+    assert read_ballot(collection.open_round()).ways == (("a",),)
 
 
 def test_rejected_votes_grow_nothing(begun):
@@ -205,7 +205,7 @@ def test_a_collection_goes_on_in_another_process(begun, tmp_path):
         Collection.load(tmp_path)
 
 
-def test_a_broadcast_says_what_a_device_needs_and_no_count(begun):
+def test_a_ballot_says_what_a_device_needs_and_no_count(begun):
     collection = begun()
     collection.close_round(hand_made(collection, [{}, {}, {}]))
     table = pq.read_table(collection.open_round())
@@ -219,10 +219,10 @@ def test_a_broadcast_says_what_a_device_needs_and_no_count(begun):
 
 
 def test_a_device_is_silent_as_often_as_its_coin_says(begun):
-    broadcast = read_broadcast(begun(is_test=False).open_round())
-    cast = sum(len(vote(broadcast, ["a"])) for _ in range(2000))
+    ballot = read_ballot(begun(is_test=False).open_round())
+    cast = sum(len(vote(ballot, ["a"])) for _ in range(2000))
     assert 1000 - 6 * 22.4 < cast < 1000 + 6 * 22.4
-    assert len(vote(broadcast, [], randomness=SystemRandomness())) == 0
+    assert len(vote(ballot, [], randomness=SystemRandomness())) == 0
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_a_device_is_silent_as_often_as_its_coin_says(begun):
     ],
 )
 def test_a_device_refuses_a_coin_that_shows_more_than_it_allows(numerator, epsilon, refused):
-    said = Broadcast("run", 1, numerator, False, ((),))
+    said = Ballot("run", 1, numerator, False, ((),))
     if refused:
         with pytest.raises(UsageError, match="this device allows"):
             vote(said, ["a"], epsilon=epsilon)
@@ -249,22 +249,22 @@ def test_a_device_refuses_a_coin_that_shows_more_than_it_allows(numerator, epsil
 
 def test_a_device_that_was_told_nothing_refuses_a_sure_coin():
     with pytest.raises(UsageError, match="this device allows"):
-        vote(Broadcast("run", 1, 2**64 - 1, False, ((),)), ["a"])
+        vote(Ballot("run", 1, 2**64 - 1, False, ((),)), ["a"])
 
 
 @pytest.mark.parametrize("tokens", [["SENTINEL", 7], [b"SENTINEL"], [None], [["SENTINEL"]], 7])
 def test_tokens_that_are_no_texts_are_refused_whatever_the_coin_shows(begun, tokens):
-    broadcast = read_broadcast(begun().open_round())
+    ballot = read_ballot(begun().open_round())
     with pytest.raises(UsageError, match=r"^tokens: found \w+ where a text was expected") as said:
-        vote(broadcast, tokens)
+        vote(ballot, tokens)
     with pytest.raises(UsageError, match=r"^tokens: found") as of_all:
         one_sequence([["a"], tokens])
     assert "SENTINEL" not in f"{said.value}{of_all.value}"
 
 
-def test_a_broadcast_that_is_not_there_or_not_whole_is_refused(begun, tmp_path):
+def test_a_ballot_that_is_not_there_or_not_whole_is_refused(begun, tmp_path):
     with pytest.raises(UsageError, match=r"none\.parquet is not there"):
-        read_broadcast(tmp_path / "none.parquet")
+        read_ballot(tmp_path / "none.parquet")
     good = pq.read_table(begun().open_round())
     notes = good.schema.metadata
     told = {
@@ -279,21 +279,21 @@ def test_a_broadcast_that_is_not_there_or_not_whole_is_refused(begun, tmp_path):
     for table in bad:
         pq.write_table(table, tmp_path / "bad.parquet")
         with pytest.raises(UsageError, match=r"bad\.parquet is not what Collection"):
-            read_broadcast(tmp_path / "bad.parquet")
+            read_ballot(tmp_path / "bad.parquet")
     for junk in (b"", b"PAR1 and no more"):
         (tmp_path / "bad.parquet").write_bytes(junk)
         with pytest.raises(UsageError, match=r"bad\.parquet is not what"):
-            read_broadcast(tmp_path / "bad.parquet")
+            read_ballot(tmp_path / "bad.parquet")
     with pytest.raises(UsageError, match="is not what"):
-        read_broadcast(tmp_path)  # a folder
+        read_ballot(tmp_path)  # a folder
 
 
 def test_a_tests_coins_go_with_a_tests_collection_alone(begun, written):
-    broadcast = read_broadcast(begun(is_test=False).open_round())
+    ballot = read_ballot(begun(is_test=False).open_round())
     with pytest.raises(UsageError, match="a test's coins"):
-        vote(broadcast, ["a"], randomness=SeededRandomness(1))
+        vote(ballot, ["a"], randomness=SeededRandomness(1))
     with pytest.raises(UsageError, match="a test's coins"):
-        votes_of_corpus(broadcast, written([(1, "a")]), SeededRandomness(1))
+        votes_of_corpus(ballot, written([(1, "a")]), SeededRandomness(1))
 
 
 # The ledger

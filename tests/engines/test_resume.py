@@ -24,7 +24,6 @@ from dphh.ledger import source_of
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import MOST_ATTEMPTS
 from dphh.levels import VoteLevel
-from dphh.run import run
 from dphh.udfs.randomness import RunRandomness
 from tests.conftest import full
 from tests.engines.cut_short import (
@@ -367,7 +366,7 @@ def test_a_run_that_always_fails_is_not_tried_for_ever(corpus: Corpus, ledger: L
 
 def test_what_stops_a_run_says_how_it_goes_on(corpus: Corpus, ledger: Ledger) -> None:
     with pytest.raises(KeyboardInterrupt) as stopped:
-        run(items(corpus, **ASK), ledger=ledger, run_id=RUN, progress=_interrupt)
+        items(corpus, **ASK).run(ledger=ledger, run_id=RUN, progress=_interrupt)
     assert stopped.value.__notes__ == [
         f"the price is spent once: the same request with run id {RUN} goes on where this run was "
         "cut short"

@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
@@ -17,8 +17,10 @@ from dphh import Corpus, Ledger
 from dphh.gateway.analysts import Analysts
 from dphh.gateway.extensions import load
 from dphh.gateway.office import Terms
-from dphh.gateway.server import Gateway
 from dphh.ledger import source_of
+
+if TYPE_CHECKING:
+    from dphh.gateway.server import Gateway
 
 #: In one user's rows alone: must never come back.
 SECRET = "hunter2 lives at elm street"
@@ -88,6 +90,8 @@ class Place:
         self.gateways: list[Gateway] = []
 
     def gateway(self, *, guarded: bool = True, **terms: Any) -> Gateway:
+        from dphh.gateway.server import Gateway
+
         gateway = Gateway(
             self.ledger, self.analysts, port=free_port(), terms=Terms(**terms), guarded=guarded
         )

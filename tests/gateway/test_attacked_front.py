@@ -9,14 +9,17 @@ import http.client
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from dphh.gateway import wire
 from dphh.gateway.served import Served
-from tests.gateway.conftest import Place, needs_quack
+from tests.gateway.conftest import Place, free_port, needs_quack
 from tests.gateway.test_server import ITEMS
 
 pytestmark = needs_quack
@@ -141,6 +144,23 @@ def test_what_serves_answers_may_die_and_nothing_is_charged_twice(place: Place) 
         os.kill(gateway._served._child._process.pid, signal.SIGKILL)
         assert alice.ask(f"FROM {ITEMS} ORDER BY ALL") == first  # on the same connection
     assert len(place.ledger.runs()) == 1
+
+
+def test_a_killed_gateway_leaves_no_folder_behind(place: Place, tmp_path: Path) -> None:
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    command = [sys.executable, "-m", "dphh", "serve", "--port", str(free_port())]
+    environment = {**os.environ, "DPHH_LEDGER": str(place.ledger.path), "TMPDIR": str(spill)}
+    server = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None and "serving quack:" in server.stderr.readline()
+    assert len(list(spill.iterdir())) >= 2
+    server.kill()
+    server.wait()
+    for _ in range(200):
+        if not list(spill.iterdir()):
+            return
+        time.sleep(0.05)
+    raise AssertionError(list(spill.iterdir()))
 
 
 def test_an_analyst_may_come_back_as_often_as_they_like(

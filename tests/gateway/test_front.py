@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import secrets
 import socket
 import threading
 import time
@@ -35,11 +37,13 @@ def posted(body: bytes, *, length: int | None = None, more: bytes = b"") -> byte
     return b"POST /quack HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s" % (more, size, body)
 
 
-def said(port: int, sent: bytes) -> bytes:
+def said(port: int, sent: bytes, *, ended: bool = False) -> bytes:
     with socket.create_connection(("127.0.0.1", port), timeout=10) as wire:
         try:
-            wire.sendall(sent)
             found = b""
+            wire.sendall(sent)
+            if ended:
+                wire.shutdown(socket.SHUT_WR)
             while part := wire.recv(65536):
                 found += part
         except ConnectionError:
@@ -135,6 +139,24 @@ def test_a_defect_of_the_answer_says_nothing() -> None:
     with front(LIMITS, answer=defect) as port:
         answer = said(port, posted(b"abc"))
         assert answer.startswith(b"HTTP/1.1 500") and b"secret" not in answer
+
+
+def test_bent_requests_are_answered_or_ended_and_break_nothing() -> None:
+    """A fixed number, of a new seed each time."""
+    seed = secrets.randbits(32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    whole = posted(b"abc", more=b"Accept: */*\r\nUser-Agent: duckdb\r\n")
+    with front() as port:
+        for _ in range(1_500):
+            sent = bytearray(whole)
+            for _ in range(chance.randint(1, 5)):
+                at = chance.randrange(len(sent))
+                sent[at : at + chance.randint(0, 3)] = chance.randbytes(chance.randint(0, 4))
+            answer = said(port, bytes(sent), ended=True)
+            assert not answer or (answer[:9] == b"HTTP/1.1 " and answer[9:12].isdigit()), seed
+            assert b"Traceback" not in answer and b".py" not in answer
+        assert said(port, whole).endswith(b"cba")
 
 
 def test_a_taken_port_is_said() -> None:

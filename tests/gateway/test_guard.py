@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from dphh.errors import UsageError
+from dphh.gateway.grammar import BARE_FUNCTIONS, FUNCTIONS
 from dphh.gateway.guard import EMPTY, LONGEST, Guard
 
 pytestmark = pytest.mark.skipif(
@@ -34,11 +35,15 @@ PASS = [
     "FROM range(3) t(x)",
     "SELECT * EXCLUDE (score) REPLACE (level + 1 AS level), COLUMNS('it.*') FROM dphh_items('r')",
     "SELECT (SELECT max(n) FROM range(3) t(n)), EXISTS (FROM dphh_ledger()), 1 IN (SELECT 2)",
+    'SELECT t.user FROM (SELECT 1) t("user")',
     "SELECT 123456789012345678901234567890, 'it''s', 0.1, INTERVAL 3 DAY, DATE '2026-01-01'",
 ]
 
 REFUSE = [
     "",
+    "SELECT localtime",
+    'SELECT "Current_Role" FROM dphh_ledger()',
+    "SELECT upper(user), session_user, current_schema",
     "SELECT 1; SELECT 2",
     "SELECT 1; DROP TABLE x",
     "INSERT INTO main.x VALUES (NULL)",
@@ -123,3 +128,23 @@ def test_all_else_is_refused(guard: Guard, statement: str) -> None:
 def test_what_runs_is_written_from_the_tree_not_the_text(guard: Guard) -> None:
     assert guard.checked("select/**/1--x\n;") == "SELECT 1"
     assert guard.checked("SELECT\u00a01") == "SELECT 1"
+
+
+def test_no_bare_name_calls_a_function_that_is_not_on_the_list(guard: Guard) -> None:
+    """Tried with all the names that this DuckDB has."""
+    con = duckdb.connect(config=EMPTY)
+    names = "SELECT DISTINCT function_name FROM duckdb_functions() UNION FROM "
+    names += "(SELECT keyword_name FROM duckdb_keywords())"
+    found = set()
+    known = {name for (name,) in con.execute(names).fetchall()}
+    for name in known | BARE_FUNCTIONS:
+        try:
+            con.execute(f"SELECT {name}")
+        except duckdb.Error:
+            continue
+        tree = con.execute("SELECT json_serialize_sql(?)", [f"SELECT {name}"]).fetchall()[0][0]
+        if "COLUMN_REF" in tree and name not in FUNCTIONS:
+            with pytest.raises(UsageError, match="may stand for a function"):
+                guard.checked(f"SELECT {name}")
+            found.add(name)
+    assert found == BARE_FUNCTIONS - FUNCTIONS

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from dphh.errors import LedgerError, NotHeldError, UsageError
+from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, NotHeldError, UsageError
 from dphh.gateway import office
 from dphh.gateway.office import Office, Terms
 from dphh.ledger import Hold, Ledger, Source
@@ -33,8 +35,9 @@ class _Worker:
         try:
             self.work(ledger, run_id, order["arguments"]["epsilon"])
             self.said: dict[str, Any] = {"failed": "its process ended"}
-        except (UsageError, LedgerError) as problem:
-            self.said = {"refused": str(problem)}
+        except (UsageError, LedgerError, BudgetRefused) as problem:
+            elsewhere = isinstance(problem, ElsewhereRefused)
+            self.said = {"refused": str(problem), **({"elsewhere": True} if elsewhere else {})}
 
     def receive(self) -> tuple[dict[str, Any], pa.Table | None]:
         return self.said, None
@@ -68,8 +71,13 @@ def working(monkeypatch: pytest.MonkeyPatch) -> type[_Worker]:
 def ask(ledger: Ledger, epsilon: float, run_id: str = "t0") -> str:
     asked = {"corpus": "reviews", "epsilon": epsilon, "run_id": run_id}
     with pytest.raises((UsageError, LedgerError)) as refused:
-        Office(ledger, Terms()).answer("alice", "items", asked)
+        _office(ledger.path).answer("alice", "items", asked)
     return str(refused.value)
+
+
+@cache
+def _office(path: Path) -> Office:
+    return Office(Ledger(path), Terms())
 
 
 def test_a_refused_request_lets_go_of_nothing_that_another_reserved(
@@ -117,6 +125,43 @@ def test_a_worker_cannot_go_on_with_what_was_given_back_and_reserved_again(
         with pytest.raises(NotHeldError):
             ledger.begin(hold)
     shared.begin(cheap)
+
+
+def test_what_another_corpus_has_left_is_not_found_by_asking_ever_less(
+    shared: Ledger, working: type[_Worker]
+) -> None:
+    """Each refusal is free, and the first that is granted would tell: so few are tried."""
+    shared.add("layoffs", SOURCE, 0.6, 1e-6)
+    for step in range(5):
+        said = ask(shared, 0.9 - step / 100, f"t{step}")
+        assert "another corpus of the ledger" in said and "layoffs" not in said
+    said = ask(shared, 0.5, "t5")
+    assert "refused 5 requests of yours today" in said
+    assert shared.runs() == []
+
+
+def test_the_share_is_asked_before_what_an_analyst_is_not_to_know_of(
+    shared: Ledger, working: type[_Worker]
+) -> None:
+    shared.add("layoffs", SOURCE, 0.6, 1e-6)
+    shared.set_share("reviews", "alice", 0.7, 1e-5)
+    assert "alice's share of reviews" in ask(shared, 0.9)
+    shared.set_share("reviews", "alice", 4.0, 1e-5)
+    shared.set_cap("reviews", 0.7, 1e-5)
+    assert "'reviews'" in ask(shared, 0.9)
+
+
+def test_an_older_copy_of_the_ledger_is_not_spent_from(
+    shared: Ledger, working: type[_Worker]
+) -> None:
+    older = shared.path.read_bytes()
+    hold = reserve(Ledger(shared.path, "alice"), "alice/before", 0.5)
+    ask(shared, 0.5)
+    shared.path.write_bytes(older)
+    assert "replaced by an older copy" in ask(shared, 0.5, "t1")
+    with pytest.raises(NotHeldError):
+        shared.begin(hold)
+    assert shared.runs() == []
 
 
 def test_a_name_cannot_stand_for_a_request_that_did_not_give_it(

@@ -228,6 +228,62 @@ def test_why_a_run_failed_is_for_the_owner(place: Place) -> None:
     assert place.ledger.shares("alice")[0].runs == 1
 
 
+def test_whose_token_goes_has_nothing_running_any_more(place: Place) -> None:
+    gateway = place.gateway()
+    alice, bob, asked = place.client("alice"), place.client("bob"), place.long_request()
+    thread, found = in_thread(lambda: alice.ask(asked))
+    for _ in range(400):
+        if any(run.state == "running" for run in place.ledger.runs()):
+            break
+        time.sleep(0.05)
+    start = time.monotonic()
+    place.analysts.remove("alice")
+    thread.join(10)
+    assert not thread.is_alive() and time.monotonic() - start < 8
+    assert isinstance(found[0], duckdb.Error) and gateway._desks == {}
+    assert "Not authorised" in alice.refused("SELECT 1")
+    assert bob.ask("SELECT 1") == [(1,)]
+
+
+def test_a_token_is_looked_at_before_each_macro(place: Place) -> None:
+    gateway = place.gateway()
+    alice = place.client("alice")
+    asked = []
+    answer = gateway._office.answer
+
+    def removed_meanwhile(*what: object) -> object:
+        asked.append(what)
+        place.analysts.remove("alice")
+        return answer(*what)  # type: ignore[arg-type]
+
+    gateway._office.answer = removed_meanwhile  # type: ignore[method-assign,assignment]
+    some = " UNION ALL ".join(f"SELECT {n} FROM dphh_ledger()" for n in range(5))
+    assert "Not authorised" in alice.refused(some)
+    assert len(asked) == 1
+
+
+def test_a_statement_calls_macros_so_often_and_no_more(place: Place) -> None:
+    place.gateway()
+    alice = place.client("alice")
+    start = time.monotonic()
+    for macro in ("dphh_release('r' || n)", "dphh_plan_items('reviews', epsilon := 1 / (n + 2))"):
+        each = f"SELECT count(*) FROM range(1000000) t(n), LATERAL (FROM {macro})"
+        assert "calls dphh more than 64 times" in alice.refused(each)
+    assert time.monotonic() - start < 30
+    assert alice.ask("SELECT 1") == [(1,)]
+
+
+def test_a_damaged_ledger_does_not_tell_where_it_lies(place: Place) -> None:
+    place.gateway()
+    alice = place.client("alice")
+    with place.ledger.path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * (place.ledger.path.stat().st_size - 4096))
+    for asked in ("FROM dphh_ledger()", "FROM dphh_releases()", f"FROM {ITEMS}"):
+        said = alice.refused(asked)
+        assert "for its owner to see" in said and str(place.folder) not in said, said
+
+
 def test_with_the_guard_off_a_file_leaks(place: Place) -> None:
     """The control: what the guard and the locked desk stop is there to be stopped."""
     steal = f"SELECT what FROM read_parquet('{place.folder}/reviews.parquet') ORDER BY ALL LIMIT 1"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
@@ -502,14 +501,3 @@ def test_other_parameters_that_cannot_be_are_refused() -> None:
     ]:
         with pytest.raises(UsageError, match=rf"^{name} "):
             choose_path(epsilon, delta, 10, probability)
-
-
-@pytest.mark.benchmark
-def test_times() -> None:
-    for epsilon, delta, _, _ in CHOICES:
-        start = time.perf_counter()
-        chosen = choose_path(epsilon, delta, 10)
-        middle = time.perf_counter()
-        path_delta(epsilon, chosen.p, chosen.theta, 10)
-        end = time.perf_counter()
-        print(f"choose_path {middle - start:.2f} s, path_delta {1000 * (end - middle):.0f} ms")

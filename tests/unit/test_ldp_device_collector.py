@@ -22,7 +22,7 @@ from dphh import UsageError, ldp_trie
 from dphh.devices.reports import collector
 from dphh.devices.reports.collector import MESSAGES, tally
 from dphh.devices.reports.device import answer, next_prefixes, sample
-from dphh.devices.reports.round import broadcast_from_json, numbers, spelled, unspelled
+from dphh.devices.reports.round import broadcast_from_json, coded, decoded, numbers
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import SystemRandomness
 from dphh.udfs.subsets import SubsetSelection
@@ -61,13 +61,13 @@ def test_a_device_takes_no_broadcast_that_cannot_be(change):
         broadcast_from_json("{}")
 
 
-def test_words_are_spelled_with_one_code_point_a_character():
+def test_words_are_coded_with_one_code_point_a_character():
     characters = ("home", "\0", "\ud7ff", "a", "é")
     number = numbers(characters)
-    word = spelled(["a", "home", "\0", "é"], number)
+    word = coded(["a", "home", "\0", "é"], number)
     assert word == "\x04\x01\x02\x05"
-    assert unspelled(word, characters) == ["a", "home", "\0", "é"]
-    assert spelled(["a", "b"], number) is None
+    assert decoded(word, characters) == ["a", "home", "\0", "é"]
+    assert coded(["a", "b"], number) is None
 
 
 # What a device says

@@ -19,7 +19,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.devices.reports.round import Broadcast, numbers, spelled, unspelled, values
+from dphh.devices.reports.round import Broadcast, coded, decoded, numbers, values
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel
 from dphh.price import Price
@@ -39,7 +39,7 @@ MESSAGES = pa.schema(
 
 @dataclass(frozen=True)
 class Growth:
-    """Where a run stands: the round to come, and what the rounds before it found. Words spelled."""
+    """Where a run stands: the round to come, and what the rounds before it found. Words coded."""
 
     #: Names the run; rounds are named after it.
     run: str
@@ -73,7 +73,7 @@ def planted(price: Price, run: str = "ldp_trie") -> Growth:
     """Before the first round: every character is a prefix (P_0 = X), and the plan's words known."""
     characters = tuple(price["character_set"])
     number = numbers(characters)
-    known = (spelled(tuple(word), number) for word in price["known"])
+    known = (coded(tuple(word), number) for word in price["known"])
     return Growth(
         run=run,
         characters=characters,
@@ -114,7 +114,7 @@ def grown(growth: Growth, levels: Sequence[LocalLevel], kept: Any) -> tuple[Grow
         ended = character == width - 1
         word = below if ended else below + chr(character + 1)
         (found if ended else prefixes).append(word)
-        steps.append(Grown(tuple(unspelled(word, growth.characters)), ended, reports))
+        steps.append(Grown(tuple(decoded(word, growth.characters)), ended, reports))
     done = growth.done + 1
     now = replace(growth, done=done, prefixes=tuple(prefixes), found=(*growth.found, *found))
     if done < len(levels) and levels[done].pass_number > levels[done - 1].pass_number:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dphh.devices.reports.round import Broadcast, numbers, spelled
+from dphh.devices.reports.round import Broadcast, coded, numbers
 from dphh.errors import UsageError
 from dphh.udfs.randomness import Randomness, SystemRandomness
 from dphh.udfs.subsets import Integers, SubsetSelection, draw_subsets
@@ -72,7 +72,7 @@ def next_prefixes(said: Broadcast, words: Iterable[Sequence[str]]) -> dict[int, 
     known = set(said.known)
     held: dict[int, int] = {}
     for tokens in words:
-        word = spelled(tokens, number)
+        word = coded(tokens, number)
         first = None if word is None or word in known else place.get(word[: said.level])
         if word is None or first is None:
             continue

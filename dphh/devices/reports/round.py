@@ -1,4 +1,4 @@
-"""What the server of LDP TrieHH says to every device of a round, and how words are spelled in it.
+"""What the server of LDP TrieHH says to every device of a round, and how words are coded in it.
 
 A word is written with one code point a character: character number i of the character set is
 chr(i + 1), whatever it looks like itself. So a character may be any token, a page's name say, a
@@ -30,9 +30,9 @@ class Broadcast:
     #: Prefixes have so many characters; what comes next is asked for.
     level: int
     characters: tuple[str, ...]
-    #: Spelled. Prefix number i with character number j is the value i (|characters| + 1) + j.
+    #: Coded. Prefix number i with character number j is the value i (|characters| + 1) + j.
     prefixes: tuple[str, ...]
-    #: Spelled: words that nobody is asked about any more.
+    #: Coded: words that nobody is asked about any more.
     known: tuple[str, ...]
     #: How many reports every device sends, whatever it holds.
     contributions: int
@@ -81,7 +81,7 @@ def _check(said: Broadcast) -> None:
         raise ValueError("its sampling or round is unknown")
 
 
-def spelled(tokens: Sequence[str], number: Mapping[str, int]) -> str | None:
+def coded(tokens: Sequence[str], number: Mapping[str, int]) -> str | None:
     """A word, one code point a character; None where a character is outside the set."""
     places = [number.get(token) for token in tokens]
     inside = [place for place in places if place is not None]
@@ -92,6 +92,6 @@ def numbers(characters: Sequence[str]) -> dict[str, int]:
     return {character: number for number, character in enumerate(characters)}
 
 
-def unspelled(word: str, characters: Sequence[str]) -> list[str]:
-    """The characters that a spelled word stands for."""
+def decoded(word: str, characters: Sequence[str]) -> list[str]:
+    """The characters that a coded word stands for."""
     return [characters[ord(code) - 1] for code in word]

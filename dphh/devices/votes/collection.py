@@ -1,10 +1,10 @@
-"""The coordinator's side: open a round, hand out its broadcast, close it with the votes, go on.
+"""The coordinator's side: open a round, hand out its ballot, close it with the votes, go on.
 
 All state is a folder, written file by file, whole or not at all, so that any round may be closed by
 another process than the one that opened it:
 
     collection.json            what is asked, and under which run id the ledger keeps it
-    level-1/broadcast.parquet  out to the devices
+    level-1/ballot.parquet  out to the devices
     level-1/grown.parquet      what grew of their votes; once it is there the round is closed
 
 The price is spent when the first round opens. A round is closed once: votes that come later, or
@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from dphh.again import request
 from dphh.corpus import Characters, Corpus, Reading, as_sequences, replace_corpus
-from dphh.devices.votes.device import VOTES_SCHEMA, Broadcast, read_broadcast
+from dphh.devices.votes.device import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Session
 from dphh.errors import CorpusError, UsageError
@@ -43,7 +43,7 @@ from dphh.sql import query
 from dphh.udfs.randomness import SystemRandomness
 from dphh.whole_files import write_once
 
-COLLECTION, BROADCAST, GROWN = "collection.json", "broadcast.parquet", "grown.parquet"
+COLLECTION, BALLOT, GROWN = "collection.json", "ballot.parquet", "grown.parquet"
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Collection:
         )
 
     def open_round(self) -> Path | None:
-        """The broadcast of the round that is open, for the devices; None when the trie is done.
+        """The ballot of the round that is open, for the devices; None when the trie is done.
 
         The first round reserves and begins the run in the ledger.
         """
@@ -144,13 +144,13 @@ class Collection:
             return None
         level = self.plan.levels[len(done)]
         assert isinstance(level, VoteLevel)
-        path = self._of_level(level.level) / BROADCAST
+        path = self._of_level(level.level) / BALLOT
         if path.exists():
             return path
         if not done:
             self._spend()
         ways = ((),) if not done else _ways(done[-1])
-        table = Broadcast(self.run_id, level.level, level.numerator, self.is_test, ways).parquet()
+        table = Ballot(self.run_id, level.level, level.numerator, self.is_test, ways).parquet()
         path.parent.mkdir(exist_ok=True)
         with suppress(FileExistsError):  # another process opened the round: the file is the same
             write_once(path, _parquet(table))
@@ -161,10 +161,10 @@ class Collection:
         path = self.open_round()
         if path is None:
             raise UsageError("close_round: the trie is done, and no round is open; release() it")
-        broadcast = read_broadcast(path)
-        level = self.plan.levels[broadcast.level - 1]
+        ballot = read_ballot(path)
+        level = self.plan.levels[ballot.level - 1]
         assert isinstance(level, VoteLevel)
-        grown, received = _counted(broadcast, level.theta, votes)
+        grown, received = _counted(ballot, level.theta, votes)
         try:
             write_once(path.with_name(GROWN), _parquet(grown))
         except FileExistsError:
@@ -251,7 +251,7 @@ class _Devices:
             raise _RoundIsOpenError from None
 
     def walk_on(self, level: int, grown: Any) -> None:
-        """Devices find their own node in the next broadcast."""
+        """Devices find their own node in the next ballot."""
 
 
 class _Declared(SystemRandomness):
@@ -261,13 +261,13 @@ class _Declared(SystemRandomness):
         self.is_test = is_test
 
 
-def _counted(broadcast: Broadcast, theta: int, votes: Any) -> tuple[Any, Received]:
+def _counted(ballot: Ballot, theta: int, votes: Any) -> tuple[Any, Received]:
     """The same counting and threshold as of any other level: `grown.sql`."""
     with duckdb.connect(":memory:") as con, engine_errors("judged_votes"):
         con.execute("SET enable_progress_bar = false")
         relation = _received(con, votes)
-        con.register("trie", broadcast.parquet())
-        parameters = {"run_id": broadcast.run_id, "level": broadcast.level}
+        con.register("trie", ballot.parquet())
+        parameters = {"run_id": ballot.run_id, "level": ballot.level}
         con.execute(f"CREATE TEMP VIEW received AS SELECT * FROM {relation}")
         con.execute(query("judged_votes"), parameters)
         con.execute(query("counted_votes"))

@@ -1,4 +1,4 @@
-"""The device's side: read a round's broadcast, toss a coin, vote or stay silent.
+"""The device's side: read a round's ballot, toss a coin, vote or stay silent.
 
 A device holds one sequence for the whole collection, tosses once a round, and keeps its answer:
 asked again for the same round, it sends the same. That, a coin of the operating system's generator
@@ -21,7 +21,7 @@ from dphh.udfs.randomness import Randomness, SystemRandomness
 
 #: What a device lets a collection tell of its silence, if it was told no other limit.
 EPSILON = 10.0
-BROADCAST_SCHEMA = pa.schema([("node", pa.int64()), ("tokens", pa.list_(pa.string()))])
+BALLOT_SCHEMA = pa.schema([("node", pa.int64()), ("tokens", pa.list_(pa.string()))])
 VOTES_SCHEMA = pa.schema(
     [
         ("run_id", pa.string()),
@@ -36,7 +36,7 @@ _NOTES = (b"dphh.run_id", b"dphh.level", b"dphh.numerator", b"dphh.is_test")
 
 
 @dataclass(frozen=True)
-class Broadcast:
+class Ballot:
     """What a round asks of every device: the trie's nodes of the level below, and the rate."""
 
     run_id: str
@@ -54,32 +54,32 @@ class Broadcast:
         told = dict(zip(_NOTES, map(str.encode, notes), strict=True))
         return pa.table(
             [pa.array(range(len(self.ways))), pa.array([list(way) for way in self.ways])],
-            schema=BROADCAST_SCHEMA.with_metadata(told),
+            schema=BALLOT_SCHEMA.with_metadata(told),
         )
 
 
-def read_broadcast(path: str | Path) -> Broadcast:
-    """The broadcast of a round's file; read it once and vote for many."""
+def read_ballot(path: str | Path) -> Ballot:
+    """The ballot of a round's file; read it once and vote for many."""
     name = Path(path).name
     try:
         table = pq.read_table(path)
         notes = table.schema.metadata or {}
         run_id, level, numerator, is_test = (notes[note].decode() for note in _NOTES)
-        nodes, ways = table.cast(BROADCAST_SCHEMA).sort_by("node").to_pydict().values()
+        nodes, ways = table.cast(BALLOT_SCHEMA).sort_by("node").to_pydict().values()
         found = tuple(tuple(way) for way in ways)
-        said = Broadcast(run_id, int(level), int(numerator), is_test == "1", found)
+        said = Ballot(run_id, int(level), int(numerator), is_test == "1", found)
         _check(said, nodes)
     except FileNotFoundError:
-        raise UsageError(f"broadcast: {name} is not there; fetch it from the coordinator") from None
+        raise UsageError(f"ballot: {name} is not there; fetch it from the coordinator") from None
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
         raise UsageError(
-            f"broadcast: {name} is not what Collection.open_round wrote; fetch it anew"
+            f"ballot: {name} is not what Collection.open_round wrote; fetch it anew"
         ) from None
     return said
 
 
-def _check(said: Broadcast, nodes: list[int]) -> None:
-    """What comes over a wire may ask for a coin that always falls on heads: it is no broadcast."""
+def _check(said: Ballot, nodes: list[int]) -> None:
+    """What comes over a wire may ask for a coin that always falls on heads: it is no ballot."""
     if not 0 < said.numerator < 2**64 or said.level < 1:
         raise ValueError
     tokens = (token for way in said.ways for token in way)
@@ -89,12 +89,12 @@ def _check(said: Broadcast, nodes: list[int]) -> None:
         raise ValueError
 
 
-def _refuse_sure_coins(said: Broadcast, epsilon: float) -> None:
+def _refuse_sure_coins(said: Ballot, epsilon: float) -> None:
     tails = 2**64 - said.numerator
     told = log(2**64) - log(tails) if tails > 0 else inf
     if not told <= epsilon:  # no number is not enough either
         raise UsageError(
-            "broadcast: its coin falls on heads so often that no theorem promises less than "
+            "ballot: its coin falls on heads so often that no theorem promises less than "
             f"epsilon {told:.4g}, more than the {epsilon:g} that this device allows: it does not "
             "answer"
         )
@@ -125,7 +125,7 @@ def one_sequence(
 
 
 def vote(
-    broadcast: Broadcast,
+    ballot: Ballot,
     tokens: Sequence[str],
     *,
     epsilon: float = EPSILON,
@@ -134,32 +134,32 @@ def vote(
 ) -> Any:
     """This round's vote of a device that holds these tokens: an Arrow table of one row or of none.
 
-    epsilon: what the device allows, whatever the broadcast asks. No collection whose coin falls on
-    heads with probability p can promise less than ln(1 / (1 - p)), so a broadcast of a coin that
+    epsilon: what the device allows, whatever the ballot asks. No collection whose coin falls on
+    heads with probability p can promise less than ln(1 / (1 - p)), so a ballot of a coin that
     takes more is refused, whoever sent it. `randomness` and `name` are for tests; a device's coins
     are its operating system's.
     """
     source = randomness or SystemRandomness()
-    _refuse_sure_coins(broadcast, epsilon)
+    _refuse_sure_coins(ballot, epsilon)
     own = _texts(tokens)  # before the coin, so that what is wrong shows at once
-    if source.is_test and not broadcast.is_test:
+    if source.is_test and not ballot.is_test:
         raise UsageError(
             "randomness: a test's coins can be foretold, and this collection is a real one; leave "
             "randomness out"
         )
-    purpose = f"trie/level {broadcast.level}"
+    purpose = f"trie/level {ballot.level}"
     rows = []
-    if _word(source, purpose, name) < broadcast.numerator:
-        below = broadcast.level - 1
-        if own and own[:below] in broadcast.ways:
+    if _word(source, purpose, name) < ballot.numerator:
+        below = ballot.level - 1
+        if own and own[:below] in ballot.ways:
             ended = len(own) == below
             high = _word(source, f"ticket of {purpose}", name)
             low = _word(source, f"ticket of {purpose}, second half", name)
             rows.append(
                 {
-                    "run_id": broadcast.run_id,
-                    "level": broadcast.level,
-                    "node": broadcast.ways.index(own[:below]),
+                    "run_id": ballot.run_id,
+                    "level": ballot.level,
+                    "node": ballot.ways.index(own[:below]),
                     "token": None if ended else own[below],
                     "ended": ended,
                     "ticket": f"{high:016x}{low:016x}",

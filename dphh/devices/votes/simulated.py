@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.corpus import Corpus, as_sequences
-from dphh.devices.votes.device import VOTES_SCHEMA, Broadcast
+from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import open_session
 from dphh.engines.duckdb.trie import choose_for_each
@@ -19,7 +19,7 @@ from dphh.udfs.randomness import Randomness
 
 
 def votes_of_corpus(
-    broadcast: Broadcast,
+    ballot: Ballot,
     corpus: Corpus,
     randomness: Randomness,
     *,
@@ -31,26 +31,26 @@ def votes_of_corpus(
     A rehearsal draws a user's sequence anew each round unless it is the user's most frequent, or
     the randomness a test's: a real device keeps its own.
     """
-    if randomness.is_test and not broadcast.is_test:
+    if randomness.is_test and not ballot.is_test:
         raise UsageError("randomness: a test's coins go with a test's collection alone")
     session = open_session(as_sequences(corpus, unit), randomness, Limits())
     try:
         session.hold_sequences(choice)
         choose_for_each(session)
-        session.con.register("trie", broadcast.parquet())
+        session.con.register("trie", ballot.parquet())
         session.execute(
             "trie_coin_level",
-            level=broadcast.level,
-            numerator=broadcast.numerator,
-            purpose=f"trie/level {broadcast.level}",
+            level=ballot.level,
+            numerator=ballot.numerator,
+            purpose=f"trie/level {ballot.level}",
         )
         with engine_errors("trie_coin_level"):
             votes = session.con.sql("FROM cast_votes").to_arrow_table()
     finally:
         session.close()
     of_round = [
-        pa.array([broadcast.run_id] * len(votes), pa.string()),
-        pa.array([broadcast.level] * len(votes), pa.int32()),
+        pa.array([ballot.run_id] * len(votes), pa.string()),
+        pa.array([ballot.level] * len(votes), pa.int32()),
     ]
     columns = [
         whole(votes.column(field.name), field.type)

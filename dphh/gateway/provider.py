@@ -1,0 +1,130 @@
+"""Analysts who sign in as they do elsewhere: tokens of an identity provider (OpenID Connect).
+
+A token counts if the provider signed it, for this gateway, it is in force, and the owner has added
+the analyst whom it names. Whom the owner removes is out, whatever tokens they still get.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import jwt
+
+from dphh.errors import UsageError
+from dphh.gateway.analysts import Analysts
+
+log = logging.getLogger("dphh.gateway")
+
+#: Signed by a key that only the provider has: none that a gateway could sign with as well.
+_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_KEYS_SECONDS = 300.0  # that keys are taken for the provider's
+_ASK_SECONDS = 30.0  # between two askings for keys, whoever brings tokens of keys unknown
+_MOST_BYTES = 1 << 20
+
+
+@dataclass
+class Provider:
+    """Whose tokens count: of this issuer, for this audience; `claim` names the analyst."""
+
+    issuer: str
+    audience: str
+    claim: str = "preferred_username"
+    _keys: dict[str, Any] = field(default_factory=dict, repr=False)
+    _asked: float = field(default=-1e9, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        _check(self.issuer)
+        self._ask()
+
+    def named(self, token: str) -> str | None:
+        """The name in a token that counts."""
+        try:
+            key = self._key(str(jwt.get_unverified_header(token).get("kid", "")))
+            if key is None:
+                return None
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=_ALGORITHMS,
+                audience=self.audience,
+                issuer=self.issuer,
+                leeway=30,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except (jwt.PyJWTError, ValueError):
+            return None
+        name = claims.get(self.claim)
+        return name if isinstance(name, str) else None
+
+    def _key(self, name: str) -> Any:
+        with self._lock:
+            age = time.monotonic() - self._asked
+            if age > (_KEYS_SECONDS if name in self._keys else _ASK_SECONDS):
+                try:
+                    self._ask()
+                except UsageError as problem:
+                    log.error("%s", problem)
+            return self._keys.get(name)
+
+    def _ask(self) -> None:
+        """For the provider's keys, by the address that it gives for them."""
+        self._asked = time.monotonic()
+        about = _json(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
+        if about.get("issuer") != self.issuer:
+            raise UsageError(
+                f"--oidc-issuer: {self.issuer} calls itself {about.get('issuer')!r}; give that"
+            )
+        _check(str(about.get("jwks_uri")))
+        try:
+            keys = jwt.PyJWKSet.from_dict(_json(str(about["jwks_uri"]))).keys
+        except jwt.PyJWTError as problem:
+            raise UsageError(f"--oidc-issuer: the keys of {self.issuer}: {problem}") from None
+        self._keys = {str(each.key_id or ""): each for each in keys}
+
+
+class SignedIn:
+    """Analysts by either: the tokens that `add-analyst` printed, or those of a provider."""
+
+    def __init__(self, analysts: Analysts, provider: Provider) -> None:
+        self._analysts, self._provider = analysts, provider
+
+    def names(self) -> list[str]:
+        return self._analysts.names()
+
+    def who(self, token: str) -> str | None:
+        if (known := self._analysts.who(token)) is not None:
+            return known
+        name = self._provider.named(token)
+        return name if name in self._analysts.names() else None
+
+    def still(self, analyst: str, token: str) -> bool:
+        """A provider's token may run out under a run that it began: the run goes on."""
+        return analyst in self.names() and (
+            self._analysts.who(token) == analyst or token.count(".") == 2
+        )
+
+
+def _check(address: str) -> None:
+    parts = urlsplit(address)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+        raise UsageError(f"--oidc-issuer: give an https address; found {address!r}")
+
+
+def _json(address: str) -> dict[str, Any]:
+    try:
+        with urllib.request.urlopen(address, timeout=5) as response:
+            found = json.loads(response.read(_MOST_BYTES))
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"--oidc-issuer: {address} gave no answer ({problem})") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"--oidc-issuer: {address} gave no answer that is an object")
+    return found

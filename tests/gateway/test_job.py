@@ -1,0 +1,81 @@
+"""The process that prices and runs: what it says of options that cannot be, and when nothing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import secrets
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dphh import Corpus
+from dphh.asking.macros import macros
+from dphh.gateway import job
+from dphh.ledger import Ledger, source_of
+
+
+class _Pipe:
+    def __init__(self) -> None:
+        self.said: dict[str, Any] = {}
+
+    def send(self, message: dict[str, Any], table: pa.Table | None = None) -> None:
+        self.said = message
+
+
+@pytest.fixture
+def shared(ledger: Ledger) -> Ledger:
+    corpus = Corpus("/nowhere/canary.parquet", user="who", text="what")
+    ledger.add("reviews", source_of(corpus), 4.0, 1e-5)
+    ledger.set_share("reviews", "alice", 4.0, 1e-5)
+    return ledger
+
+
+def ask(ledger: Ledger, what: str, **arguments: Any) -> dict[str, Any]:
+    asked = {**macros()[what].parameters, "corpus": "reviews", **arguments}
+    order = {"ledger": str(ledger.path), "analyst": "alice", "what": what, "arguments": asked}
+    pipe = _Pipe()
+    job.handle(pipe, {**order, "hold": None})  # type: ignore[arg-type]
+    return pipe.said
+
+
+EDGES = [0.0, -1.0, 5e-324, 1e-300, 1e-17, 0.5, 1e17, 1e308, math.inf, math.nan, 10**400, 2**63]
+
+
+def test_a_price_at_the_edge_is_priced_or_refused(shared: Ledger) -> None:
+    for verb, extra in (("plan_items", {}), ("plan_ngrams", {"max_n": 2})):
+        for epsilon, delta in itertools.product(EDGES, [0.0, 5e-324, 1e-9, 1.0, math.nan]):
+            said = ask(shared, verb, epsilon=epsilon, delta=delta, **extra)
+            assert "failed" not in said, (verb, epsilon, delta, said)
+
+
+def test_options_at_the_edge_are_priced_or_refused(shared: Ledger) -> None:
+    """A fixed number, of a new seed each time."""
+    seed = secrets.randbits(32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    options = {
+        "plan_items": ["max_items"],
+        "plan_ngrams": ["max_n", "max_items", "spurious", "decay"],
+        "plan_trie": ["max_length", "unit", "users"],
+    }
+    edges = [*EDGES, 1, 2, 3, -7, "1", True, [], [1, 2], "both"]
+    for _ in range(60):
+        verb = chance.choice(list(options))
+        arguments = {name: chance.choice(edges) for name in options[verb] if chance.random() < 0.5}
+        said = ask(shared, verb, **{"epsilon": 0.5, "delta": 1e-9, "max_n": 2, **arguments})
+        assert "failed" not in said, (seed, verb, arguments, said)
+
+
+def test_what_names_a_place_is_for_the_owner(
+    shared: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("/nowhere/canary.parquet", str(shared.path)):
+
+        def refuses(*_: object, place: str = place) -> None:
+            raise job.UsageError(f"name: the account is of {place}")
+
+        monkeypatch.setattr(job, "_answer", refuses)
+        assert "refused" not in ask(shared, "plan_items", epsilon=0.5, delta=1e-9)
