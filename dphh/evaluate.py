@@ -14,7 +14,7 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
-from dphh.errors import UsageError
+from dphh.errors import UsageError, withholding
 from dphh.mechanisms.ngrams_levels import spelled_keys
 from dphh.mechanisms.released_rows import whole
 from dphh.release import Release
@@ -57,6 +57,7 @@ class ExactCounts:
         return f"{len(self):,} n-grams, {self.warning}"
 
 
+@withholding
 def exact_ngrams(
     corpus: Corpus,
     *,
@@ -77,7 +78,7 @@ def exact_ngrams(
     levels = []
     try:
         for length in range(1, max_n + 1):
-            session.hold_whole_grams([length])
+            session.hold_whole_grams(length, length)
             counts = session.exact_counts(at_least)
             items, tokens, _ = spelled_keys(counts.column("key"), length, corpus.content.joiner)
             users = whole(counts.column("users"), pa.int64())

@@ -21,19 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.engines.session import Session
+from dphh.engines.session import DRAWING, Session
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.corpora import source_of
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import Setting
 from dphh.price import Price
-
-#: The verbs that draw: those that are told what for.
-DRAWING = frozenset(
-    name
-    for name, verb in vars(Session).items()
-    if callable(verb) and "purpose" in signature(verb).parameters
-)
 
 
 def journaled(session: Session, book: Ledger, hold: Hold) -> Session:

@@ -9,7 +9,7 @@ depend on the released set alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,43 @@ def first_rung(count: int) -> Rung:
     """The released words, numbered as they are sorted."""
     numbers = np.arange(count, dtype=np.int64)
     return Rung(1, numbers, numbers.reshape(-1, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """What has been released so far: the words, sorted, as an Arrow array; and all rungs, that of
+    the words first. A gram's number is its place in its rung."""
+
+    vocabulary: Any
+    rungs: tuple[Rung, ...]
+    pruning: Pruning
+
+    @property
+    def top(self) -> Rung:
+        return self.rungs[-1]
+
+    @property
+    def ahead(self) -> int:
+        """How many places after the start of a gram of the top the other piece of a pair starts."""
+        return 1 if self.pruning == "both" else self.top.level
+
+    def up_to(self, rungs: int) -> Ladder:
+        """The lowest so many rungs."""
+        return replace(self, rungs=self.rungs[:rungs])
+
+    def valid_grams(self) -> ValidGrams:
+        """V_k of the level above the top."""
+        return valid_grams(self.top, self.rungs[0], self.pruning)
+
+    def with_next(self, keys: Integers) -> Ladder:
+        """The ladder with one more rung: of the released pairs `keys`, which must be ascending."""
+        return replace(
+            self, rungs=(*self.rungs, next_rung(self.top, self.rungs[0], keys, self.pruning))
+        )
+
+
+def first_ladder(vocabulary: Any, pruning: Pruning) -> Ladder:
+    return Ladder(vocabulary, (first_rung(len(vocabulary)),), pruning)
 
 
 def next_rung(below: Rung, words: Rung, keys: Integers, pruning: Pruning) -> Rung:

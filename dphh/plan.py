@@ -69,7 +69,6 @@ class Plan:
         ledger: Ledger | str | Path | None = None,
         engine: str | None = None,
         run_id: str | None = None,
-        again: bool = False,
         out: str | Path | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
@@ -78,9 +77,7 @@ class Plan:
     ) -> Release:
         """Spend the price and hand back the release.
 
-        The same request on files that have not changed returns the stored release and costs
-        nothing more, or goes on with a run that was cut short; `again=True` spends again. So does
-        the same `run_id`, whatever became of the files. A table in memory cannot be compared.
+        The same `run_id` again costs nothing more, and goes on with a run that was cut short.
         """
         corpus = corpus or self.corpus
         if corpus is None:
@@ -91,7 +88,6 @@ class Plan:
             ledger=ledger,
             engine=engine,
             run_id=run_id,
-            again=again,
             out=out,
             memory_limit=memory_limit,
             threads=threads,

@@ -7,6 +7,7 @@ from typing import Any
 
 from dphh.levels import Level, level_from_json
 from dphh.privacy.events import Event, event_from_json
+from dphh.privacy.weak import warnings
 
 #: A parameter's value: what JSON can say, with lists as tuples so that plans stay hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
@@ -34,6 +35,12 @@ class Privacy:
         """What the ledger books: always of a whole user, and of what is published."""
         return self.epsilon if self.user_epsilon is None else self.user_epsilon
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """In words, where what is published keeps to little."""
+        published = self.epsilon if self.central_epsilon is None else self.central_epsilon
+        return warnings(published, self.delta)
+
     def to_json(self) -> dict[str, Any]:
         of_locals = {"central_epsilon": self.central_epsilon, "user_epsilon": self.user_epsilon}
         return {
@@ -44,6 +51,7 @@ class Privacy:
             "theorem": self.theorem,
             "delta_shares": dict(self.delta_shares),
             "caveats": list(self.caveats),
+            **({"warnings": list(self.warnings)} if self.warnings else {}),
             **{name: value for name, value in of_locals.items() if value is not None},
         }
 
@@ -51,7 +59,7 @@ class Privacy:
     def from_json(cls, found: dict[str, Any]) -> Privacy:
         return cls(
             **{
-                **found,
+                **{name: value for name, value in found.items() if name != "warnings"},
                 "delta_shares": tuple(found["delta_shares"].items()),
                 "caveats": tuple(found["caveats"]),
             }

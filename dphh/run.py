@@ -17,15 +17,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.again import asked_before, notice, request
 from dphh.columns import in_order
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits, Session
-from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError
+from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
-from dphh.ledger.corpora import check_account, source_of
+from dphh.ledger.corpora import check_account, source_of, unseen
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price
 from dphh.registry import VERBS
@@ -35,6 +34,7 @@ from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
 Progress = Callable[[str], None]
 
 
+@withholding
 def run(
     price: Price,
     corpus: Corpus,
@@ -42,7 +42,6 @@ def run(
     ledger: Ledger | str | Path | None = None,
     engine: str | None = None,
     run_id: str | None = None,
-    again: bool = False,
     out: str | Path | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -51,22 +50,18 @@ def run(
 ) -> Release:
     """Spend the price on a corpus, once, and hand back the release.
 
-    The same request on files that have not changed comes to the release that it came to before,
-    or goes on after its last whole level if it was cut short; `again` spends again.
+    If a run with this run id and request was cut short, it goes on after its last whole level.
     """
     corpus = VERBS[price.verb].read(corpus, price)
     if run_id is not None and (not run_id.isprintable() or not 0 < len(run_id) <= 200):
         raise UsageError("run_id: give a printable text of 1 to 200 characters")
-    say = progress or notice
+    say = progress or _quiet
     source = RunRandomness(randomness or SystemRandomness())
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    check_account(corpus, book)
-    # A test's randomness is chosen by hand, and so is what it is drawn for.
-    if run_id is None and not again and randomness is None:
-        run_id = asked_before(price, corpus, book, say)
     if out is not None:
         checked_out(out, run_id)
     run_id = run_id or uuid.uuid4().hex
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    check_account(corpus, book)
 
     # Opening looks at names and types alone, so what it refuses has cost nothing.
     session = open_session(
@@ -115,6 +110,15 @@ def run(
     return release
 
 
+def request(price: Price, corpus: Corpus) -> dict[str, Any]:
+    """What is asked, as the ledger and the manifest record it."""
+    return {
+        **dict(price.parameters),
+        "user": corpus.user,
+        "content": corpus.content.to_json(),
+    }
+
+
 def _made(
     price: Price,
     corpus: Corpus,
@@ -145,9 +149,10 @@ def _made(
     except CorpusError:  # whoever mends the data changes it, and begins another run
         raise
     except BaseException as problem:
+        spent = f"epsilon {price.privacy.booked_epsilon:g}, delta {price.privacy.delta:g}"
         problem.add_note(
-            f"the price is spent once: the same request with run id {hold.run_id} goes on where "
-            "this run was cut short"
+            f"the price is spent once ({spent}): the same request with run id {hold.run_id} goes "
+            "on where this run was cut short"
         )
         raise
     return settled(book, release, hold)
@@ -183,6 +188,7 @@ def _manifest(
         "method": price.method,
         "run_id": run_id,
         "parameters": request(price, corpus),
+        **({} if (said := unseen(corpus)) is None else {"not_seen": said}),
         "privacy": price.privacy.to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
@@ -227,3 +233,7 @@ def _settled_by_another(book: Ledger, hold: Hold) -> Release | None:
     except LedgerError:
         return None
     return Release.from_parquet(parquet, manifest)
+
+
+def _quiet(_: str) -> None:
+    """Nobody watches."""

@@ -30,7 +30,7 @@ def plan_sections(
     privacy = price.privacy
     promise = [
         *promises(privacy),
-        *(("warning", said) for said in warnings(privacy)),
+        *(("warning", said) for said in privacy.warnings),
         ("unit", privacy.unit),
         ("adjacency", privacy.adjacency),
         ("theorem", privacy.theorem),
@@ -61,28 +61,6 @@ def promises(privacy: Privacy) -> list[tuple[str, str]]:
             "user's items: what the ledger books",
         ),
     ]
-
-
-#: Beyond these a promise says little: a factor of 20,000, and a failure for one in 10,000.
-WEAK_EPSILON, WEAK_DELTA = 10.0, 1e-4
-
-
-def warnings(privacy: Privacy) -> list[str]:
-    """What a promise beyond reason means, in words."""
-    epsilon = privacy.epsilon if privacy.central_epsilon is None else privacy.central_epsilon
-    said = []
-    if epsilon > WEAK_EPSILON:
-        said.append(
-            f"epsilon {epsilon:g} is no protection worth the name: an outcome may be "
-            f"e^{epsilon:g} times as likely with somebody's data as without; give at most "
-            f"{WEAK_EPSILON:g}, and better 1 to 4"
-        )
-    if privacy.delta > WEAK_DELTA:
-        said.append(
-            f"delta {privacy.delta:g} allows a mechanism that publishes all that one person in "
-            f"{round(1 / privacy.delta):,} wrote; give well below one over the number of users"
-        )
-    return said
 
 
 def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:

@@ -1,7 +1,8 @@
 -- DP-SIPS: what a round released is taken from everyone before the next round.
+-- In: users (lot, codes); the released words, told to dphh_unreleased.
+-- Out: still_held (lot, codes).
 CREATE TEMP TABLE still_held AS
 SELECT
-    held.user_id,
-    held.key
-FROM held
-ANTI JOIN released ON held.key = released.key;
+    lot,
+    dphh_unreleased(codes) AS codes
+FROM users;

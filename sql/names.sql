@@ -10,8 +10,3 @@ len(list);
 -- The first is 1; NULL past the end.
 CREATE OR REPLACE TEMP MACRO try_element_at(list, place) AS
 list[place];
-
--- Any good hash will do wherever this is used: it is salted anew for every run and need not be
--- the same from engine to engine.
-CREATE OR REPLACE TEMP MACRO xxhash64(user_id, key, salt) AS
-hash(user_id, key, salt);

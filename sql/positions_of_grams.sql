@@ -1,10 +1,36 @@
 -- Where this level's released grams stand: all that the next level needs to see.
--- In: candidates, released (key, gram). Out: positions (position, user_id, gram), in order.
-CREATE TEMP TABLE positions AS
+-- In: positions (lot, grams, words) of the level below; the released keys, told to
+-- dphh_places_of_grams. Out: next_positions (lot, grams, words).
+CREATE TEMP TABLE next_positions AS
+WITH
+
+candidates AS (
+    SELECT
+        lot,
+        dphh_pairs(grams, coalesce(words, grams), $ahead) AS keys,
+        words
+    FROM positions
+),
+
+places AS (
+    SELECT
+        lot,
+        dphh_places_of_grams(keys) AS grams,
+        words
+    FROM candidates
+),
+
+neighbours AS (
+    SELECT
+        lot,
+        CASE WHEN words IS NULL THEN dphh_beside_another(grams) ELSE grams END AS grams,
+        words
+    FROM places
+)
+
 SELECT
-    candidates.position,
-    candidates.user_id,
-    released.gram
-FROM candidates
-INNER JOIN released ON candidates.key = released.key
-ORDER BY candidates.position;
+    lot,
+    grams,
+    words
+FROM neighbours
+WHERE len(grams) > 0;

@@ -1,18 +1,29 @@
--- Where the released words stand: what longer grams end in, where pruning is on a single side.
--- In: texts, released_words (key, gram). Out: word_positions (position, gram), in no order;
--- positions are those of candidates_of_words.sql.
-CREATE TEMP TABLE word_positions AS
+-- Where the released words stand: the number of a word at its place, -1 where it was not released
+-- and after each text. A word with none released beside it goes, for it can be half of no pair; but
+-- where pruning is on a single side ($single) every place stays, to be what longer grams end in.
+-- In: users (lot, codes); the released words, told to dphh_places_of_words.
+-- Out: positions (lot, grams, words).
+CREATE TEMP TABLE positions AS
 WITH
 
-words AS (
+places AS (
     SELECT
-        (rowid << 26) + unnest(range(1, len(tokens) + 1)) AS position,
-        unnest(tokens) AS key
-    FROM texts
+        lot,
+        dphh_places_of_words(codes) AS grams
+    FROM users
+),
+
+neighbours AS (
+    SELECT
+        lot,
+        CASE WHEN $single THEN grams ELSE dphh_beside_another(grams) END AS grams,
+        CASE WHEN $single THEN grams END AS words
+    FROM places
 )
 
 SELECT
-    words.position,
-    released_words.gram
-FROM words
-INNER JOIN released_words ON words.key = released_words.key;
+    lot,
+    grams,
+    words
+FROM neighbours
+WHERE len(grams) > 0;

@@ -211,9 +211,17 @@ list_transform(
     )
 );
 
--- DP-SIPS: three rounds, each with 0.3 of the next one's part.
+-- DP-SIPS: three rounds, each with 0.15 of the next one's part.
 CREATE OR REPLACE TEMP MACRO dphh_sips_shares() AS
-list_transform([0.09, 0.3, 1.0], lambda part: CAST(part AS DOUBLE) / 1.39);
+list_transform([0.0225, 0.15, 1.0], lambda part: CAST(part AS DOUBLE) / 1.1725);
+
+-- What of delta the Gaussian curve and new items may take: of one round nearly all each, since no
+-- user pays in full for both (docs/items.md); of several rounds half each.
+CREATE OR REPLACE TEMP MACRO dphh_curve_share(epsilon, delta, rounds) AS
+CASE WHEN rounds = 1 AND delta <= epsilon / 16.0 THEN 63 / 64.0 ELSE 0.5 END;
+
+CREATE OR REPLACE TEMP MACRO dphh_new_items_share(epsilon, delta, rounds) AS
+CASE WHEN rounds = 1 AND delta <= epsilon / 16.0 THEN 15 / 16.0 ELSE 0.5 END;
 
 
 -- Weights and thresholds on the integer grid -----------------------------------------------------
@@ -283,7 +291,7 @@ dphh_noise_quantile(
 
 -- `items` and `ngrams`: the price and the sight of a run ----------------------------------------
 
--- `items`: a row for each round of noise. Half of delta is the curve's, half the threshold's.
+-- `items`: a row for each round of noise.
 CREATE OR REPLACE TEMP MACRO dphh_price_items(
     epsilon, delta, max_items := 100, method := 'gaussian'
 ) AS TABLE
@@ -302,7 +310,10 @@ CREATE OR REPLACE TEMP MACRO dphh_price_items(
         SELECT
             round,
             CAST(share AS DOUBLE) AS share,
-            dphh_gaussian_sigma(epsilon, delta / 2) / sqrt(CAST(share AS DOUBLE)) AS sigma
+            count(*) OVER () AS rounds,
+            dphh_gaussian_sigma(
+                epsilon, delta * dphh_curve_share(epsilon, delta, count(*) OVER ())
+            ) / sqrt(CAST(share AS DOUBLE)) AS sigma
         FROM shared
     ),
 
@@ -310,6 +321,7 @@ CREATE OR REPLACE TEMP MACRO dphh_price_items(
         SELECT
             round,
             share,
+            rounds,
             CAST(ceil(sigma * pow(2, min(dphh_grid_bits(sigma)) OVER ())) AS BIGINT) AS sigma_grid,
             min(dphh_grid_bits(sigma)) OVER () AS bits
         FROM calibrated
@@ -318,7 +330,12 @@ CREATE OR REPLACE TEMP MACRO dphh_price_items(
     thresholds AS (
         SELECT
             *,
-            dphh_grid_threshold(sigma_grid, bits, max_items, share * delta / 2) AS threshold_grid
+            dphh_grid_threshold(
+                sigma_grid,
+                bits,
+                max_items,
+                share * delta * dphh_new_items_share(epsilon, delta, rounds)
+            ) AS threshold_grid
         FROM on_grid
     )
 

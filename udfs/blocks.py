@@ -59,6 +59,27 @@ class Block:
         return Block(self.lots[some], lengths[some], self.places[keep])
 
 
+def places_of_texts(lengths: Integers, codes: Any) -> tuple[Integers, Any]:
+    """Texts of so many tokens each: how many places each takes, and what stands at them.
+
+    -1 among the codes is no token: its neighbours are each other's.
+    """
+    there = codes >= 0
+    if len(lengths) and lengths.max() > LONGEST_TEXT:
+        text = np.repeat(np.arange(len(lengths)), lengths)
+        there &= _place_in_text(there, text) < LONGEST_TEXT
+    if not there.all():
+        before = np.concatenate([[0], np.cumsum(there)])
+        lengths = np.diff(before[np.concatenate([[0], np.cumsum(lengths)])])
+        codes = codes[there]
+    places = np.full(len(codes) + len(lengths), -1, dtype=codes.dtype)
+    text_ends = np.cumsum(lengths + 1) - 1
+    words = np.ones(len(places), dtype=np.bool_)
+    words[text_ends] = False
+    places[words] = codes
+    return lengths + 1, places
+
+
 def block_of_tokens(lots: Integers, texts: Integers, tokens: Any) -> tuple[Block, pa.Array]:
     """Users of so many texts each, and the texts' tokens: a block, and the words it is written in.
 
@@ -66,15 +87,10 @@ def block_of_tokens(lots: Integers, texts: Integers, tokens: Any) -> tuple[Block
     """
     words = tokens.flatten()
     lengths = pc.list_value_length(tokens).fill_null(0).to_numpy(zero_copy_only=False)
-    there = pc.not_equal(words, "").fill_null(False).to_numpy(zero_copy_only=False)
-    text = np.repeat(np.arange(len(lengths)), lengths)
-    if len(lengths) and lengths.max() > LONGEST_TEXT:
-        there &= _place_in_text(there, text) < LONGEST_TEXT
-    text = text[there]
-    encoded = words.filter(pa.array(there)).dictionary_encode()
-    places = np.full(len(text) + len(lengths), -1, dtype=np.int64)
-    places[np.arange(len(text)) + text] = encoded.indices.to_numpy()
-    ends = np.concatenate([[0], np.cumsum(np.bincount(text, minlength=len(lengths)) + 1)])
+    encoded = pc.if_else(pc.equal(words, ""), None, words).dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy()
+    lengths, places = places_of_texts(lengths.astype(np.int64), codes)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
     of_user = np.concatenate([[0], np.cumsum(texts)])
     return Block(lots, np.diff(ends[of_user]), places), encoded.dictionary
 

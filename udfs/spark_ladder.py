@@ -7,22 +7,22 @@ so a task that runs again makes the same of it. In Spark's SQL they are name(tab
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyspark.sql import SparkSession, functions
 
 from dphh.arrow_bytes import packed, unpacked
-from dphh.levels import Pruning
 from dphh.udfs.blocks import Block, block_at, block_of_tokens, row_of
-from dphh.udfs.contributions import Sums, contributions
-from dphh.udfs.places import beside_another, candidates, places_of_grams, places_of_words
+from dphh.udfs.contributions import Evenly, Held, Sums, Weigh, contributions, summed
+from dphh.udfs.hashes import Integers, of_spellings
+from dphh.udfs.places import Released, beside_another, candidates
 from dphh.udfs.texts import tokens_of
+from dphh.udfs.whole_grams import whole_grams
 
-Integers = NDArray[np.int64]
 Row = dict[str, Any]
 OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
 OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
@@ -30,14 +30,23 @@ _BLOCKS = "lots binary, lengths binary, places binary, words binary"
 _POSITIONS = "lots binary, lengths binary, grams binary, words binary"
 
 
-def register_blocks(spark: SparkSession, column: str, expression: str) -> None:
-    """`dphh_blocks(table(users))`: from (lot, contents) to (lots, lengths, places, words)."""
+def register_blocks(
+    spark: SparkSession, column: str, expression: str, lengths: tuple[int, int] | None
+) -> None:
+    """`dphh_blocks(table(users))`: from (name, contents) to (lots, lengths, places, words): with
+    `lengths`, of the texts' n-grams in place of their words."""
 
     def of_users(users: pa.RecordBatch) -> Iterator[Row]:
         texts: Any = users.column("contents")
         tokens = tokens_of(texts.flatten(), column, expression)
+        if lengths is not None:
+            tokens = whole_grams(tokens, range(lengths[0], lengths[1] + 1))
         numbers = pc.list_value_length(texts).to_numpy()
-        block, words = block_of_tokens(users.column("lot").to_numpy(), numbers, tokens)
+        lots = of_spellings(users.column("name")).view(np.int64)
+        block, words = block_of_tokens(lots, numbers, tokens)
+        unnamed = users.column("name").is_null().to_numpy(False)
+        if unnamed.any() and (block.places[unnamed[block.owners]] >= 0).any():
+            raise RuntimeError("dphh: nobody")
         written = packed(pa.table({"word": words}))
         for piece in block.in_pieces():
             yield {**row_of(piece, "places"), "words": [written]}
@@ -45,75 +54,94 @@ def register_blocks(spark: SparkSession, column: str, expression: str) -> None:
     _register_table(spark, "dphh_blocks", of_users, _BLOCKS)
 
 
-def register_sums_of_words(spark: SparkSession, weights: Integers, salt: int) -> None:
+def register_sums_of_words(spark: SparkSession, rule: Evenly) -> None:
     """`dphh_contributions(table(blocks))`: to (key, weight)."""
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
-            block = block_at(rows, row, "places")
-            there = block.places >= 0
-            owners, codes = block.owners[there], block.places[there]
-            words = _vocabulary(rows, row)
-            yield contributions(owners, codes, words, block.lots, weights, salt)
+            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            by_spelling = replace(rule, hashed=of_spellings(words).__getitem__)
+            codes, weights = _added(block, block.places, by_spelling)
+            spelled = words.take(pa.array(codes))
+            yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
     _register_sums(spark, of_blocks, "key string, weight bigint")
 
 
-def register_sums_of_grams(
-    spark: SparkSession, level: int, pruning: Pruning, weights: Integers, salt: int
-) -> None:
+def register_counts_of_words(spark: SparkSession) -> None:
+    """The same with a weight of 1 for every word that a user holds: NOT private."""
+
+    def each_once(held: Held) -> Integers:
+        return np.ones(len(held.keys), dtype=np.int64)
+
+    def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for row in range(rows.num_rows):
+            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            codes, weights = _added(block, block.places, each_once)
+            spelled = words.take(pa.array(codes))
+            yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
+
+    _register_sums(spark, of_blocks, "key string, weight bigint")
+
+
+def register_sums_of_grams(spark: SparkSession, ahead: int, rule: Evenly) -> None:
     """`dphh_contributions(table(positions))`: to (key, weight)."""
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block = block_at(rows, row, "grams")
-            keys = candidates(block.places, _words(rows, row), level, pruning)
-            there = keys >= 0
-            found: Any = pa.array(keys[there]).dictionary_encode()
-            codes = found.indices.to_numpy().astype(np.int64)
-            kinds = found.dictionary
-            yield contributions(block.owners[there], codes, kinds, block.lots, weights, salt)
+            keys = candidates(block.places, _ends(rows, row, block), ahead)
+            added = _added(block, keys, rule)
+            yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
     _register_sums(spark, of_blocks, "key bigint, weight bigint")
 
 
-def register_places_of_words(spark: SparkSession, released: Any) -> None:
-    """`dphh_places(table(blocks))`: to (lots, lengths, grams, words).
-
-    `released` is an Arrow table (key, gram). It is sent to the executors whole: what is released
-    is known to the driver whole as well.
-    """
-    known = released.column("key").combine_chunks()
-    sent = spark.sparkContext.broadcast((known, released.column("gram").to_numpy()))
+def register_remaining(spark: SparkSession, released: Any) -> None:
+    """`dphh_remaining(table(blocks))`: what a round released is taken from everyone."""
+    sent = spark.sparkContext.broadcast(released.combine_chunks())
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
-        known, numbers = sent.value
         for row in range(rows.num_rows):
-            block = block_at(rows, row, "places")
-            at = places_of_words(block.places, _vocabulary(rows, row), known)
-            placed = block.with_places(_numbered(at, numbers))
-            yield from _positions(placed.held(beside_another(placed.places)), None)
+            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            gone = pc.is_in(words, value_set=sent.value.cast(words.type)).to_numpy(False)
+            left = block.with_places(
+                np.where(np.append(gone, True)[block.places], -1, block.places)
+            )
+            yield {**row_of(left, "places"), "words": [packed(pa.table({"word": words}))]}
+
+    _register_table(spark, "dphh_remaining", of_blocks, _BLOCKS)
+
+
+def register_places_of_words(spark: SparkSession, released: Any, single: bool) -> None:
+    """`dphh_places(table(blocks))`: to (lots, lengths, grams, words).
+
+    The released words are sent to the executors whole: what is released is known to the driver
+    whole as well.
+    """
+    sent = spark.sparkContext.broadcast(released)
+
+    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+        for row in range(rows.num_rows):
+            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            numbers = pc.index_in(words, value_set=sent.value.cast(words.type)).fill_null(-1)
+            grams = np.append(numbers.to_numpy(), -1)[block.places]
+            yield from _positions(block, grams, grams if single else None)
 
     _register_table(spark, "dphh_places", of_blocks, _POSITIONS)
 
 
-def register_places_of_grams(
-    spark: SparkSession, level: int, pruning: Pruning, released: Any
-) -> None:
-    """`dphh_places(table(positions))`: to the next; the keys of `released` are ascending."""
-    known = released.column("key").to_numpy()
-    sent = spark.sparkContext.broadcast((known, released.column("gram").to_numpy()))
+def register_places_of_grams(spark: SparkSession, keys: Integers, ahead: int, single: bool) -> None:
+    """`dphh_places(table(positions))`: to the next; the released keys are ascending."""
+    sent = spark.sparkContext.broadcast(keys)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
-        known, numbers = sent.value
+        released = Released(sent.value)
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "grams"), _words(rows, row)
-            keys = candidates(block.places, words, level, pruning)
-            placed = block.with_places(_numbered(places_of_grams(keys, known), numbers))
-            if pruning == "both":
-                yield from _positions(placed.held(beside_another(placed.places)), None)
-            else:  # words stay where they stand
-                yield from _positions(placed, words)
+            block = block_at(rows, row, "grams")
+            ends = _ends(rows, row, block)
+            grams = released.places(candidates(block.places, ends, ahead))
+            yield from _positions(block, grams, ends if single else None)
 
     _register_table(spark, "dphh_places", of_blocks, _POSITIONS)
 
@@ -158,17 +186,28 @@ def _vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
     return words
 
 
-def _words(rows: pa.RecordBatch, row: int) -> Integers:
-    """The numbers of the words at the places: at first they are the grams themselves."""
-    column = "words" if rows.column("words")[row].is_valid else "grams"
-    return block_at(rows, row, column).places
+def _ends(rows: pa.RecordBatch, row: int, block: Block) -> Any:
+    """What a pair's other piece is: the words at the places, or the grams themselves."""
+    return (
+        block_at(rows, row, "words").places if rows.column("words")[row].is_valid else block.places
+    )
 
 
-def _numbered(at: Integers, numbers: Integers) -> Integers:
-    return np.append(numbers, -1)[at].astype(np.int64)
+def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Integers]:
+    """What the users of a block add together: each key once, with its sum."""
+    parts = [*contributions(block.lots, block.lengths, keys, weigh)]
+    nothing = np.empty(0, dtype=np.int64)
+    return summed(
+        np.concatenate([nothing, *(keys for _, keys, _ in parts)]),
+        np.concatenate([nothing, *(weights for _, _, weights in parts)]),
+    )
 
 
-def _positions(block: Block, words: Integers | None) -> Iterator[Row]:
-    if (block.places >= 0).any():
+def _positions(block: Block, grams: Any, words: Any | None) -> Iterator[Row]:
+    """The places that may be half of a longer gram; all, with words, which stay where they are."""
+    placed = block.with_places(grams)
+    if words is None:
+        placed = placed.held(beside_another(grams))
+    if (placed.places >= 0).any():
         kept = None if words is None else words.astype("<i4").tobytes()
-        yield {**row_of(block, "grams"), "words": pa.array([kept], pa.binary())}
+        yield {**row_of(placed, "grams"), "words": pa.array([kept], pa.binary())}

@@ -1,9 +1,9 @@
 """`dphh.connect()`: a DuckDB connection in which the verbs are table macros.
 
-Within one connection a request is drawn once; a later connection comes to the same release while no
-file has changed. Asked again, in the same query or a later one, its release comes back and costs
-nothing: a query may mention a macro twice, an optimiser may run it twice, and a relation runs again
-whenever somebody looks at it. Whoever wants a second draw gives it a `run_id` of its own.
+Within one connection a request is drawn once. Asked again, in the same query or a later one, its
+release comes back and costs nothing: a query may mention a macro twice, an optimiser may run it
+twice, and a relation runs again whenever somebody looks at it. Whoever wants a second draw gives
+it a `run_id` of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dphh.again import asked_before, notice
 from dphh.asking.answers import (
     Arguments,
     corpus_name,
@@ -33,7 +32,6 @@ from dphh.asking.macros import install, macros
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.plan import Plan
 from dphh.registry import Verb
 from dphh.release import Release
 from dphh.show import plan_sections
@@ -106,17 +104,10 @@ class _Owner:
                 run_id = arguments["run_id"]
                 if run_id is None:
                     # Kept when the run fails: asking again goes on with it, for the price paid.
-                    run_id = self._run_ids.get(request) or self._asked_before(plan)
-                    self._run_ids[request] = run_id
+                    run_id = self._run_ids.setdefault(request, uuid.uuid4().hex)
                 release = plan.run(ledger=self._ledger, engine=self._engine, run_id=run_id)
                 self._made[request] = release.table
             return self._made[request]
-
-    def _asked_before(self, plan: Plan) -> str:
-        """The run of an earlier connection that came to this, or the id of a new one."""
-        assert plan.corpus is not None
-        before = asked_before(plan.price, plan.corpus, self._ledger, notice)
-        return before or uuid.uuid4().hex
 
     def _corpus(self, what: str, arguments: Arguments) -> Corpus:
         asked = corpus_name(what, arguments)

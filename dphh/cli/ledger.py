@@ -129,11 +129,11 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
     click.echo(accounts_text(accounts))
     for run in runs:
         click.echo(
-            f"   {run.when:%Y-%m-%d %H:%M}  {run.verb:<9} {run.state:<9} "
+            f"   {run.when:%Y-%m-%d}  {run.verb:<9} {run.state:<9} "
             f"({run.epsilon:g}, {run.delta:g})  {run.run_id}"
         )
         if (told := local_epsilon(run)) is not None:
-            click.echo(f"{'':<20}to the curator, beside it: local epsilon {told:g} a user")
+            click.echo(f"{'':<14}to the curator, beside it: local epsilon {told:g} a user")
 
 
 @ledger.command()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from dphh.ladder import ValidGrams
+from dphh.ladder import Ladder, ValidGrams
 from dphh.levels import (
     BatchLevel,
     Choice,
     LocalLevel,
     PrunedLevel,
-    Pruning,
     SetUnionLevel,
     VoteLevel,
 )
@@ -26,57 +25,82 @@ class Limits:
     threads: int | None = None
 
 
+Verb = TypeVar("Verb", bound=Callable[..., Any])
+#: The verbs that draw, by name.
+DRAWING: set[str] = set()
+
+
+def draws(verb: Verb) -> Verb:
+    """Marks a verb that draws. It takes a `purpose`, by which what it drew is known: that may be
+    released as it is, and no other verb may hang on anything else that it drew."""
+    DRAWING.add(verb.__name__)
+    return verb
+
+
 class Session(Protocol):
     """One run on one corpus. Everything private stays inside; only released rows come out.
 
-    A verb that is told its `purpose` draws: what it returns may be released as it is, and no other
-    verb may hang on anything else that it drew. For a run that goes on, levels that were drawn
-    before are not asked for again (`dphh.journal`): the verbs between them come all the same.
+    For a run that goes on, levels that were drawn before are not asked for again (`dphh.journal`).
+    So a level is told all releases that it stands on, and where these stand in the corpus is the
+    session's own business.
     """
 
     name: str
     version: str
 
     def hold_items(self) -> None:
-        """Read the corpus once: which user holds which distinct items."""
+        """Read the corpus once: whole users, and which items each holds."""
         ...
 
-    def set_union_level(self, level: SetUnionLevel, purpose: str) -> Any:
+    @draws
+    def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
         """Bound, weigh, sum, noise once, threshold: an Arrow table (key, noisy) of what passed."""
         ...
 
-    def forget_released(self, released: Any) -> None:
+    def forget(self, released: Any) -> None:
         """Take what a level released from every user (DP-SIPS); an Arrow table (key, noisy)."""
         ...
 
-    def hold_words(self) -> None:
-        """Read and tokenise the corpus once: which user holds which distinct words."""
+    def hold_texts(self) -> None:
+        """Read the corpus once: whole users, and which word stands where in their texts."""
         ...
 
-    def place_words(self, released: Any) -> None:
-        """Keep where the released words stand; `released` is an Arrow table (key, gram)."""
+    @draws
+    def words_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        """As `items_level`, of the words of texts."""
         ...
 
-    def hold_grams(self, level: int, pruning: Pruning) -> None:
-        """Which user holds which pairs of released grams of the level below."""
+    @draws
+    def grams_level(
+        self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
+    ) -> Any:
+        """The level above a ladder of releases, with the spurious grams of `valid`: an Arrow table
+        (key, noisy)."""
         ...
 
-    def pruned_level(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
-        """As `set_union_level`, with the spurious grams of `valid`: an Arrow table (key, noisy)."""
+    def hold_whole_grams(self, shortest: int, longest: int) -> None:
+        """Read the corpus: which n-grams of these lengths each user holds, all of them."""
         ...
 
-    def place_grams(self, released: Any) -> None:
-        """Keep where the level's released grams stand; `released` is an Arrow table (key, gram)."""
+    @draws
+    def whole_grams_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        """As `items_level`, of whole grams; keys are words joined by `whole_grams.SEPARATOR`."""
+        ...
+
+    def exact_counts(self, at_least: int) -> Any:
+        """How many users hold each key, (key, users). NOT private: for the owner alone."""
         ...
 
     def hold_sequences(self, choice: Choice) -> None:
         """Read the corpus once: one sequence a user, for the whole run."""
         ...
 
+    @draws
     def vote_level(self, level: VoteLevel, purpose: str) -> Any:
         """Sample, vote, threshold: an Arrow table (node, token, ended) of what grows."""
         ...
 
+    @draws
     def batch_level(self, level: BatchLevel, trie_below: Any, purpose: str) -> Any:
         """The same with a batch of a fixed size; `trie_below` is an Arrow table (node, tokens)."""
         ...
@@ -92,20 +116,13 @@ class Session(Protocol):
         """
         ...
 
+    @draws
     def local_level(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
         """Ask the level's users and count their reports: an Arrow table (value, reports).
 
         Of the values of the `prefixes`, an Arrow table (prefix, value), it holds the `keep` that
         are reported most; `known` is one of (word).
         """
-        ...
-
-    def hold_whole_grams(self, lengths: Sequence[int]) -> None:
-        """Which user holds which n-grams of these lengths, all of them: keys are `spell_gram`s."""
-        ...
-
-    def exact_counts(self, at_least: int) -> Any:
-        """How many users hold each key, (key, users). NOT private: for the owner alone."""
         ...
 
     def close(self) -> None: ...

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
-from dphh.ledger.budget import Budget, Price, checked_budget, checked_price, fits, refusal
+from dphh.ledger.budget import Booking, Budget, checked_booking, checked_budget, fits, refusal
 from dphh.ledger.records import (
     Account,
     AccountRow,
@@ -130,6 +130,7 @@ class Ledger:
                 if shares(run["source"]):
                     charge = (account, run["sequence"])
                     con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", charge)
+            records.settle_how_kept(con, account)
         return self.status(name)
 
     def remove(self, name: str) -> None:
@@ -165,7 +166,9 @@ class Ledger:
         """Change a cap. One below what was spent is allowed, and refuses all further runs."""
         cap = checked_budget(epsilon, delta)
         with writing(self.path) as con:
-            records.insert_cap(con, _found(records.accounts(con), name).id, cap)
+            account = _found(records.accounts(con), name).id
+            records.insert_cap(con, account, cap)
+            records.settle_how_kept(con, account)
         return self.status(name)
 
     def accounts_touched(self, source: Source | str) -> tuple[str, ...]:
@@ -230,7 +233,7 @@ class Ledger:
         """
         if not run_id.isprintable() or not 0 < len(run_id) <= 200:
             raise UsageError("A run id is 1 to 200 printable characters.")
-        price = checked_price(events, epsilon, delta)
+        price = checked_booking(events, epsilon, delta)
         if isinstance(source, str):
             account = account or source
             source = self.status(source).source
@@ -259,25 +262,6 @@ class Ledger:
             assert refusing.cap is not None
             raise BudgetRefused(refusal(refusing.label, prices[refusing.id], refusing.cap, price))
 
-    def asked_before(
-        self,
-        source: Source,
-        verb: str,
-        parameters: dict[str, Any],
-        events: Sequence[Event],
-        epsilon: float,
-        delta: float,
-        *,
-        account: str | None = None,
-    ) -> Entry | None:
-        """The last run of this very request, whatever its id; None where there is none. Says
-        nothing of whether the data are still the same."""
-        price = checked_price(events, epsilon, delta)
-        request = Request("", source.absolute(), account, verb, parameters, price)
-        with reading(self.path) as con:
-            found = None if con is None else records.asked_before(con, request.digest)
-        return None if found is None else records.entry(found, ())
-
     def would_refuse(
         self,
         source: Source,
@@ -289,7 +273,7 @@ class Ledger:
     ) -> str | None:
         """What `reserve` would refuse such a run with now; None where it would not. Only looks,
         so another run may come first."""
-        price = checked_price(events, epsilon, delta)
+        price = checked_booking(events, epsilon, delta)
         request = Request("", source.absolute(), account, "", {}, price)
         touched = {row.id for row in _touched(request.source, self._named())}
         with reading(self.path) as con:
@@ -423,7 +407,7 @@ class Ledger:
             rows = [] if con is None else records.accounts(con)
         return [row for row in rows if row.name is not None]
 
-    def _priced(self, label: str | None = None) -> list[tuple[AccountRow, list[Price]]]:
+    def _priced(self, label: str | None = None) -> list[tuple[AccountRow, list[Booking]]]:
         """Accounts and what their runs cost, read at one moment."""
         with reading(self.path) as con:
             rows = [] if con is None else records.accounts(con)
@@ -456,7 +440,7 @@ def _found(rows: Sequence[AccountRow], name: str) -> AccountRow:
 
 def _first_to_refuse(
     paying: Sequence[AccountRow],
-    prices: dict[int, list[Price]],
+    prices: dict[int, list[Booking]],
     request: Request,
     analyst: str | None,
 ) -> AccountRow | None:

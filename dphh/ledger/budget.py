@@ -1,15 +1,16 @@
 """What an account has spent, whether one more run fits under its cap, and what is left of it.
 
-What counts is the composition of the events of all runs. It is never looser than the plain sums
-of their claims, since no claim is below what its own events compose to; so a run whose sums fit is
-granted too, where only the composition's rounding would say no, and three runs of 0.1 fit a cap of
-0.3 as decimals add up.
-
 Runs are chosen after earlier releases were seen, so what is wanted is a filter, not composition
-alone. At the cap's own (E, D) the rule is one for Gaussian releases alone. Where a choice can trade
-thresholds' deltas for noise, as with `items` and `ngrams`, it is one at (E, 2 D), and the 2 is
-real; with steps of an epsilon of their own, at (E + their sum, 2 D). The theorem, with its proof:
-docs/ledger.md, "What a cap promises".
+alone. How a cap is kept is settled by the first run that pays of it, before anything is released:
+
+- divergence: releases draw from one fixed amount and thresholds' deltas from another
+  (`dphh.ledger.exact`), where it is a run of Gaussian releases and thresholds;
+- sums: the runs' epsilons add up, and so do their deltas, where it is any other.
+
+Either holds at the cap's (E, D), whoever asks what and in whatever order. A run that is alone needs
+neither: it keeps its own theorem. Caps from before this rule are "composed": what counts is the
+composition of the events of all runs, which is (E, D) for requests that were fixed beforehand and
+(E, 2 D) for others. The theorems, with their proofs: docs/ledger.md, "What a cap promises".
 """
 
 from __future__ import annotations
@@ -18,17 +19,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from dphh.errors import UsageError
+from dphh.ledger.exact import Amounts, allowed, drawn, draws_noise
 from dphh.privacy.accounting import Composition, compose
 from dphh.privacy.events import (
     ApproximateEvent,
-    DeltaEvent,
     Event,
-    GaussianEvent,
     LocalEvent,
+    SetUnionEvent,
 )
 from dphh.privacy.gaussian import gaussian_epsilon
+from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+
+#: How a cap is kept; "open" until the first run settles it.
+Kept = Literal["open", "divergence", "sums", "composed"]
 
 #: By how much the composition of a run's events may pass its claim: what floats lose, rounded up.
 _ROUNDING = 1e-9
@@ -46,7 +52,17 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Price:
+class Cap(Budget):
+    """What an owner allows, and how that is kept."""
+
+    kept: Kept = "open"
+
+    def __str__(self) -> str:
+        return super().__str__()
+
+
+@dataclass(frozen=True)
+class Booking:
     """What one run does, and the epsilon and delta that its mechanism's theorem gives it."""
 
     events: tuple[Event, ...]
@@ -64,7 +80,7 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
     return Budget(epsilon, delta)
 
 
-def checked_price(events: Sequence[Event], epsilon: float, delta: float) -> Price:
+def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Booking:
     """A price whose claim covers what its events compose to, but for the rounding of floats.
 
     A run without events of what it publishes is composed as its claim says.
@@ -78,18 +94,48 @@ def checked_price(events: Sequence[Event], epsilon: float, delta: float) -> Pric
             f"The run claims {claim}, but its events have delta {composed:.6g} at that epsilon. "
             "Price the plan again, or claim what its events cost."
         )
-    return Price(tuple(events), claim.epsilon, claim.delta)
+    return Booking(tuple(events), claim.epsilon, claim.delta)
 
 
-def fits(prices: Sequence[Price], cap: Budget) -> bool:
-    """Whether these runs together stay within the cap."""
+def kept_for(price: Booking, delta: float) -> Kept:
+    """How a cap is kept whose first run costs this."""
+    return "divergence" if delta > 0 and draws_noise(price.events) else "sums"
+
+
+def fits(prices: Sequence[Booking], cap: Cap) -> bool:
+    """Whether these runs together, in the order in which they were asked for, keep the cap."""
+    if not prices:
+        return True
+    alone = len(prices) == 1
+    if _kept(cap, prices) == "divergence" and not alone:
+        most = allowed(cap.epsilon, cap.delta)
+        return _drawn(prices, most).within(most)
     epsilon, delta = _sums(prices)
     if epsilon <= _exact(cap.epsilon) and delta <= _exact(cap.delta):
         return True
+    if not alone and cap.kept != "composed":
+        return False
     return _composed(prices).delta(cap.epsilon) <= cap.delta
 
 
-def spent(prices: Sequence[Price], cap: Budget | None) -> Budget:
+def promise(cap: Cap) -> str:
+    """What is promised to a user whose data the cap protects, in a line of words."""
+    whole = f"({cap.epsilon:g}, {cap.delta:g})"
+    match cap.kept:
+        case "open":
+            return f"{whole}, whoever asks what in whatever order; the first run settles how"
+        case "divergence":
+            return f"{whole}, whoever asks what in whatever order; releases and thresholds apart"
+        case "sums":
+            return f"{whole}, whoever asks what in whatever order; epsilons and deltas add up"
+        case "composed":
+            return (
+                f"{whole} to requests fixed beforehand; (epsilon, 2 delta), and the epsilons of "
+                "other steps, to those that follow from releases: `dphh ledger cap` renews it"
+            )
+
+
+def spent(prices: Sequence[Booking], cap: Budget | None) -> Budget:
     """The smallest epsilon that holds at the cap's delta; without a cap, at the sum of deltas."""
     epsilon, delta = _sums(prices)
     at = cap.delta if cap is not None else min(_rounded_up(delta), 1.0)
@@ -97,26 +143,32 @@ def spent(prices: Sequence[Price], cap: Budget | None) -> Budget:
     return Budget(min(basic, _composed(prices).epsilon(at) if prices else 0.0), at)
 
 
-def left(prices: Sequence[Price], cap: Budget, delta: float | None = None) -> Budget:
+def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
     """The largest epsilon, at most the cap's, of one more run at `delta` that would be granted.
 
-    The run is taken to be a Gaussian release with a threshold, half of its delta for each, as
-    `items` does it. Without a `delta`, it is what the sums leave of the cap's; or, where they leave
-    nothing, half of what the composition leaves.
+    Where noise matters the run is taken to be one of `items`. Without a `delta`, it is what is left
+    of the cap's; or, of a composed cap where the sums leave nothing, half of what the composition
+    leaves.
     """
+    if not prices and (delta is None or delta <= cap.delta):
+        return Budget(cap.epsilon, cap.delta if delta is None else delta)
+    if _kept(cap, prices) == "divergence":
+        return _divergence_left(prices, cap, delta)
     sum_epsilon, sum_delta = _sums(prices)
     if delta is None:
         remaining = _rounded_down(max(_exact(cap.delta) - sum_delta, Fraction(0)))
-        if remaining == 0:
+        if remaining == 0 and cap.kept == "composed":
             remaining = max(cap.delta - _composed(prices).delta(cap.epsilon), 0.0) / 2
         delta = remaining
     basic = 0.0
     if sum_delta + _exact(delta) <= _exact(cap.delta):
         basic = _rounded_down(max(_exact(cap.epsilon) - sum_epsilon, Fraction(0)))
-    return Budget(min(max(basic, _composed_left(prices, cap, delta)), cap.epsilon), delta)
+    if cap.kept == "composed":
+        basic = max(basic, _composed_left(prices, cap, delta))
+    return Budget(min(basic, cap.epsilon), delta)
 
 
-def refusal(name: str, prices: Sequence[Price], cap: Budget, asked: Price) -> str:
+def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> str:
     """What was asked, what was spent, what is left, what to do."""
     more = left(prices, cap, asked.delta)
     if more.epsilon == 0:
@@ -136,18 +188,37 @@ def refusal(name: str, prices: Sequence[Price], cap: Budget, asked: Price) -> st
     )
 
 
-def _composed(prices: Sequence[Price]) -> Composition:
+def _composed(prices: Sequence[Booking]) -> Composition:
     return compose([event for price in prices for event in price.events])
 
 
-def _composed_left(prices: Sequence[Price], cap: Budget, delta: float) -> float:
+def _kept(cap: Cap, prices: Sequence[Booking]) -> Kept:
+    return kept_for(prices[0], cap.delta) if cap.kept == "open" and prices else cap.kept
+
+
+def _drawn(prices: Sequence[Booking], most: Amounts) -> Amounts:
+    return drawn((event for price in prices for event in price.events), most.order)
+
+
+def _divergence_left(prices: Sequence[Booking], cap: Cap, delta: float | None) -> Budget:
+    most = allowed(cap.epsilon, cap.delta)
+    rest = _drawn(prices, most).up_to(most)
+    if delta is None:
+        delta = float(rest.delta) / NEW_ITEMS_SHARE * (1 - 1e-9)
+    if delta == 0 or rest.divergence == 0 or NEW_ITEMS_SHARE * delta > rest.delta:
+        return Budget(0.0, delta)
+    epsilon = gaussian_epsilon(GAUSSIAN_SHARE * delta, rest.sigma)
+    return Budget(min(epsilon, cap.epsilon), delta)
+
+
+def _composed_left(prices: Sequence[Booking], cap: Budget, delta: float) -> float:
     """The same by composition alone: bisects the noise, which is monotone in what it costs."""
     if delta == 0 or cap.delta == 0:
         return 0.0
     before = [event for price in prices for event in price.events]
 
     def granted(sigma: float) -> bool:
-        after = [*before, GaussianEvent(sigma), DeltaEvent(delta / 2)]
+        after = [*before, SetUnionEvent(sigma, NEW_ITEMS_SHARE * delta)]
         return compose(after).delta(cap.epsilon) <= cap.delta
 
     low, high = 1e-3, 1e9
@@ -156,10 +227,10 @@ def _composed_left(prices: Sequence[Price], cap: Budget, delta: float) -> float:
     while high / low > 1 + 1e-6:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if granted(middle) else (middle, high)
-    return gaussian_epsilon(delta / 2, high)
+    return gaussian_epsilon(GAUSSIAN_SHARE * delta, high)
 
 
-def _sums(prices: Sequence[Price]) -> tuple[Fraction, Fraction]:
+def _sums(prices: Sequence[Booking]) -> tuple[Fraction, Fraction]:
     epsilon = sum((_exact(price.epsilon) for price in prices), Fraction(0))
     return epsilon, sum((_exact(price.delta) for price in prices), Fraction(0))
 

@@ -15,14 +15,16 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, NotHeldError, UnknownRunError, UsageError
-from dphh.ledger.budget import Budget, Price, left, spent
+from dphh.ledger.budget import Booking, Budget, Cap, kept_for, left, spent
 from dphh.ledger.said import accounts_text
+from dphh.ledger.schema import has_kept
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event, event_from_json
 from dphh.report.accounts import accounts_html
 
 Manifest = dict[str, Any]
 
+DAY = 24 * 60 * 60  # seconds
 CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a blob is 1e9
 
 
@@ -75,8 +77,8 @@ class Entry:
     epsilon: float
     delta: float
     state: str  # reserved, running, settled or cancelled; the last alone costs nothing
-    when: datetime  # reserved
-    changed: datetime  # came into its state
+    when: datetime  # the day on which it was reserved
+    changed: datetime  # the day on which it came into its state
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Account:
     source: Source
     fingerprint: str
     runs: int
-    cap: Budget | None
+    cap: Cap | None
     spent: Budget
     left: Budget | None
 
@@ -111,7 +113,7 @@ class Request:
     account: str | None
     verb: str
     parameters: dict[str, Any]
-    price: Price
+    price: Booking
 
     @property
     def digest(self) -> str:
@@ -133,13 +135,13 @@ class AccountRow(NamedTuple):
     name: str | None
     source: Source
     fingerprint: str
-    cap: Budget | None
+    cap: Cap | None
 
     @property
     def label(self) -> str:
         return self.source.label if self.name is None else self.name
 
-    def account(self, prices: Sequence[Price]) -> Account:
+    def account(self, prices: Sequence[Booking]) -> Account:
         return Account(
             name=self.name,
             source=self.source,
@@ -152,8 +154,10 @@ class AccountRow(NamedTuple):
 
 
 def accounts(con: sqlite3.Connection) -> list[AccountRow]:
-    query = """
-        SELECT a.id, name, source, fingerprint, epsilon, delta FROM accounts a LEFT JOIN caps c
+    kept = "kept" if has_kept(con, "caps") else "'composed'"
+    query = f"""
+        SELECT a.id, name, source, fingerprint, epsilon, delta, {kept}
+        FROM accounts a LEFT JOIN caps c
         ON c.id = (SELECT max(id) FROM caps WHERE account = a.id) ORDER BY a.id
     """
     return [
@@ -162,9 +166,9 @@ def accounts(con: sqlite3.Connection) -> list[AccountRow]:
             name,
             Source.from_json(json.loads(source)),
             fingerprint,
-            None if epsilon is None else Budget(epsilon, delta),
+            None if epsilon is None else Cap(epsilon, delta, kept),
         )
-        for number, name, source, fingerprint, epsilon, delta in con.execute(query)
+        for number, name, source, fingerprint, epsilon, delta, kept in con.execute(query)
     ]
 
 
@@ -182,12 +186,27 @@ def insert_account(
 
 def insert_cap(con: sqlite3.Connection, account: int, cap: Budget) -> None:
     con.execute(
-        "INSERT INTO caps (account, epsilon, delta, recorded) VALUES (?, ?, ?, ?)",
+        "INSERT INTO caps (account, epsilon, delta, kept, recorded) VALUES (?, ?, ?, 'open', ?)",
         (account, cap.epsilon, cap.delta, now(con)),
     )
 
 
-def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Price]:
+def settle_how_kept(con: sqlite3.Connection, account: int) -> None:
+    """By the first run that the account was ever asked for, cancelled or not.
+
+    It was asked for before the account released anything, so that no release could move the choice.
+    """
+    query = """
+        SELECT caps.id, caps.delta, events, runs.epsilon, runs.delta
+        FROM caps JOIN charges USING (account) JOIN runs ON run = sequence
+        WHERE account = ? AND kept = 'open' ORDER BY sequence, caps.id DESC LIMIT 1
+    """
+    for cap, cap_delta, events, epsilon, delta in con.execute(query, (account,)).fetchall():
+        kept = kept_for(Booking(events_of(events), epsilon, delta), cap_delta)
+        con.execute("UPDATE caps SET kept = ? WHERE id = ?", (kept, cap))
+
+
+def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Booking]:
     """What the runs of an account cost, or those one analyst asked for: all but the cancelled."""
     asked = "" if analyst is None else "JOIN askers USING (run)"
     query = f"""
@@ -196,7 +215,7 @@ def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) ->
         {"" if analyst is None else "AND analyst = :analyst"} ORDER BY sequence
     """
     return [
-        Price(_events(events), epsilon, delta)
+        Booking(events_of(events), epsilon, delta)
         for events, epsilon, delta in con.execute(query, {"account": account, "analyst": analyst})
     ]
 
@@ -211,19 +230,6 @@ def run(con: sqlite3.Connection, run_id: str) -> dict[str, Any]:
 def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
     query = "SELECT * FROM runs WHERE run_id = ? AND state <> 'cancelled'"
     return next(iter(_dicts(con, query, (run_id,))), None)
-
-
-def asked_before(con: sqlite3.Connection, digest: str) -> dict[str, Any] | None:
-    """The last run of this very request that drew, or will draw, from the operating system."""
-    query = """
-        SELECT runs.*, coalesce(manifest, setting) AS drawn FROM runs
-        LEFT JOIN unfinished ON run = sequence
-        WHERE digest = ? AND state <> 'cancelled' ORDER BY sequence DESC
-    """
-    for found in _dicts(con, query, (digest,)):
-        if found["drawn"] is None or json.loads(found["drawn"])["randomness"] == "operating system":
-            return found
-    return None
 
 
 def insert_hold(con: sqlite3.Connection, run: int, hold: Hold) -> None:
@@ -270,9 +276,9 @@ def insert_run(con: sqlite3.Connection, request: Request, payers: Iterable[int])
         ),
     ).lastrowid
     assert sequence is not None
-    con.executemany(
-        "INSERT INTO charges VALUES (?, ?)", [(account, sequence) for account in payers]
-    )
+    for account in payers:
+        con.execute("INSERT INTO charges VALUES (?, ?)", (account, sequence))
+        settle_how_kept(con, account)
     return sequence
 
 
@@ -335,18 +341,26 @@ def entry(found: dict[str, Any], payers: tuple[str, ...]) -> Entry:
         source=Source.from_json(json.loads(found["source"])),
         verb=found["verb"],
         parameters=json.loads(found["parameters"]),
-        events=_events(found["events"]),
+        events=events_of(found["events"]),
         epsilon=found["epsilon"],
         delta=found["delta"],
         state=found["state"],
-        when=datetime.fromtimestamp(found["recorded"], UTC),
-        changed=datetime.fromtimestamp(found["changed"], UTC),
+        when=_day(found["recorded"]),
+        changed=_day(found["changed"]),
     )
 
 
+def _day(seconds: float) -> datetime:
+    """Of a reader who meets a ledger of an earlier dphh, which recorded more."""
+    return datetime.fromtimestamp(seconds // DAY * DAY, UTC)
+
+
 def now(con: sqlite3.Connection) -> float:
-    """The time, but never before one that the ledger has recorded."""
-    con.execute("UPDATE clock SET latest = max(latest, ?)", (time.time(),))
+    """The day, but never before one that the ledger has recorded.
+
+    No hour or second: how long a run took tells how much data it read, and so of one huge user.
+    """
+    con.execute("UPDATE clock SET latest = max(latest, ?)", (time.time() // DAY * DAY,))
     return float(con.execute("SELECT latest FROM clock").fetchone()[0])
 
 
@@ -385,7 +399,7 @@ def _dicts(con: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> l
     return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
-def _events(text: str) -> tuple[Event, ...]:
+def events_of(text: str) -> tuple[Event, ...]:
     try:
         return tuple(event_from_json(event) for event in json.loads(text))
     except UsageError as error:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from dphh.ledger.budget import Budget
+from dphh.ledger.budget import Budget, Cap, promise
+from dphh.privacy.weak import warnings
 from dphh.words import plural
 
 
@@ -19,7 +20,7 @@ class Spent(Protocol):
     @property
     def runs(self) -> int: ...
     @property
-    def cap(self) -> Budget | None: ...
+    def cap(self) -> Cap | None: ...
     @property
     def spent(self) -> Budget: ...
     @property
@@ -32,6 +33,9 @@ def account_lines(account: Spent) -> list[tuple[str, str]]:
     if account.cap is not None and account.left is not None:
         lines.append(("", f"cap   {account.cap}"))
         lines.append(("", f"left  {account.left}, for one more Gaussian run"))
+        lines.append(("", f"promised to each user: {promise(account.cap)}"))
+        weak = warnings(account.cap.epsilon, account.cap.delta)
+        lines += [("", f"warning: {warning}") for warning in weak]
     return lines
 
 

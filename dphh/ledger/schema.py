@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dphh.errors import LedgerError
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
@@ -115,6 +115,23 @@ BEGIN SELECT RAISE (ABORT, 'what a run of the ledger asked for cannot be changed
 CREATE TRIGGER held_runs_are_kept BEFORE UPDATE OF state ON runs
 WHEN NEW.state = 'cancelled' AND EXISTS (SELECT * FROM holds WHERE run = OLD.sequence)
 BEGIN SELECT RAISE (ABORT, 'a run that somebody holds cannot be cancelled'); END;
+"""
+
+# Since schema 4. How a cap is kept: caps of earlier ledgers keep what they promised. The table of
+# analysts' shares is made with the first share (`shares.py`), and gets the column there. And days
+# instead of times.
+KEPT = """
+ALTER TABLE caps ADD COLUMN             -- 'open' until the first run settles it
+    kept TEXT NOT NULL DEFAULT 'composed'
+    CHECK (kept IN ('open', 'divergence', 'sums', 'composed'));
+CREATE TRIGGER caps_are_kept_as_settled BEFORE UPDATE ON caps
+WHEN OLD.kept <> 'open' OR (OLD.id, OLD.account, OLD.epsilon, OLD.delta)
+    <> (NEW.id, NEW.account, NEW.epsilon, NEW.delta)
+BEGIN SELECT RAISE (ABORT, 'how a cap of the ledger is kept cannot be changed'); END;
+-- Times are days from here on: a run's length told how much data it had read.
+UPDATE runs SET recorded = CAST(recorded / 86400 AS INTEGER) * 86400.0,
+    changed = CAST(changed / 86400 AS INTEGER) * 86400.0;
+UPDATE clock SET latest = CAST(latest / 86400 AS INTEGER) * 86400.0;
 """
 
 # One verb at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
@@ -225,7 +242,7 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
     if known == SCHEMA_VERSION:
         return
-    missing = "".join((TABLES, UNFINISHED, HOLDS)[known:])
+    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT)[known:])
     statement = ""
     for line in missing.splitlines(keepends=True):  # executescript would commit
         statement += line
@@ -234,6 +251,11 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
             statement = ""
     con.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def has_kept(con: sqlite3.Connection, table: str) -> bool:
+    """Whether a table of caps says how they are kept: a reader may meet one of an earlier dphh."""
+    return any(row[1] == "kept" for row in con.execute(f"PRAGMA table_info ({table})"))
 
 
 _CAUSES = {

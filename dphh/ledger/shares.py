@@ -13,9 +13,19 @@ from pathlib import Path
 
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import records
-from dphh.ledger.budget import Budget, Price, checked_budget, fits, left, refusal, spent
+from dphh.ledger.budget import (
+    Booking,
+    Budget,
+    Cap,
+    checked_budget,
+    fits,
+    kept_for,
+    left,
+    refusal,
+    spent,
+)
 from dphh.ledger.records import AccountRow, Request
-from dphh.ledger.schema import reading, writing
+from dphh.ledger.schema import has_kept, reading, writing
 
 TABLES = (
     """
@@ -25,7 +35,8 @@ TABLES = (
         analyst  TEXT NOT NULL,
         epsilon  REAL NOT NULL,
         delta    REAL NOT NULL,
-        recorded REAL NOT NULL
+        recorded REAL NOT NULL,
+        kept     TEXT NOT NULL DEFAULT 'composed'   -- as of `caps`
     )
     """,
     """
@@ -43,7 +54,7 @@ class Share:
 
     analyst: str
     account: str
-    cap: Budget
+    cap: Cap
     spent: Budget
     left: Budget  # of the share, and never more than the corpus itself has left
     runs: int
@@ -68,11 +79,13 @@ def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float)
             )
         for table in TABLES:
             con.execute(table)
+        _bring_up(con)
         con.execute(
-            "INSERT INTO shares (account, analyst, epsilon, delta, recorded) "
-            "VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO shares (account, analyst, epsilon, delta, recorded, kept) "
+            "VALUES (?, ?, ?, ?, ?, 'open')",
             (account.id, analyst, cap.epsilon, cap.delta, records.now(con)),
         )
+        _settle_how_kept(con, account.id, analyst)
 
 
 def shares(path: Path, analyst: str | None = None) -> list[Share]:
@@ -110,6 +123,29 @@ def check_share(
 
 def record_asker(con: sqlite3.Connection, run: int, analyst: str) -> None:
     con.execute("INSERT INTO askers VALUES (?, ?)", (run, analyst))
+    _bring_up(con)
+    for (account,) in con.execute("SELECT account FROM charges WHERE run = ?", (run,)).fetchall():
+        _settle_how_kept(con, account, analyst)
+
+
+def _settle_how_kept(con: sqlite3.Connection, account: int, analyst: str) -> None:
+    """As of an account's cap, by the first run that the analyst asked for."""
+    query = """
+        SELECT shares.id, shares.delta, events, runs.epsilon, runs.delta
+        FROM shares JOIN askers USING (analyst) JOIN charges USING (run, account)
+        JOIN runs ON run = sequence
+        WHERE account = ? AND analyst = ? AND kept = 'open'
+        ORDER BY sequence, shares.id DESC LIMIT 1
+    """
+    for share, most, events, epsilon, delta in con.execute(query, (account, analyst)).fetchall():
+        kept = kept_for(Booking(records.events_of(events), epsilon, delta), most)
+        con.execute("UPDATE shares SET kept = ? WHERE id = ?", (kept, share))
+
+
+def _bring_up(con: sqlite3.Connection) -> None:
+    """A table of an earlier dphh; its shares keep what they promised."""
+    if not has_kept(con, "shares"):
+        con.execute("ALTER TABLE shares ADD COLUMN kept TEXT NOT NULL DEFAULT 'composed'")
 
 
 def has_shares(con: sqlite3.Connection) -> bool:
@@ -119,12 +155,14 @@ def has_shares(con: sqlite3.Connection) -> bool:
     return bool(con.execute(query).fetchone()[0] == 2)
 
 
-def _in_force(con: sqlite3.Connection, account: int) -> dict[str, Budget]:
-    query = "SELECT analyst, epsilon, delta FROM shares WHERE account = ? ORDER BY id"
-    return {name: Budget(epsilon, delta) for name, epsilon, delta in con.execute(query, (account,))}
+def _in_force(con: sqlite3.Connection, account: int) -> dict[str, Cap]:
+    kept = "kept" if has_kept(con, "shares") else "'composed'"
+    query = f"SELECT analyst, epsilon, delta, {kept} FROM shares WHERE account = ? ORDER BY id"
+    found = con.execute(query, (account,))
+    return {name: Cap(epsilon, delta, how) for name, epsilon, delta, how in found}
 
 
-def _left(account: AccountRow, cap: Budget, own: list[Price], every: list[Price]) -> Budget:
+def _left(account: AccountRow, cap: Cap, own: list[Booking], every: list[Booking]) -> Budget:
     mine = left(own, cap)
     if account.cap is None:
         return mine

@@ -173,25 +173,6 @@ def files_state(source: Source, besides: str) -> str:
     return digest[:32]
 
 
-def changed_since(source: Source, moment: float, besides: str) -> bool | None:
-    """Whether any file that a source reads was made, changed or moved there after a moment, in
-    seconds; None where that cannot be told. Looks at times alone, and not at `besides`.
-    """
-    places = {spelling for place in source.where for spelling in _spellings(place)}
-    if source.kind != "path" or any(_remote(place) for place in places):
-        return None
-    apart = {_real(besides), _real(besides + "-journal")}
-    for place in {_absolute(place) for place in places}:
-        for file in _files(place):
-            try:
-                status = os.stat(file)
-            except OSError:
-                continue  # gone since it was listed, or a dangling link: nothing to read
-            if max(status.st_mtime, status.st_ctime) > moment and _real(file) not in apart:
-                return True
-    return False
-
-
 def _absolute(path: str) -> str:
     if (address := _FILE.match(path)) is not None:
         return address[1]

@@ -19,8 +19,8 @@ def items_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
     for level in price.levels:
         assert isinstance(level, SetUnionLevel)
         if passed is not None:
-            session.forget_released(passed)
-        passed = session.set_union_level(level, f"items/round {level.round}")
+            session.forget(passed)
+        passed = session.items_level(level, f"items/round {level.round}")
         items = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64())
         yield LevelDone(level, rows(level.level, items, singles(items), noisy, level.grid_bits))

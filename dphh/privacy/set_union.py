@@ -12,7 +12,7 @@ by a factor of at most 1 / (1 - delta), always to the safe side here.
 
 Both together. Who holds new items alone moves nobody's count, and who holds none passes no
 threshold: so new items may cost all of delta, and so may the Gaussian curve, but for what a user
-pays who holds some of each (`SetUnionEvent`; the proof, both directions: docs/items.md).
+pays who holds some of each (`dphh.privacy.events.SetUnionEvent`; the proof: docs/items.md).
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from fractions import Fraction
 from math import isqrt, nextafter
 
 from dphh.errors import UsageError
-from dphh.privacy.accounting import compose
-from dphh.privacy.events import SetUnionEvent
 from dphh.privacy.rounded_gaussian import RoundedGaussian
 
 #: The grid: one user alone weighs 2^GRID_BITS. 10 bits lose under 0.2% of weight at t = 300.
@@ -33,9 +31,19 @@ LARGEST_SIGMA = 2**17
 LARGEST_DISTANCE = Fraction(1, 2**232)
 #: What of delta the Gaussian curve may take. The lowest threshold is within 0.1% of the one here.
 GAUSSIAN_SHARE = 63 / 64
-#: What of delta new items may take at most. All of it would lower thresholds by another 0.3%, and
-#: then k runs of (epsilon, delta) / k would leave a cap of (epsilon, delta) nothing for noise.
+#: What of delta new items may take. All of it would lower thresholds by another 0.3%, and then k
+#: runs of (epsilon, delta) / k would leave a cap of (epsilon, delta) nothing for noise.
 NEW_ITEMS_SHARE = 15 / 16
+#: Up to here both shares hold together, whatever part of a user's items is new: what
+#: `dphh.privacy.accounting.compose` says, at every epsilon (tests/privacy/test_set_union_joint.py).
+MOST_DELTA = 1 / 16  # of epsilon
+
+
+def delta_shares(epsilon: float, delta: float) -> tuple[float, float]:
+    """What of delta the Gaussian curve and new items may take; past MOST_DELTA, half for each."""
+    if delta <= MOST_DELTA * epsilon:
+        return GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+    return 1 / 2, 1 / 2
 
 
 def grid_bits(sigma: float, max_items: int) -> int:
@@ -89,21 +97,6 @@ def new_item_delta(noise: RoundedGaussian, bits: int, max_items: int, threshold:
         held * noise.tail(threshold - own) for held, own in distinct_weights(bits, max_items)
     )
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0
-
-
-def joint_new_item_delta(epsilon: float, delta: float, sigma: float) -> float:
-    """The most that new items may cost beside noise of `sigma`, for (epsilon, delta) in all."""
-
-    def suffices(new: float) -> bool:
-        return compose([SetUnionEvent(sigma, new)]).delta(epsilon) <= delta
-
-    low, high = 0.0, NEW_ITEMS_SHARE * delta
-    if suffices(high):
-        return high
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (middle, high) if suffices(middle) else (low, middle)
-    return low
 
 
 def users_needed(

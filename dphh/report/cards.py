@@ -15,7 +15,7 @@ from dphh.report.chart import chart_html, chart_of
 from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
-from dphh.show import accounts_of, asked, plan_sections, promised, promises, refused, warnings
+from dphh.show import accounts_of, asked, plan_sections, promised, promises, refused
 from dphh.words import plural
 
 #: Bars in a card: of each length if there are several, else of all.
@@ -46,7 +46,7 @@ def release_card(release: Released) -> str:
 def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
     """What it would find, what it costs and what is left; levels and theorem to unfold."""
     sections = dict(plan_sections(price, corpus, ledger))
-    weak = [("Warning", said) for said in warnings(price.privacy)]
+    weak = [("Warning", said) for said in price.privacy.warnings]
     promise = " ".join(
         f"{what.capitalize()}: {said}." if what else f"{said}."
         for what, said in promises(price.privacy)

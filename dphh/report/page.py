@@ -224,6 +224,7 @@ def _promise(release: Released, counts: Released | None) -> str:
     folded += [("delta", f"{share:.4g} for {what}")
                for what, share in privacy.get("delta_shares", {}).items()]  # fmt: skip
     folded += [("note", caveat) for caveat in privacy.get("caveats", ())]
+    folded += [("WARNING", warning) for warning in privacy.get("warnings", ())]
     of_counts = (
         f"<h3>Of the numbers of people</h3>{_terms(in_words(counts.privacy))}"
         f"<p>They are another release, run <code>{escape(counts.run_id)}</code>; both add up.</p>"

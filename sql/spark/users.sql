@@ -1,6 +1,6 @@
 -- Users with all their texts. Each text goes to its user before lists are made, so that these are
 -- made once.
--- In: contents (user_id, content). Out: users (lot, contents); lot is what stands for the user
+-- In: contents (user_id, content). Out: users (name, contents); the name's hash stands for the user
 -- where the keys that count are chosen.
 CREATE TEMP VIEW users AS
 WITH
@@ -14,10 +14,7 @@ of_one_user AS (
 )
 
 SELECT
-    collect_list(content) AS contents,
-    CASE
-        WHEN user_id IS NULL THEN raise_error('dphh: nobody')
-        ELSE xxhash64(user_id)
-    END AS lot
+    CAST(user_id AS STRING) AS name,
+    collect_list(content) AS contents
 FROM of_one_user
 GROUP BY user_id;

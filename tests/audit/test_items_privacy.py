@@ -182,7 +182,8 @@ def test_weights_that_are_not_bounded_are_caught(engine, tmp_path, monkeypatch):
 def unbounded(monkeypatch, engine):
     """Every item of a user weighs as if the user held no other."""
     monkeypatch.setattr(
-        f"dphh.engines.{engine}.session.weights", lambda bits, max_items: [2**bits] * max_items
+        "dphh.udfs.contributions._weights",
+        lambda bits, max_items: np.array([0] + [2**bits] * max_items),
     )
 
 

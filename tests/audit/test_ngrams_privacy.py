@@ -191,7 +191,8 @@ def test_noise_on_grams_that_is_too_small_is_caught(engine, tmp_path):
 
 def test_weights_that_are_not_bounded_are_caught(engine, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        f"dphh.engines.{engine}.session.weights", lambda bits, max_items: [2**bits] * max_items
+        "dphh.udfs.contributions._weights",
+        lambda bits, max_items: np.array([0] + [2**bits] * max_items),
     )
     with pytest.raises(AssertionError, match="a gram that one user holds is released"):
         audit_valid_grams(plan_of(), engine, tmp_path, each=4, runs=3)

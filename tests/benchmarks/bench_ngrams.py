@@ -101,9 +101,9 @@ def run_private(
 
 
 def _show_steps() -> None:
-    from dphh.engines.duckdb.session import DuckDBSession
+    from dphh.engines.duckdb.run import DuckDBRun
 
-    execute = DuckDBSession.execute
+    execute = DuckDBRun.execute
 
     def timed(self, name, **parameters):
         wall, cpu = time.perf_counter(), time.process_time()
@@ -111,7 +111,7 @@ def _show_steps() -> None:
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         print(f"    {wall:8.2f} s  {cpu:8.2f} s of processors  {name}", flush=True)
 
-    DuckDBSession.execute = timed  # type: ignore[method-assign]
+    DuckDBRun.execute = timed  # type: ignore[method-assign]
 
 
 def measured(*arguments: str) -> tuple[float, float]:

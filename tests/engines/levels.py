@@ -37,7 +37,7 @@ def histogram(engine: str, corpus: Corpus, randomness: Any, max_items: int) -> d
     """The integer weights of all items, before any noise (randomness: no_noise)."""
     with session_on(engine, corpus, randomness) as session:
         session.hold_items()
-        passed = session.set_union_level(bare_level(max_items), "test")
+        passed = session.items_level(bare_level(max_items), "test")
     return dict(
         zip(passed.column("key").to_pylist(), passed.column("noisy").to_pylist(), strict=True)
     )

@@ -1,7 +1,7 @@
-"""The engines give one and the same release, integer for integer, where nothing is left to them.
+"""The engines give one and the same release, integer for integer: nothing is left to them.
 
-Under a test's randomness, and where no user is over the cap (which items such a user keeps is an
-engine's own hash), a release depends on the corpus alone.
+Under a test's randomness a release depends on the corpus alone, and so does which items a user
+keeps who is over the cap.
 """
 
 from __future__ import annotations
@@ -71,6 +71,14 @@ LOCAL = {
 VERBS = {
     "items": lambda c: items(c, epsilon=2, delta=1e-4),
     "items sips": lambda c: items(c, epsilon=2, delta=1e-4, method="sips"),
+    "items over the cap": lambda c: items(c, epsilon=4, delta=1e-4, max_items=2),
+    "items sips over the cap": lambda c: items(
+        c, epsilon=8, delta=1e-4, max_items=2, method="sips"
+    ),
+    "ngrams over the cap": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, max_items=2),
+    "ngrams dpsu-all over the cap": lambda c: ngrams(
+        c, max_n=3, epsilon=8, delta=1e-3, max_items=3, method="dpsu-all"
+    ),
     "ngrams": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5),
     "ngrams single": lambda c: ngrams(
         c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5, pruning="single"

@@ -104,7 +104,7 @@ def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tm
     corpus = Corpus(path, user="who", text="what")
     with session_on("spark", corpus, DiesOnce(tmp_path / "drawn")) as session:
         session.hold_items()
-        session.noise_level(bare_level(1), "noise")
+        session.noise_words(bare_level(1), "noise")
         once = session.fetch("released", threshold=-(10**9))
         twice = session.fetch("released", threshold=-(10**9))
     attempts = Counter(name.stem.split("-")[1] for name in (tmp_path / "drawn").iterdir())
@@ -169,8 +169,8 @@ def items_histogram(corpus: Corpus, no_noise: Any) -> dict[str, int]:
 def words_histogram(corpus: Corpus, no_noise: Any) -> dict[str, int]:
     """Of the ladder's first level, where a user is in one block."""
     with session_on("spark", corpus, no_noise) as session:
-        session.hold_words()
-        passed = session.set_union_level(bare_level(100), "test")
+        session.hold_texts()
+        passed = session.words_level(bare_level(100), "test")
     return dict(zip(*(passed.column(name).to_pylist() for name in ("key", "noisy")), strict=True))
 
 
@@ -236,7 +236,7 @@ def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, m
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
     corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
     with session_on("spark", corpus, SystemRandomness()) as session:
-        session.hold_words()
+        session.hold_texts()
         (folder,) = (path for path in tmp_path.iterdir() if path.name.startswith("dphh-"))
         assert folder.stat().st_mode & 0o777 == 0o700
         assert any(folder.rglob("*.parquet"))
@@ -253,7 +253,7 @@ def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatc
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
     corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
     session: Any = open_session("spark", corpus, SystemRandomness(), Limits())
-    session.hold_words()
+    session.hold_texts()
     session.when_closed(gone)
     with pytest.raises(Py4JNetworkError):
         session.close()
@@ -275,7 +275,7 @@ def test_the_folder_goes_where_the_driver_is_killed(tmp_path, monkeypatch):
 
 def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):
     """What dphh sets as descriptions and writes as SQL: no word of the corpus."""
-    from dphh.engines.spark.session import SparkRun
+    from dphh.engines.spark.run import SparkRun
 
     seen: list[str] = []
     ask = SparkRun.ask

@@ -26,9 +26,12 @@ from dphh.ledger import Ledger, Reservation, Source
 from dphh.ledger import records as ledger_records
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger import unfinished as ledger_unfinished
+from dphh.ledger.budget import Budget, Cap
+from dphh.ledger.exact import allowed
 from dphh.ledger.schema import SCHEMA_VERSION, default_path, writing
-from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent
+from dphh.privacy.events import ApproximateEvent, Event, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_epsilon, gaussian_sigma
+from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 
 
 @pytest.fixture
@@ -58,7 +61,8 @@ def ask(
 
 
 def items_price(epsilon: float, delta: float) -> list[Event]:
-    return [GaussianEvent(gaussian_sigma(epsilon, delta / 2)), DeltaEvent(delta / 2)]
+    sigma = gaussian_sigma(epsilon, GAUSSIAN_SHARE * delta)
+    return [SetUnionEvent(sigma, NEW_ITEMS_SHARE * delta)]
 
 
 def tampered(book: Ledger, statement: str) -> list[tuple[Any, ...]]:
@@ -106,7 +110,7 @@ def test_gaussian_runs_are_composed_tightly(
     book: Ledger, reviews: Source, times: float, granted: bool
 ) -> None:
     book.add("reviews", reviews, 1.0, 1e-6)
-    sigma = gaussian_sigma(1.0, 1e-6) * math.sqrt(10)
+    sigma = math.sqrt(10) * allowed(1.0, 1e-6).sigma
     claim = gaussian_epsilon(1e-7, sigma * 0.9)
     assert 10 * claim > 1.5  # the sums alone would refuse
     for run in range(9):
@@ -153,7 +157,8 @@ def test_what_is_left_is_granted_and_no_more(book: Ledger, reviews: Source, befo
 
 def test_nothing_spent_leaves_the_whole_cap(book: Ledger, reviews: Source) -> None:
     account = book.add("reviews", reviews, 1.0, 1e-6)
-    assert account.left == account.cap
+    assert account.left == Budget(1.0, 1e-6)
+    assert account.cap == Cap(1.0, 1e-6, "open")
     assert account.spent.epsilon == 0
     assert account.runs == 0
 
@@ -454,6 +459,51 @@ def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(
     assert level[:100] not in kept
 
 
+def written_by_schema_3(book: Ledger, source: Source) -> None:
+    """An account of cap (1, 1e-6) with one run, which began and ended to the microsecond."""
+    book.add("reviews", source, 1.0, 1e-6)
+    hold = ask(book, "a", source, 0.2, 1e-7, events=items_price(0.2, 1e-7)).hold
+    book.begin(hold)
+    book.settle(hold, {}, b"rows")
+    with closing(sqlite3.connect(book.path)) as con, con:
+        con.executescript("DROP TRIGGER caps_are_kept_as_settled; ALTER TABLE caps DROP kept")
+        con.execute("UPDATE runs SET recorded = 1000000.25, changed = 1000007.5")
+        con.execute("PRAGMA user_version = 3")
+
+
+def test_an_earlier_ledgers_caps_keep_what_they_promised_until_they_are_set_anew(
+    book: Ledger, reviews: Source
+) -> None:
+    written_by_schema_3(book, reviews)
+    before = book.status("reviews")
+    assert before.cap == Cap(1.0, 1e-6, "composed")
+    # Granted by composition alone: the sums and a cap that is kept exactly would refuse it.
+    ask(book, "b", reviews, 0.99, 8.9e-7, events=items_price(0.99, 4.0e-7))
+    assert book.status("reviews").cap == before.cap
+    assert book.set_cap("reviews", 1.0, 1e-6).cap == Cap(1.0, 1e-6, "divergence")
+    assert book.set_cap("reviews", 2.0, 1e-6).cap == Cap(2.0, 1e-6, "divergence")
+
+
+def test_a_ledger_holds_days_and_no_hours(book: Ledger, reviews: Source) -> None:
+    written_by_schema_3(book, reviews)
+    (entry,) = book.runs()
+    assert entry.when == entry.changed
+    ask(book, "b", reviews)
+    for table, column in (("runs", "recorded"), ("runs", "changed"), ("clock", "latest")):
+        assert {t % 86_400 for (t,) in tampered(book, f"SELECT {column} FROM {table}")} == {0.0}
+
+
+def test_how_a_cap_is_kept_is_settled_once(book: Ledger, reviews: Source) -> None:
+    book.add("reviews", reviews, 1.0, 1e-6)
+    book.cancel(ask(book, "a", reviews, 0.1, 1e-8).hold)
+    assert book.status("reviews").cap == Cap(1.0, 1e-6, "sums")  # by what was asked for first
+    ask(book, "b", reviews, 0.1, 1e-8, events=items_price(0.1, 1e-8))
+    assert book.status("reviews").cap == Cap(1.0, 1e-6, "sums")
+    with pytest.raises(sqlite3.IntegrityError):
+        tampered(book, "UPDATE caps SET kept = 'divergence'")
+    assert book.set_cap("reviews", 2.0, 1e-6).cap == Cap(2.0, 1e-6, "sums")
+
+
 def test_a_ledger_of_the_first_schema_is_brought_to_this_one(book: Ledger, reviews: Source) -> None:
     with closing(sqlite3.connect(book.path)) as con:
         con.executescript(ledger_schema.TABLES)
@@ -509,11 +559,12 @@ def test_entries_say_what_was_asked_in_order(book: Ledger, reviews: Source) -> N
 def test_time_never_goes_back(
     book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for run, clock in (("a", 2000.0), ("b", 1000.0), ("c", 3000.0)):
+    day = 86_400.0
+    for run, clock in (("a", 2.5 * day), ("b", 1.5 * day), ("c", 3.9 * day)):
         monkeypatch.setattr(ledger_records, "time", SimpleNamespace(time=lambda now=clock: now))
         ask(book, run, reviews)
     assert [entry.run_id for entry in book.runs()] == ["a", "b", "c"]
-    assert [entry.when.timestamp() for entry in book.runs()] == [2000.0, 2000.0, 3000.0]
+    assert [entry.when.timestamp() for entry in book.runs()] == [2 * day, 2 * day, 3 * day]
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])

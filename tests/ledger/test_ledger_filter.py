@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from dphh.ledger.budget import Budget, checked_price, fits
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
+from dphh import Plan, items, ngrams
+from dphh.ledger.budget import Booking, Cap, Kept, checked_booking, fits, kept_for, left
+from dphh.ledger.exact import allowed, drawn
+from dphh.privacy.events import (
+    ApproximateEvent,
+    DeltaEvent,
+    Event,
+    GaussianEvent,
+    OneDirectionEvent,
+    SetUnionEvent,
+)
+from dphh.privacy.gaussian import gaussian_sigma
+from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+
+CAPS = [(1.0, 1e-6), (4.0, 1e-6), (1.0, 1e-8)]
+NOTHING = DeltaEvent(0.0)
+ANSWERS = np.linspace(-12, 12, 20_001)
 
 
 def curve(mu: float, epsilon: np.ndarray | float) -> np.ndarray:
@@ -19,34 +38,227 @@ def curve(mu: float, epsilon: np.ndarray | float) -> np.ndarray:
     return norm.sf(epsilon / mu - mu / 2) - second
 
 
-def granted(cap: Budget, *events: Event) -> bool:
-    return fits([checked_price([event], 50.0, 0.999) for event in events], cap)
+def response(size: float, epsilon: np.ndarray) -> np.ndarray:
+    """The delta of randomised response with losses of plus and minus `size`."""
+    likely = 1 / (1 + np.exp(-size))
+    worth = np.maximum(0, 1 - np.exp(np.minimum(epsilon - size, 0)))
+    return likely * worth + (1 - likely) * np.maximum(0, 1 - np.exp(np.minimum(epsilon + size, 0)))
 
 
-@pytest.mark.parametrize("cap", [Budget(1.0, 1e-6), Budget(4.0, 1e-6), Budget(1.0, 1e-8)])
-@pytest.mark.parametrize("spent_first", [0.5, 0.9, 0.99])
-def test_a_choice_between_delta_and_noise_passes_the_caps_delta_by_less_than_twice(
-    cap: Budget, spent_first: float
+def with_loss(delta: float, worth: np.ndarray) -> np.ndarray:
+    return delta + (1 - delta) * worth
+
+
+def granted(cap: Cap, *events: Event) -> bool:
+    # A run that costs nothing comes first: none of the others is alone.
+    return fits([Booking((event,), 50.0, 0.999) for event in (NOTHING, *events)], cap)
+
+
+def most(event: Callable[[float], Event], cap: Cap, *before: Event) -> float:
+    """The largest size of one more event that is granted."""
+    low, high = 0.0, 9.0
+    while high - low > 1e-9 * high and high > 1e-40:
+        middle = (low + high) / 2
+        grant = granted(cap, *before, event(middle))
+        low, high = (middle, high) if grant else (low, middle)
+    return low
+
+
+def best_attack(cap: Cap, share: float) -> float:
+    """What is had at the cap's epsilon by who takes a share of the noise first, looks, and then
+    takes, for each answer, what tells most of all that is granted.
+    """
+    whole = most(lambda mu: GaussianEvent(1 / mu), cap)
+    first = whole * np.sqrt(share)
+    released = GaussianEvent(1 / first)
+    assert granted(cap, released)
+    left_over = cap.epsilon - (first**2 / 2 + first * ANSWERS)
+    nothing = np.maximum(0, 1 - np.exp(left_over))
+    mu = most(lambda mu: GaussianEvent(1 / mu), cap, released)
+    delta = most(lambda delta: DeltaEvent(min(delta, 1.0)), cap, released)
+    size = most(lambda size: ApproximateEvent(size, 0.0), cap, released)
+    choices = [
+        with_loss(delta, nothing),
+        curve(mu, left_over),
+        response(size, left_over) if size else nothing,
+    ]
+    for some in (0.5, 0.9, 1 - 1e-9):
+        lost = DeltaEvent(delta * some)
+        mu = most(lambda mu: GaussianEvent(1 / mu), cap, released, lost)
+        size = most(lambda size: ApproximateEvent(size, 0.0), cap, released, lost)
+        for worth in (
+            curve(mu, left_over) if mu else nothing,
+            response(size, left_over) if size else nothing,
+        ):
+            choices.append(with_loss(lost.delta, worth))
+    return float(trapezoid(norm.pdf(ANSWERS) * np.maximum.reduce(choices), ANSWERS))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), CAPS)
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.9])
+def test_nobody_who_chooses_as_they_go_gets_past_a_cap_that_is_kept_exactly(
+    epsilon: float, delta: float, share: float
 ) -> None:
+    cap = Cap(epsilon, delta, "divergence")
+    got = best_attack(cap, share)
+    assert got <= delta * (1 + 1e-6)
+    assert got > 0.9 * delta  # and the search comes close, so it does look for it
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), CAPS)
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_the_same_search_gets_past_a_composed_cap(
+    epsilon: float, delta: float, share: float
+) -> None:
+    """Past twice the delta too: with steps of an epsilon e of their own, E + e is promised."""
+    assert best_attack(Cap(epsilon, delta, "composed"), share) > 1.05 * delta
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), CAPS)
+@pytest.mark.parametrize("spent_first", [0.5, 0.9, 0.99])
+def test_a_choice_between_delta_and_noise_passes_a_composed_caps_delta_by_less_than_twice(
+    epsilon: float, delta: float, spent_first: float
+) -> None:
+    cap = Cap(epsilon, delta, "composed")
     mu = brentq(lambda mu: curve(mu, cap.epsilon) - cap.delta * (1 - 1e-6), 1e-3, 9)
     first, rest = mu * np.sqrt(spent_first), mu * np.sqrt(1 - spent_first)
-    left = float(curve(first, cap.epsilon))
-    delta = (cap.delta - left) / (1 - left) * (1 - 1e-6)
+    remains = float(curve(first, cap.epsilon))
+    lost = (cap.delta - remains) / (1 - remains) * (1 - 1e-6)
     # Either second run is granted, and nothing beyond it: the rule knows no more than its sums.
     released = GaussianEvent(1 / first)
     assert granted(cap, released, GaussianEvent(1 / rest))
-    assert granted(cap, released, DeltaEvent(delta))
+    assert granted(cap, released, DeltaEvent(lost))
     assert not granted(cap, released, GaussianEvent(1 / rest), DeltaEvent(cap.delta / 100))
-    assert not granted(cap, released, DeltaEvent(delta + cap.delta / 100))
+    assert not granted(cap, released, DeltaEvent(lost + cap.delta / 100))
 
     # Of all first answers, the attacker takes delta where it is worth more than another answer.
-    answers = np.linspace(-12, 12, 100_001)
-    losses = first**2 / 2 + first * answers
+    losses = first**2 / 2 + first * ANSWERS
     as_noise = curve(rest, cap.epsilon - losses)
-    as_delta = delta + (1 - delta) * np.maximum(0, 1 - np.exp(cap.epsilon - losses))
+    as_delta = lost + (1 - lost) * np.maximum(0, 1 - np.exp(cap.epsilon - losses))
     fixed, chosen = (
-        trapezoid(norm.pdf(answers) * worth, answers)
+        trapezoid(norm.pdf(ANSWERS) * worth, ANSWERS)
         for worth in (as_noise, np.maximum(as_noise, as_delta))
     )
     assert fixed == pytest.approx(cap.delta, rel=1e-4)
     assert 1.05 * cap.delta < chosen < 2 * cap.delta
+
+
+# What still fits.
+
+
+def like_items(epsilon: float, delta: float) -> Booking:
+    """What `items` costs, but for the rounding of its noise and threshold to a grid."""
+    sigma = gaussian_sigma(epsilon, GAUSSIAN_SHARE * delta)
+    return checked_booking([SetUnionEvent(sigma, NEW_ITEMS_SHARE * delta)], epsilon, delta)
+
+
+def as_published(epsilon: float, delta: float) -> Booking:
+    """Half of delta for new items, half for the Gaussian curve, as `sips` and `ngrams` have it."""
+    events = [GaussianEvent(gaussian_sigma(epsilon, delta / 2)), DeltaEvent(delta / 2)]
+    return checked_booking(events, epsilon, delta)
+
+
+def of_its_own(epsilon: float, delta: float) -> Booking:
+    return checked_booking([], epsilon, delta)
+
+
+def one_way(epsilon: float, delta: float) -> Booking:
+    return checked_booking([OneDirectionEvent(epsilon, delta)], epsilon, delta)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [*CAPS, (0.1, 1e-12), (20.0, 0.01)])
+@pytest.mark.parametrize("price", [like_items, as_published, of_its_own, one_way])
+def test_a_run_may_take_the_whole_cap_and_then_nothing_is_left(
+    epsilon: float, delta: float, price: Callable[[float, float], Booking]
+) -> None:
+    cap = Cap(epsilon, delta)
+    run = price(epsilon, delta)
+    assert fits([run], cap)
+    assert not fits([run, price(epsilon / 100, delta / 10)], cap)
+    assert left([run], cap).epsilon == 0 or left([run], cap).delta < delta / 10
+
+
+@pytest.mark.parametrize("plan", [items, partial(items, method="sips"), partial(ngrams, max_n=3)])
+def test_a_plan_of_the_whole_cap_fits(plan: Callable[..., Plan]) -> None:
+    made = plan(epsilon=1.0, delta=1e-6)
+    price = checked_booking(made.events, made.privacy.booked_epsilon, made.privacy.delta)
+    assert fits([price], Cap(1.0, 1e-6))
+    assert kept_for(price, 1e-6) == "divergence"
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), CAPS)
+@pytest.mark.parametrize("runs", [2, 3, 10])
+@pytest.mark.parametrize("price", [like_items, as_published, of_its_own, one_way])
+def test_equal_runs_that_add_up_to_the_cap_fit(
+    epsilon: float, delta: float, runs: int, price: Callable[[float, float], Booking]
+) -> None:
+    # To the digit: thirds of a decimal are none.
+    run = price(epsilon / runs * (1 - 1e-9), delta / runs * (1 - 1e-9))
+    assert fits([run] * runs, Cap(epsilon, delta))
+
+
+def test_of_noise_more_fits_than_adds_up() -> None:
+    cap = Cap(1.0, 1e-6)
+    assert fits([like_items(0.1, 1e-8)] * 50, cap)
+    assert not fits([like_items(0.1, 1e-8)] * 500, cap)
+
+
+@pytest.mark.parametrize("kept", ["divergence", "sums"])
+def test_what_one_rule_would_allow_the_other_that_was_settled_does_not(kept: Kept) -> None:
+    cap = Cap(1.0, 1e-6, kept)
+    assert fits([like_items(0.3, 1e-8)] * 5, cap) == (kept == "divergence")
+    assert fits([of_its_own(0.5, 1e-8)] * 2, cap) == (kept == "sums")
+
+
+def test_the_first_run_settles_how_a_cap_is_kept() -> None:
+    assert kept_for(like_items(0.1, 1e-8), 1e-6) == "divergence"
+    assert kept_for(like_items(0.1, 1e-8), 0.0) == "sums"  # nothing to divide
+    assert kept_for(of_its_own(0.5, 1e-8), 1e-6) == "sums"
+    both = checked_booking([GaussianEvent(9.0), ApproximateEvent(0.1, 0.0)], 9, 1e-8)
+    assert kept_for(both, 1e-6) == "sums"
+
+
+@pytest.mark.parametrize("price", [of_its_own, one_way])
+def test_after_noise_some_of_every_other_kind_fits(
+    price: Callable[[float, float], Booking],
+) -> None:
+    cap = Cap(1.0, 1e-6, "divergence")
+    assert fits([like_items(0.3, 1e-8), price(0.4, 1e-8)], cap)
+    assert not fits([like_items(0.3, 1e-8), price(0.9, 1e-8)], cap)
+
+
+@pytest.mark.parametrize("order", [1.01, 2.0, 30.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 10.0, 700.0])
+def test_what_a_step_draws_is_its_divergence_rounded_up(order: float, epsilon: float) -> None:
+    with mpmath.workdps(400):
+        p = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
+        moment = p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)
+        exact = mpmath.log(moment) / (order - 1)
+    got = drawn([ApproximateEvent(epsilon, 0.0)], order).divergence
+    assert exact <= got <= exact * (1 + 1e-9) + 1e-11
+    assert drawn([GaussianEvent(2.0)], order).divergence == pytest.approx(order / 8)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [*CAPS, (0.1, 1e-12), (20.0, 0.01), (0.0, 1e-3)])
+def test_what_is_allowed_leaves_the_caps_delta(epsilon: float, delta: float) -> None:
+    most = allowed(epsilon, delta)
+    with mpmath.workdps(60):
+        order = mpmath.mpf(most.order)
+        tail = mpmath.exp((order - 1) * (mpmath.mpf(most.divergence) - epsilon))
+        left_over = tail * (1 - 1 / order) ** order / (order - 1)
+        lost = mpmath.mpf(most.delta.numerator) / most.delta.denominator
+        assert lost + (1 - lost) * left_over <= delta
+    if epsilon > 0:  # and is most of what noise there is: the Gaussian's own curve allows
+        alone = gaussian_sigma(epsilon, delta - float(most.delta))
+        assert 0.85 < (alone / most.sigma) ** 2 < 1
+
+
+@pytest.mark.parametrize("before", [1, 5])
+def test_what_is_left_of_noise_is_granted_and_no_more(before: int) -> None:
+    cap = Cap(1.0, 1e-6)
+    runs = [like_items(0.2, 1e-7)] * before
+    more = left(runs, cap)
+    assert 0.5 < more.epsilon < 1
+    assert fits([*runs, like_items(more.epsilon * (1 - 1e-6), more.delta)], cap)
+    assert not fits([*runs, like_items(more.epsilon * 1.001, more.delta)], cap)
+    assert not fits([*runs, like_items(more.epsilon * (1 - 1e-6), more.delta * 1.001)], cap)

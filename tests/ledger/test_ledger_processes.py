@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dphh.ledger import Hold, Ledger, Source
-from dphh.privacy.gaussian import gaussian_sigma
+from dphh.ledger.exact import allowed
 
 pytestmark = pytest.mark.slow
 SOURCE = Source("path", ("/data/reviews.parquet",), "author")
@@ -25,7 +25,6 @@ START = """
 import sys
 from dphh.errors import BudgetRefused, LedgerError
 from dphh.privacy.events import GaussianEvent
-from dphh.privacy.gaussian import gaussian_sigma
 from dphh.ledger import Ledger, Source
 book = Ledger(sys.argv[1])
 source = Source("path", ("/data/reviews.parquet",), "author")
@@ -122,14 +121,14 @@ def sound(path: Path) -> bool:
         return intact and con.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
-QUIET = gaussian_sigma(0.25, 1e-9) * math.sqrt(6.5)  # six of these fit (0.25, 1e-9), not seven
+QUIET = math.sqrt(6.5) * allowed(0.25, 1e-9).sigma  # six of these fit (0.25, 1e-9), not seven
 
 
 @pytest.mark.parametrize(
     ("cap", "sigma", "fitting"),
     [
         ((0.7, 7e-9), None, 7),  # by the sums
-        ((0.25, 1e-9), QUIET, 6),  # by composition: the sums would allow one
+        ((0.25, 1e-9), QUIET, 6),  # by their noise: the sums would allow one
         (None, QUIET, 32),  # nobody named it, and all race to make the file
     ],
 )

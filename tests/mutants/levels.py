@@ -14,43 +14,39 @@ _SPURIOUS = "tests/unit/test_spurious.py"
 MUTANTS = (
     Mutant(
         "over-full users keep one item more",
-        "WHERE users.cut IS NULL OR xxhash64(held.user_id, held.key, $salt) < users.cut",
-        "WHERE users.cut IS NULL OR xxhash64(held.user_id, held.key, $salt) <= users.cut",
-        (f"{_BOUND}::test_an_over_full_user_keeps_just_as_many_items_as_allowed",),
-        within="sql/set_union_level.sql",
-    ),
-    Mutant(
-        "over-full users keep one item more, in Polars",
-        '.filter(pl.col("place") < pl.col("cut"))',
-        '.filter(pl.col("place") <= pl.col("cut"))',
+        "return in_order < sought[start + cap][number]",
+        "return in_order <= sought[start + cap][number]",
         (f"{_BOUND}::test_an_over_full_user_keeps_just_as_many_items_as_allowed",),
     ),
     Mutant(
         "over-full users are not cut at all",
-        "WHERE users.cut IS NULL OR xxhash64(held.user_id, held.key, $salt) < users.cut",
-        "WHERE users.cut IS NULL OR xxhash64(held.user_id, held.key, $salt) >= 0",
+        "weight[over[~keep]] = 0",
+        "weight[over[~keep]] += 0",
         (f"{_BOUND}::test_a_user_moves_the_histogram_by_at_most_one_unit_of_l2_norm",),
-        within="sql/set_union_level.sql",
     ),
     Mutant(
         "over-full users weigh as if they held one item",
-        "INNER JOIN weights ON weights.t = least(holders.t, $max_items)",
-        "INNER JOIN weights ON weights.t = least(least(holders.t, $max_items), 1)",
+        "weight = self.weights[np.minimum(held.number, max_items)][held.owner]",
+        "weight = self.weights[np.minimum(held.number, 1)][held.owner]",
         (f"{_BOUND}::test_a_user_moves_the_histogram_by_at_most_one_unit_of_l2_norm",),
-        within="sql/set_union_level.sql",
     ),
     Mutant(
         "items of a user are counted once a row",
-        "SELECT DISTINCT\n    user_id,\n    key\nFROM tokens",
-        "SELECT\n    user_id,\n    key\nFROM tokens",
+        "    pairs = pairs[new]\n",
+        "",
         (f"{_BOUND}::test_the_histogram_is_the_brute_force_one",),
-        within="sql/held_items.sql",
     ),
     Mutant(
         "which items are kept hangs on the item alone",
-        'place=pl.struct("user_id", "key").hash(seed=salt)',
-        'place=pl.struct("key").hash(seed=salt)',
+        "places = mixed(self.hashed(held.keys[over]) ^ users[owner])",
+        "places = mixed(self.hashed(held.keys[over]))",
         (f"{_BOUND}::test_which_items_an_over_full_user_keeps_differs_from_user_to_user",),
+    ),
+    Mutant(
+        "which items are kept hangs on the order in which words came",
+        "return self.vocabulary.hashes()[codes]",
+        "return codes.astype(np.uint64)",
+        (f"{_LADDER}::test_a_user_with_new_words_moves_level_one_by_at_most_one_unit",),
     ),
     Mutant(
         "the threshold lets the one below it through",
@@ -73,10 +69,9 @@ MUTANTS = (
     ),
     Mutant(
         "sips: what a round released stays with its users",
-        "ANTI JOIN released ON held.key = released.key",
-        "SEMI JOIN (SELECT TRUE) ON TRUE",
+        "self._numbers_of_words[held] < 0)",
+        "self._numbers_of_words[held] >= -1)",
         ("tests/engines/test_sips.py::test_every_round_is_the_plain_python_one",),
-        within="sql/forget_released.sql",
     ),
     Mutant(
         "rows come in the order in which an engine found them",
@@ -89,8 +84,8 @@ MUTANTS = (
     ),
     Mutant(
         "the release keeps the order of its levels' rows",
-        'table.sort_by([("level", "ascending"), ("score", "descending"), ("item", "ascending")])',
-        'table.sort_by([("level", "ascending")])',
+        'ORDER = (("level", "ascending"), ("score", "descending"), ("item", "ascending"))',
+        'ORDER = (("level", "ascending"),)',
         ("tests/unit/test_run.py::test_rows_come_by_score_and_not_as_they_arrived",),
     ),
     # The ladder
@@ -126,16 +121,15 @@ MUTANTS = (
     ),
     Mutant(
         "candidates across a gap",
-        "WHERE next_position = position + 1;",
-        "WHERE next_position <= position + 2;",
+        "    return there | _one_on(there)\n",
+        "    return there\n",
         (f"{_LADDER}::test_every_level_is_the_brute_force_one",),
-        within="sql/candidates_both.sql",
     ),
     Mutant(
-        "grams are numbered as they came, not as they are sorted",
-        "        order = np.argsort(keys)\n        rung = next_rung",
-        "        order = np.arange(len(keys))[::-1]\n        rung = next_rung",
-        (f"{_LADDER}::test_every_level_is_the_brute_force_one",),
+        "a gram whose hash is a released one's is taken for it",
+        "hit = self.keys[there] == sought",
+        "hit = there == there",
+        ("tests/unit/test_places.py::test_a_key_is_found_at_its_place_and_no_other_is",),
     ),
     # Tries
     Mutant(
@@ -168,14 +162,14 @@ MUTANTS = (
     ),
     Mutant(
         "a user of many rows votes with each",
-        "        words = session.randomness.words(users.height, purpose, names)\n".strip(" "),
-        "        words = session.randomness.words(users.height, purpose, names) * 0\n".strip(" "),
+        "        words = self.randomness.words(users.height, purpose, names)\n".strip(" "),
+        "        words = self.randomness.words(users.height, purpose, names) * 0\n".strip(" "),
         (f"{_TRIE}::test_a_sequence_is_drawn_in_proportion_to_its_local_frequency",),
     ),
     Mutant(
         "users without a sequence are not drawn into a batch",
-        "idle=_idle(session, level.users)",
-        "idle=0 * _idle(session, level.users)",
+        "idle=self._idle(level.users)",
+        "idle=0 * self._idle(level.users)",
         (f"{_TRIE}::test_users_who_hold_nothing_are_drawn_like_all_others",),
     ),
     Mutant(

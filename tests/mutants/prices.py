@@ -42,6 +42,44 @@ MUTANTS = (
         ("tests/unit/test_plan.py::test_what_is_done_costs_no_more_than_what_is_claimed",),
     ),
     Mutant(
+        "noise of one round is rounded down on the grid",
+        "    sigma_grid = ceil(sigma * 2**bits)\n",
+        "    sigma_grid = int(sigma * 0.98 * 2**bits)\n",
+        ("tests/unit/test_plan.py::test_what_is_done_costs_no_more_than_what_is_claimed",),
+        within="dphh/mechanisms/items.py",
+    ),
+    Mutant(
+        "a set union is priced jointly wherever it comes",
+        "        and isinstance(events[0], SetUnionEvent)\n",
+        "        and isinstance(max(events, key=lambda e: isinstance(e, SetUnionEvent)), SetUnionEvent)"
+        "\n        and (events := sorted(events, key=lambda e: not isinstance(e, SetUnionEvent)))\n",
+        (
+            "tests/privacy/test_set_union_joint.py"
+            "::test_a_set_union_that_was_asked_for_later_pays_for_both",
+        ),
+    ),
+    Mutant(
+        "a user of new items alone is left out of a joint price",
+        "for low, high in pairwise((0.0, *_SHARES))",
+        "for low, high in pairwise((0.0, *_SHARES[:9]))",
+        ("tests/privacy/test_set_union_joint.py::test_the_bound_covers_every_share_of_new_items",),
+    ),
+    Mutant(
+        "both rules for caps allow by turns",
+        'if not alone and cap.kept != "composed":',
+        "if False:",
+        (
+            "tests/ledger/test_ledger_filter.py"
+            "::test_what_one_rule_would_allow_the_other_that_was_settled_does_not",
+        ),
+    ),
+    Mutant(
+        "thresholds and divergence may each take all of a cap's delta",
+        "    rest = delta - for_thresholds\n",
+        "    rest = delta\n",
+        ("tests/ledger/test_ledger_filter.py::test_what_is_allowed_leaves_the_caps_delta",),
+    ),
+    Mutant(
         "each round of sips spends the whole budget",
         "    return tuple(sigma * math.sqrt(total / share) * (1 + _ROUNDINGS) for share in shares)",
         "    return tuple(sigma * (1 + _ROUNDINGS) for share in shares)",

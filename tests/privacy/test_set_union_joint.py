@@ -15,7 +15,9 @@ from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
     GAUSSIAN_SHARE,
-    joint_new_item_delta,
+    MOST_DELTA,
+    NEW_ITEMS_SHARE,
+    delta_shares,
     new_item_delta,
     new_item_threshold,
 )
@@ -56,10 +58,10 @@ def brute(epsilon: float, sigma: int, bits: int, threshold: int, max_items: int)
 
 SMALL = [
     (1.0, 0.02, 2, 3),
-    (0.5, 0.1, 1, 3),
+    (3.0, 0.01, 1, 3),
     (2.0, 1e-3, 3, 2),
     (1.0, 1e-4, 2, 2),
-    (0.2, 0.3, 1, 2),
+    (5.0, 0.3, 1, 2),
 ]
 
 
@@ -67,10 +69,10 @@ SMALL = [
 def test_no_neighbour_passes_delta_and_a_threshold_one_lower_lets_one(
     epsilon: float, delta: float, bits: int, max_items: int
 ) -> None:
-    sigma = math.ceil(gaussian_sigma(epsilon, GAUSSIAN_SHARE * delta) * 2**bits)
+    curve, new = delta_shares(epsilon, delta)
+    sigma = math.ceil(gaussian_sigma(epsilon, curve * delta) * 2**bits)
     noise = rounded_gaussian(sigma)
-    new = joint_new_item_delta(epsilon, delta, sigma / 2**bits)
-    threshold = new_item_threshold(noise, bits, max_items, new)
+    threshold = new_item_threshold(noise, bits, max_items, new * delta)
     claimed = SetUnionEvent(
         sigma / 2**bits, new_item_delta(noise, bits, max_items, threshold), "set union"
     )
@@ -93,6 +95,25 @@ def test_the_bound_covers_every_share_of_new_items(epsilon: float, rest: list[Ev
             curve = gaussian_delta(epsilon - loss, 1 / mu) if mu else max(0, -math.expm1(epsilon))
             seen = lost + (1 - lost) * curve if sign == 1 else curve
             assert seen <= bound * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.03, 0.3, 1.0, 3.0, 10.0, 100.0])
+@pytest.mark.parametrize("delta", [1e-30, 1e-8, 1e-4, MOST_DELTA / 4, MOST_DELTA])
+def test_a_users_share_of_new_items_never_costs_more_than_its_ends(
+    epsilon: float, delta: float
+) -> None:
+    delta *= min(epsilon, 10.0)
+    curve, new = delta_shares(epsilon, delta)
+    assert (curve, new) == (GAUSSIAN_SHARE, NEW_ITEMS_SHARE)
+    event = SetUnionEvent(gaussian_sigma(epsilon, curve * delta), new * delta)
+    assert compose([event]).delta(epsilon) <= delta * 0.99
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 0.01), (0.1, 0.4), (1.0, 0.9)])
+def test_where_delta_is_no_small_part_of_epsilon_each_gets_half(
+    epsilon: float, delta: float
+) -> None:
+    assert delta_shares(epsilon, delta) == (0.5, 0.5)
 
 
 def test_new_items_and_others_do_not_both_cost_in_full() -> None:
@@ -125,7 +146,7 @@ def test_thresholds_are_within_half_a_percent_of_the_lowest(
     epsilon: float, delta: float, lowest: float
 ) -> None:
     sigma = math.ceil(gaussian_sigma(epsilon, GAUSSIAN_SHARE * delta) * 1024)
-    new = joint_new_item_delta(epsilon, delta, sigma / 1024)
+    new = NEW_ITEMS_SHARE * delta
     threshold = new_item_threshold(rounded_gaussian(sigma), 10, 100, new) / 1024
     assert lowest * 0.999 < threshold < lowest * 1.005
 

@@ -62,7 +62,7 @@ def test_a_promise_beyond_reason_is_warned_of(epsilon, delta, said):
 
 
 def test_a_promise_within_reason_is_not():
-    assert "warning" not in items(epsilon=10.0, delta=1e-4).describe().lower()
+    assert "warning" not in items(epsilon=10.0, delta=1e-5).describe().lower()
 
 
 def test_a_release_shows_bars_and_its_promise_folded():

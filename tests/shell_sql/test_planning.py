@@ -107,11 +107,12 @@ def test_the_papers_thresholds(
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (4.0, 1e-7), (1.0, 1e-8)])
 @pytest.mark.parametrize("max_items", [1, 10, 100, 300])
-def test_a_plans_threshold_is_the_papers_to_a_hundredth_of_a_user(
+def test_a_plans_threshold_is_the_papers_for_what_new_items_may_cost(
     value: Value, rows: Rows, epsilon: float, delta: float, max_items: int
 ) -> None:
     (row,) = rows("FROM dphh_price_items(?, ?, max_items := ?)", epsilon, delta, max_items)
-    papers = value("dphh_continuous_threshold(?, ?, ?)", row["sigma"], max_items, delta / 2)
+    new = delta * 15 / 16
+    papers = value("dphh_continuous_threshold(?, ?, ?)", row["sigma"], max_items, new)
     assert abs(row["threshold"] - papers) < 0.01
 
 
@@ -125,6 +126,7 @@ def test_a_plans_threshold_is_the_papers_to_a_hundredth_of_a_user(
         (8.0, 1e-12, 100, "gaussian"),
         (1.0, 1e-8, 100, "sips"),
         (8.0, 1e-12, 7, "sips"),
+        (0.5, 0.1, 5, "gaussian"),
         (0.05, 1e-7, 100, "gaussian"),
     ],
 )

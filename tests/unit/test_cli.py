@@ -93,7 +93,7 @@ def test_out_writes_what_load_reads(dphh, path, tmp_path):
         "release.json",
         "release.parquet",
     ]
-    code, _, err = dphh("items", path, *READ, *COST, "--out", tmp_path / "out", "--again")
+    code, _, err = dphh("items", path, *READ, *COST, "--out", tmp_path / "out")
     assert code == 2
     assert "holds another release" in err
 
@@ -109,7 +109,7 @@ def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
     code, out, _ = dphh("items", "notes", *COST)
     assert code == 0
     assert "3 found" in out
-    code, out, err = dphh("items", "notes", *COST, "--again")
+    code, out, err = dphh("items", "notes", *COST)
     assert (code, out) == (3, "")
     assert err.startswith("dphh: Refused")
     assert "'notes'" in err
@@ -228,7 +228,7 @@ def test_an_interrupt_is_said_in_one_line(dphh, path, monkeypatch):
     monkeypatch.setattr("dphh.run.open_session", stop)
     code, _, err = dphh("items", path, *READ, *COST)
     assert code == 1
-    assert err.strip().startswith("dphh: stopped;")
+    assert err.strip() == "dphh: interrupted; `dphh ledger show` says what is spent"
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, EngineError])
@@ -258,7 +258,8 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert "one" in out
     found = json.loads(dphh("ledger", "show", "notes", "--json")[1])
     assert found["name"] == "notes"
-    assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6}
+    assert found["cap"] == {"epsilon": 3.0, "delta": 1e-6, "kept": "divergence"}
+    assert "promised to each user: (3, 1e-06), whoever asks what" in out
     assert 0 < found["left"]["epsilon"] < 3
     assert [run["run_id"] for run in found["runs"]] == ["one"]
     assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["runs_count"] == 1

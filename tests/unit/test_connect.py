@@ -102,7 +102,7 @@ def test_another_request_or_another_run_id_draws_anew(con: Any, ledger: Ledger) 
     con.execute(f"FROM {ITEMS[:-1]}, run_id := 'again')")
     assert len(ledger.runs()) == 3
     dphh.connect(ledger).execute(f"FROM {ITEMS}")
-    assert len(ledger.runs()) == 3
+    assert len(ledger.runs()) == 4
 
 
 def test_cursors_asking_at_once_pay_once(con: Any, ledger: Ledger) -> None:

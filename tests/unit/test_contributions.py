@@ -8,26 +8,32 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.privacy.set_union import weight, weights
-from dphh.udfs.contributions import Sums, below_cut, contributions
+from dphh.privacy.set_union import weight
+from dphh.udfs.contributions import Sums, below_cut, contributions, evenly, summed
+from dphh.udfs.hashes import of_numbers, of_spellings
 
 BITS, CAP = 10, 4
-WEIGHTS = np.array([0, *weights(BITS, CAP)])
 Held = dict[int, list]
 
 
-def summed(held: Held, salt: int = 7) -> dict:
+def added(held: Held, salt: int = 7) -> dict:
     """The block's sums; a user's lot is their name squared, so that it hangs on nobody else."""
-    owner = np.repeat(np.arange(len(held)), [len(keys) for keys in held.values()])
     keys = [key for of_user in held.values() for key in of_user]
-    kind = pa.string() if keys and isinstance(keys[0], str) else pa.int64()
-    kinds = pa.array(keys, kind).dictionary_encode()
-    codes = kinds.indices.to_numpy().astype(np.int64)
+    words = bool(keys) and isinstance(keys[0], str)
+    kinds = pa.array(keys, pa.string() if words else pa.int64()).dictionary_encode()
+    numbers = kinds.indices.to_numpy() if words else np.array(keys, dtype=np.int64)
+    hashed = of_spellings(kinds.dictionary).__getitem__ if words else of_numbers
     lots = np.array([name * name for name in held], dtype=np.int64)
-    batch = contributions(owner, codes, kinds.dictionary, lots, WEIGHTS, salt)
-    names, sums = (batch.column(name).to_pylist() for name in ("key", "weight"))
+    lengths = np.array([len(keys) for keys in held.values()], dtype=np.int64)
+    rule = evenly(CAP, BITS, salt, hashed)
+    parts = list(contributions(lots, lengths, numbers, rule))
+    assert all((np.diff(owner) >= 0).all() for owner, _, _ in parts)
+    nothing = np.empty(0, np.int64)
+    found, sums = (np.concatenate([nothing, *(part[place] for part in parts)]) for place in (1, 2))
+    found, sums = summed(found, sums)
+    names = kinds.dictionary.take(pa.array(found)).to_pylist() if words else found.tolist()
     assert len(set(names)) == len(names)
-    return dict(zip(names, sums, strict=True))
+    return dict(zip(names, sums.tolist(), strict=True))
 
 
 def random_users(seed: int, largest: int, words: bool) -> Held:
@@ -44,7 +50,7 @@ def test_users_below_the_cap_add_their_weight_to_every_key_once(seed, words):
     wanted: Counter = Counter()
     for keys in held.values():
         wanted.update(dict.fromkeys(set(keys), weight(BITS, max(1, len(set(keys))))))
-    assert summed(held) == wanted
+    assert added(held) == wanted
 
 
 @pytest.mark.parametrize("words", [True, False])
@@ -53,8 +59,8 @@ def test_a_user_adds_the_same_whoever_else_is_in_the_batch(seed, words):
     held = random_users(seed, 25, words)
     alone: Counter = Counter()
     for name, keys in held.items():
-        alone.update(summed({name: keys[::-1]}))
-    assert summed(held) == alone
+        alone.update(added({name: keys[::-1]}))
+    assert added(held) == alone
 
 
 @pytest.mark.parametrize("words", [True, False])
@@ -62,9 +68,9 @@ def test_an_over_full_user_adds_to_as_many_keys_as_the_cap_and_to_any_of_them(wo
     keys = [f"w{k}" if words else k for k in range(12)]
     chosen: Counter = Counter()
     for salt in range(3000):
-        added = summed({5: keys * 2}, salt)
-        assert list(added.values()) == [weight(BITS, CAP)] * CAP
-        chosen.update(added.keys())
+        kept = added({5: keys * 2}, salt)
+        assert list(kept.values()) == [weight(BITS, CAP)] * CAP
+        chosen.update(kept.keys())
     # Each is kept a third of the time: by 3,000 fixed salts, as six standard deviations allow.
     expected = 3000 * CAP / len(keys)
     assert set(chosen) == set(keys)
@@ -72,8 +78,8 @@ def test_an_over_full_user_adds_to_as_many_keys_as_the_cap_and_to_any_of_them(wo
 
 
 def test_users_choose_apart_from_one_another():
-    added = summed({name: list(range(30)) for name in range(1, 400)})
-    assert len(added) == 30  # were they to choose alike, there would be four
+    kept = added({name: list(range(30)) for name in range(1, 400)})
+    assert len(kept) == 30  # were they to choose alike, there would be four
 
 
 def test_of_equal_places_none_is_kept_beyond_the_cap():
@@ -83,8 +89,8 @@ def test_of_equal_places_none_is_kept_beyond_the_cap():
 
 
 def test_a_block_of_nobody_adds_nothing():
-    assert summed({}) == {}
-    assert summed({1: []}) == {}
+    assert added({}) == {}
+    assert added({1: []}) == {}
 
 
 @pytest.mark.parametrize("rows", [1, 10, 30, 1000])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import random
+from inspect import signature
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.journal import DRAWING, as_stored
+from dphh.engines.session import DRAWING, Session
+from dphh.journal import as_stored
 
 ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]
 
@@ -19,10 +21,19 @@ def table(rows: list[tuple[str, int]], text: pa.DataType) -> pa.Table:
     )
 
 
-def test_what_draws_is_known_by_its_purpose() -> None:
-    known = {"set_union_level", "pruned_level", "vote_level", "batch_level"}
-    assert known <= DRAWING
-    assert not {name for name in DRAWING if name.startswith(("hold", "place", "walk", "forget"))}
+def test_what_draws_is_said_and_takes_a_purpose() -> None:
+    assert {
+        "items_level",
+        "words_level",
+        "grams_level",
+        "whole_grams_level",
+        "vote_level",
+        "batch_level",
+        "local_level",
+    } == DRAWING
+    verbs = {name: verb for name, verb in vars(Session).items() if callable(verb)}
+    takes = {name for name, verb in verbs.items() if "purpose" in signature(verb).parameters}
+    assert takes == DRAWING
 
 
 def test_the_same_rows_are_stored_alike_however_an_engine_gave_them() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.udfs.blocks import Block, block_of_tokens
-from dphh.udfs.places import beside_another, candidates, places_of_grams, places_of_words
+from dphh.udfs.places import Released, beside_another, candidates
 
 Gram = tuple[str, ...]
 
@@ -50,11 +50,13 @@ def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
     block, vocabulary = block_of(users)
     released = [("a",), ("b",), ("c",)]
     words_released = set(released)
-    block = block.with_places(places_of_words(block.places, vocabulary, pa.array("abc")))
+    numbers = [*("abc".find(word) for word in vocabulary.to_pylist()), -1]
+    block = block.with_places(np.array(numbers)[block.places])
     block = all_users(block, block.held(beside_another(block.places)))
     words = block.places
     for level in range(2, 6):
-        keys = candidates(block.places, words, level, pruning)
+        both = pruning == "both"
+        keys = candidates(block.places, block.places if both else words, 1 if both else level - 1)
         owner = block.owners
 
         def spelled(key: int, below: list[Gram] = released) -> Gram:
@@ -74,7 +76,7 @@ def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
         if not len(some):
             break
         released = [spelled(int(key)) for key in some]
-        block = block.with_places(places_of_grams(keys, some))
+        block = block.with_places(Released(some).places(keys))
         if pruning == "both":
             block = all_users(block, block.held(beside_another(block.places)))
 
@@ -85,3 +87,14 @@ def test_a_gram_beside_no_other_goes_and_so_do_the_gaps():
     assert block.places.tolist() == [2, 3, -1, 6, 7, 8, -1]
     assert block.lots.tolist() == [0, 3]
     assert block.lengths.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 1000, 40_000])
+def test_a_key_is_found_at_its_place_and_no_other_is(size):
+    rng = np.random.default_rng(size)
+    keys = np.unique(rng.integers(0, 2**62, size) >> rng.integers(0, 60, size))
+    released = Released(keys)
+    assert released.places(keys).tolist() == list(range(len(keys)))
+    others = np.setdiff1d(rng.integers(-1, 2**62, 3 * size + 5) >> 7, keys)
+    assert set(released.places(others)) <= {-1}
+    assert set(released.places(np.setdiff1d(keys + 1, keys))) <= {-1}

@@ -54,9 +54,9 @@ def test_the_same_run_again_gives_the_same_release_and_spends_nothing(corpus, le
     assert len(ledger.runs()) == 1
 
 
-def test_runs_again_are_different_runs(corpus, ledger):
+def test_runs_without_an_id_are_different_runs(corpus, ledger):
     plan = items(corpus, **ASK)
-    assert plan.run(ledger=ledger).run_id != plan.run(ledger=ledger, again=True).run_id
+    assert plan.run(ledger=ledger).run_id != plan.run(ledger=ledger).run_id
     assert len(ledger.runs()) == 2
 
 
@@ -92,7 +92,7 @@ def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
     items(named, **ASK).run(ledger=ledger)
     for asked in (named, corpus):  # files pay wherever they are named, whatever the caller says
         with pytest.raises(BudgetRefused, match="'reviews'"):
-            items(asked, **ASK).run(ledger=ledger, out=tmp_path / "out", again=True)
+            items(asked, **ASK).run(ledger=ledger, out=tmp_path / "out")
     assert states(ledger) == ["settled"]
     assert not (tmp_path / "out").exists()
 
@@ -142,7 +142,7 @@ def test_what_is_refused_before_a_row_is_read_costs_nothing(corpus, ledger, run,
 def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, ledger, tmp_path):
     items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", run_id="one")
     with pytest.raises(UsageError, match="holds another release"):
-        items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", again=True)
+        items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out")
     items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", run_id="one")
     assert len(ledger.runs()) == 1
     assert Release.load(tmp_path / "out").run_id == "one"
@@ -250,7 +250,7 @@ def test_seeded_runs_are_equal_and_others_are_not(corpus):
     assert seeded(corpus, 1).to_arrow() == seeded(corpus, 1).to_arrow()
     assert seeded(corpus, 1).to_arrow() != seeded(corpus, 2).to_arrow()
     plan = items(corpus, **ASK)
-    assert plan.run().to_arrow() != plan.run(again=True).to_arrow()
+    assert plan.run().to_arrow() != plan.run().to_arrow()
 
 
 # Progress and loudness
@@ -264,11 +264,10 @@ def test_progress_tells_what_is_released_and_nothing_else(corpus, ledger):
     assert numbers == [1, 3]  # level 1: 3 released
 
 
-def test_a_run_prints_nothing_and_no_notice_ends_it(corpus, ledger, capfd):
+def test_a_run_says_nothing_by_itself(corpus, ledger, capfd):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         items(corpus, **ASK).run(ledger=ledger)
-    assert states(ledger) == ["settled"]
     assert capfd.readouterr() == ("", "")
 
 

@@ -10,14 +10,14 @@ from dphh.corpus import Corpus, as_sequences
 from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import open_session
-from dphh.engines.duckdb.trie import choose_for_each
 from dphh.engines.session import Limits
-from dphh.errors import UsageError
+from dphh.errors import UsageError, withholding
 from dphh.levels import Choice
 from dphh.mechanisms.released_rows import whole
 from dphh.udfs.randomness import Randomness
 
 
+@withholding
 def votes_of_corpus(
     ballot: Ballot,
     corpus: Corpus,
@@ -36,7 +36,7 @@ def votes_of_corpus(
     session = open_session(as_sequences(corpus, unit), randomness, Limits())
     try:
         session.hold_sequences(choice)
-        choose_for_each(session)
+        session.choose_for_each()
         session.con.register("trie", ballot.parquet())
         session.execute(
             "trie_coin_level",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,107 +11,97 @@ import pyarrow as pa
 
 from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.polars.queries import local_tries
+from dphh.engines.polars.run import PolarsRun
 from dphh.engines.sources import users_wanting
 from dphh.levels import LocalLevel
 from dphh.udfs.subsets import draw_subsets
-
-if TYPE_CHECKING:
-    from dphh.engines.polars.session import PolarsSession
 
 ENDS, SEATS = "\x1f", "ldp_trie/seats"
 #: Reports drawn at a time.
 BLOCK = 1 << 16
 
 
-def hold_contributions(
-    session: PolarsSession, characters: Sequence[str], seats: int, pad: bool
-) -> None:
-    session.make(
-        "local_words", local_tries.ldp_local_words(session.load(), characters), "ldp_local_words"
-    )
-    session.refuse_rows_of_nobody("local_words")
-    seated = _seats(session, seats, pad)
-    held = local_tries.ldp_contributions(session.table("local_words"), seated.lazy())
-    session.make("contributions", held, "ldp_contributions")
-    session.drop("local_words")
-
-
-def _seats(session: PolarsSession, seats: int, pad: bool) -> pl.DataFrame:
-    """Who is asked when: users in an order that nobody can foretell, idle ones among them."""
-    users = session.fetch("ldp_seats", session.table("local_words").select("user_id").unique())
-    idle = users_wanting(users.height, seats, pad)
-    names = session.names(users["user_id"], SEATS)
-    if names is not None:
-        nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
-        names = pa.concat_arrays([names.cast(pa.string()), nobody])
-    lots = session.randomness.words(users.height + idle, SEATS, names)
-    everyone = pl.concat([users, pl.DataFrame({"user_id": [None] * idle}, schema=users.schema)])
-    in_order = everyone.with_columns(lot=pl.Series(lots, dtype=pl.UInt64)).sort("lot", "user_id")
-    seated = in_order.with_columns(seat=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
-    return seated.filter(pl.col("seat") <= seats).drop_nulls("user_id").select("user_id", "seat")
-
-
-def local_level(
-    session: PolarsSession, level: LocalLevel, prefixes: Any, known: Any, purpose: str
-) -> Any:
-    chosen = _choice(session, level, prefixes, known, purpose)
-    if level.mode == "messages":
-        reports = _messages(session, level, chosen, purpose)
-    else:
-        held = chosen.group_by("value").agg(holders=pl.len().cast(pl.Int64))
-        reports = pl.DataFrame(
-            aggregate_reports(session.randomness, held.to_arrow(), level, purpose)
+class LocalTries(PolarsRun):
+    def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
+        self.make(
+            "local_words", local_tries.ldp_local_words(self.load(), characters), "ldp_local_words"
         )
-    values = prefixes.num_rows * (level.characters + 1)
-    kept = session.fetch("ldp_kept", local_tries.ldp_kept(reports.lazy(), values, level.keep))
-    return kept.select("value", "reports").to_arrow()
+        self.refuse_rows_of_nobody(self.tables["local_words"]["user_id"])
+        seated = self._seats(seats, pad)
+        held = local_tries.ldp_contributions(self.table("local_words"), seated.lazy())
+        self.make("contributions", held, "ldp_contributions")
+        self.drop("local_words")
 
+    def _seats(self, seats: int, pad: bool) -> pl.DataFrame:
+        """Who is asked when: users in an order that nobody can foretell, idle ones among them."""
+        users = self.fetch("ldp_seats", self.table("local_words").select("user_id").unique())
+        idle = users_wanting(users.height, seats, pad)
+        names = self.names(users["user_id"], SEATS)
+        if names is not None:
+            nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
+            names = pa.concat_arrays([names.cast(pa.string()), nobody])
+        lots = self.randomness.words(users.height + idle, SEATS, names)
+        everyone = pl.concat([users, pl.DataFrame({"user_id": [None] * idle}, schema=users.schema)])
+        in_order = everyone.with_columns(lot=pl.Series(lots, dtype=pl.UInt64)).sort(
+            "lot", "user_id"
+        )
+        seated = in_order.with_columns(seat=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
+        return (
+            seated.filter(pl.col("seat") <= seats).drop_nulls("user_id").select("user_id", "seat")
+        )
 
-def _choice(
-    session: PolarsSession, level: LocalLevel, prefixes: Any, known: Any, purpose: str
-) -> pl.DataFrame:
-    held = session.fetch(
-        "ldp_choice",
-        local_tries.next_prefixes(
-            session.table("contributions"),
-            pl.DataFrame(prefixes).lazy(),
-            pl.DataFrame(known).lazy(),
-            (level.first_seat, level.first_seat + level.users),
-            level.level,
-            level.characters,
-        ),
-    )
-    # A lot for each of a user's prefixes, fresh at every level.
-    lots = session.randomness.words(
-        held.height, f"{purpose}/sample", _names(session, held["seat"], held["value"])
-    )
-    drawn = held.with_columns(lot=pl.Series(lots, dtype=pl.UInt64)).lazy()
-    greedy = level.sampling == "greedy"
-    return session.fetch("ldp_choice", local_tries.ldp_choice(drawn, level.contributions, greedy))
+    def local_level(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
+        chosen = self._choice(level, prefixes, known, purpose)
+        if level.mode == "messages":
+            reports = self._messages(level, chosen, purpose)
+        else:
+            held = chosen.group_by("value").agg(holders=pl.len().cast(pl.Int64))
+            reports = pl.DataFrame(
+                aggregate_reports(self.randomness, held.to_arrow(), level, purpose)
+            )
+        values = prefixes.num_rows * (level.characters + 1)
+        kept = self.fetch("ldp_kept", local_tries.ldp_kept(reports.lazy(), values, level.keep))
+        return kept.select("value", "reports").to_arrow()
 
+    def _choice(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> pl.DataFrame:
+        held = self.fetch(
+            "ldp_choice",
+            local_tries.next_prefixes(
+                self.table("contributions"),
+                pl.DataFrame(prefixes).lazy(),
+                pl.DataFrame(known).lazy(),
+                (level.first_seat, level.first_seat + level.users),
+                level.level,
+                level.characters,
+            ),
+        )
+        # A lot for each of a user's prefixes, fresh at every level.
+        lots = self.randomness.words(
+            held.height, f"{purpose}/sample", self._names_of_reports(held["seat"], held["value"])
+        )
+        drawn = held.with_columns(lot=pl.Series(lots, dtype=pl.UInt64)).lazy()
+        greedy = level.sampling == "greedy"
+        return self.fetch("ldp_choice", local_tries.ldp_choice(drawn, level.contributions, greedy))
 
-def _messages(
-    session: PolarsSession, level: LocalLevel, chosen: pl.DataFrame, purpose: str
-) -> pl.DataFrame:
-    """Every user of the level sends all reports, "nothing" where they have no more to say; and the
-    reports that hold a value are counted."""
-    said = np.full(level.users * level.contributions, level.domain - 1, dtype=np.int64)
-    place = (chosen["seat"] - level.first_seat - 1) * level.contributions + chosen["report"] - 1
-    said[place.to_numpy()] = chosen["value"].to_numpy()
-    counted = np.zeros(level.domain, dtype=np.int64)
-    for start in range(0, len(said), BLOCK):
-        block = said[start : start + BLOCK]
-        number = pl.Series(np.arange(start, start + len(block)))
-        seats = level.first_seat + 1 + number // level.contributions
-        names = _names(session, seats, 1 + number % level.contributions)
-        drawn = draw_subsets(session.randomness, block, level.mechanism, purpose, names)
-        counted += np.bincount(drawn.ravel(), minlength=level.domain)
-    return pl.DataFrame({"value": np.arange(level.domain, dtype=np.int64), "reports": counted})
+    def _messages(self, level: LocalLevel, chosen: pl.DataFrame, purpose: str) -> pl.DataFrame:
+        """Every user of the level sends all reports, "nothing" where they have no more to say; and
+        the reports that hold a value are counted."""
+        said = np.full(level.users * level.contributions, level.domain - 1, dtype=np.int64)
+        place = (chosen["seat"] - level.first_seat - 1) * level.contributions + chosen["report"] - 1
+        said[place.to_numpy()] = chosen["value"].to_numpy()
+        counted = np.zeros(level.domain, dtype=np.int64)
+        for start in range(0, len(said), BLOCK):
+            block = said[start : start + BLOCK]
+            number = pl.Series(np.arange(start, start + len(block)))
+            seats = level.first_seat + 1 + number // level.contributions
+            names = self._names_of_reports(seats, 1 + number % level.contributions)
+            drawn = draw_subsets(self.randomness, block, level.mechanism, purpose, names)
+            counted += np.bincount(drawn.ravel(), minlength=level.domain)
+        return pl.DataFrame({"value": np.arange(level.domain, dtype=np.int64), "reports": counted})
 
-
-def _names(session: PolarsSession, seats: pl.Series, numbers: pl.Series) -> Any:
-    """Names for a test's randomness; the system's takes none."""
-    if not session.randomness.is_test:
-        return None
-    spelled = pl.select(pl.concat_str(seats, numbers, separator=ENDS)).to_series()
-    return spelled.to_arrow().cast(pa.string())
+    def _names_of_reports(self, seats: pl.Series, numbers: pl.Series) -> Any:
+        """Names for a test's randomness; the system's takes none."""
+        if not self.randomness.is_test:
+            return None
+        spelled = pl.select(pl.concat_str(seats, numbers, separator=ENDS)).to_series()
+        return spelled.to_arrow().cast(pa.string())

@@ -1,123 +1,75 @@
-"""The ladder of n-grams in Polars: positions of what is released, and candidates among them."""
+"""The ladder of n-grams in Polars: where what is released stands, in rows of whole users."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from dphh.engines.polars.queries import ladder, whole_grams
-from dphh.errors import EngineError
-from dphh.ladder import Integers, ValidGrams
-from dphh.levels import PrunedLevel, Pruning
+from dphh.engines.polars.items import Items
+from dphh.engines.polars.queries import ladder as queries
+from dphh.engines.polars.queries import set_union
+from dphh.ladder import Integers, Ladder, ValidGrams
+from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.spurious import with_spurious
-
-if TYPE_CHECKING:
-    from dphh.engines.polars.session import PolarsSession
+from dphh.udfs.hashes import of_numbers
 
 
-def hold_texts(session: PolarsSession) -> None:
-    session.make("texts", ladder.texts(session.load()))
-    session.refuse_rows_of_nobody("texts")
+class Ngrams(Items):
+    #: How many rungs of the ladder stand in `positions`.
+    placed = 0
 
+    def hold_texts(self) -> None:
+        self.hold_items()
 
-def hold_words(session: PolarsSession) -> None:
-    hold_texts(session)
-    session.make("held", ladder.held_words(session.table("texts")), step="held_words")
+    def words_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        return self.items_level(level, purpose)
 
-
-def place_words(session: PolarsSession, released: Any) -> None:
-    # Polars' joins keep the order, so that places of words cost no sort, as they would in DuckDB
-    # (sql/candidates_of_words.sql).
-    session.drop("held")
-    found = pl.DataFrame(released).lazy()
-    positions = ladder.positions_of_words(session.table("texts"), found)
-    session.make("positions", positions, step="positions_of_words")
-    session.drop("texts")
-
-
-def hold_grams(session: PolarsSession, level: int, pruning: Pruning) -> None:
-    session.drop("held")
-    session.drop("candidates")
-    if pruning == "both":
-        _check_order(session)
-        candidates = ladder.candidates_both(session.table("positions"))
-    else:
-        if level == 2:
-            session.tables["word_positions"] = session.tables["positions"]
-        candidates = ladder.candidates_single(
-            session.table("positions"), session.table("word_positions"), level
+    def grams_level(
+        self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
+    ) -> Any:
+        assert level.threshold_grid is not None
+        for rungs in range(self.placed + 1, len(ladder.rungs) + 1):
+            self._place(ladder.up_to(rungs))
+        rule = self._rule(level, purpose, of_numbers)
+        positions = self.table("positions")
+        histogram = queries.grams_level(positions, self.whole_users, ladder.ahead, rule)
+        self._noised(self.fetch("grams_level", histogram), level, purpose)
+        passed = self.released(level.threshold_grid)
+        supported = self.tables["noised"].height
+        released = with_spurious(
+            passed, level, valid, supported, self._supported, self.randomness, purpose
         )
-    session.make("candidates", candidates, step=f"candidates_{pruning}")
-    session.drop("positions")
-    session.make("held", ladder.held_grams(session.table("candidates")), step="held_grams")
+        self.drop("noised")
+        return released
 
+    def _place(self, ladder: Ladder) -> None:
+        """Where the grams of the ladder's top stand."""
+        if len(ladder.rungs) == 1:
+            self.whole_users.release_words(ladder.vocabulary)
+            single = ladder.pruning == "single"
+            found = queries.positions_of_words(self.table("users"), self.whole_users, single)
+            self.make("positions", found, step="positions_of_words")
+            self.drop("users")
+        else:
+            self.whole_users.release_grams(ladder.top.keys)
+            ahead = ladder.up_to(len(ladder.rungs) - 1).ahead
+            found = queries.positions_of_grams(self.table("positions"), self.whole_users, ahead)
+            self.make("positions", found, step="positions_of_grams")
+        self.placed = len(ladder.rungs)
 
-def _check_order(session: PolarsSession) -> None:
-    if session.fetch("out_of_order", ladder.out_of_order(session.table("positions"))).item():
-        raise EngineError(
-            "Polars did not keep positions in the order they were read in, and neighbours would "
-            "be missed: nothing was released at this level; report this with Polars' version "
-            f"({session.version})"
-        )
+    def _supported(self, keys: Integers) -> Any:
+        """Which of these keys have a row in `noised` (sql/supported.sql)."""
+        proposed = pl.DataFrame({"key": keys, "number": np.arange(len(keys), dtype=np.int64)})
+        supported = proposed.join(self.tables["noised"], on="key", how="semi")
+        found = np.zeros(len(keys), dtype=np.bool_)
+        found[supported["number"].to_numpy()] = True
+        return found
 
+    def hold_whole_grams(self, shortest: int, longest: int) -> None:
+        rows = set_union.users_grams(self.load(), self.whole_users, shortest, longest)
+        self._gather("users_grams", rows)
 
-def pruned_level(
-    session: PolarsSession, level: PrunedLevel, valid: ValidGrams, purpose: str
-) -> Any:
-    assert level.threshold_grid is not None
-    session.noise_level(level, purpose)
-    session.drop("held")
-    passed = session.released(level.threshold_grid)
-    released = with_spurious(
-        passed,
-        level,
-        valid,
-        session.tables["noised"].height,
-        lambda proposed: _held(session, proposed),
-        session.randomness,
-        purpose,
-    )
-    session.drop("noised")
-    return released
-
-
-def hold_whole_grams(session: PolarsSession, lengths: Sequence[int]) -> None:
-    """All n-grams of these lengths, unpruned; lengths may only grow from call to call."""
-    if session.whole_length == 0:
-        hold_texts(session)
-        in_order = whole_grams.words_in_order(session.table("texts"))
-        session.make("grams", in_order, step="words_in_order")
-        session.drop("texts")
-        session.whole_length = 1
-    held = []
-    for length in lengths:
-        while session.whole_length < length:
-            session.whole_length += 1
-            longer = whole_grams.longer_grams(session.table("grams"), session.whole_length)
-            session.make("grams", longer, step="longer_grams")
-        of_length = whole_grams.held_whole_grams(session.table("grams"))
-        held.append(session.fetch("held_whole_grams", of_length))
-    session.tables["held"] = pl.concat(held)
-
-
-def exact_counts(session: PolarsSession, at_least: int) -> Any:
-    counts = whole_grams.exact_counts(session.table("held"), at_least)
-    return session.fetch("exact_counts", counts).to_arrow()
-
-
-def place_grams(session: PolarsSession, released: Any) -> None:
-    found = pl.DataFrame(released).lazy()
-    positions = ladder.positions_of_grams(session.table("candidates"), found)
-    session.make("positions", positions, step="positions_of_grams")
-
-
-def _held(session: PolarsSession, keys: Integers) -> Any:
-    """Which of these keys have a row in `noised` (sql/supported.sql)."""
-    proposed = pl.DataFrame({"key": keys, "number": np.arange(len(keys), dtype=np.int64)})
-    supported = proposed.join(session.tables["noised"], on="key", how="semi")
-    found = np.zeros(len(keys), dtype=np.bool_)
-    found[supported["number"].to_numpy()] = True
-    return found
+    def whole_grams_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        return self.items_level(level, purpose)

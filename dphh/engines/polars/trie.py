@@ -2,104 +2,99 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from dphh.engines.polars.queries import tries
+from dphh.engines.polars.run import PolarsRun
 from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.randomness import wants_keys
 from dphh.udfs.votes import draw_votes
 
-if TYPE_CHECKING:
-    from dphh.engines.polars.session import PolarsSession
-
 ENDS = "\x1f"
 
 
-def hold_sequences(session: PolarsSession, choice: Choice) -> None:
-    session.make("sequences", tries.sequences_of_rows(session.load()))
-    session.refuse_rows_of_nobody("sequences")
-    sequences = session.table("sequences")
-    if choice == "drawn":
-        one_each = tries.sequences_drawn(sequences, _lots(session).lazy())
-    else:
-        one_each = tries.sequences_most_frequent(sequences)
-    session.make("one_each", one_each, step=f"sequences_{choice.replace('-', '_')}")
-    session.drop("sequences")
+class Tries(PolarsRun):
+    walking = False
 
+    def hold_sequences(self, choice: Choice) -> None:
+        self.make("sequences", tries.sequences_of_rows(self.load()))
+        self.refuse_rows_of_nobody(self.tables["sequences"]["user_id"])
+        sequences = self.table("sequences")
+        if choice == "drawn":
+            one_each = tries.sequences_drawn(sequences, self._lots().lazy())
+        else:
+            one_each = tries.sequences_most_frequent(sequences)
+        self.make("one_each", one_each, step=f"sequences_{choice.replace('-', '_')}")
+        self.drop("sequences")
 
-def _lots(session: PolarsSession) -> pl.DataFrame:
-    """Which of their sorted rows each user of several draws: a word of the user's, modulo them."""
-    several = tries.users_of_several(session.table("sequences"))
-    users = session.fetch("sequences_drawn", several)
-    purpose = "one sequence a user"
-    names = session.names(users["user_id"], purpose)
-    words = session.randomness.words(users.height, purpose, names)
-    return users.select("user_id", place=pl.Series(words, dtype=pl.UInt64) % pl.col("rows"))
+    def _lots(self) -> pl.DataFrame:
+        """Which of their sorted rows each user of several draws: a word of theirs, modulo them."""
+        several = tries.users_of_several(self.table("sequences"))
+        users = self.fetch("sequences_drawn", several)
+        purpose = "one sequence a user"
+        names = self.names(users["user_id"], purpose)
+        words = self.randomness.words(users.height, purpose, names)
+        return users.select("user_id", place=pl.Series(words, dtype=pl.UInt64) % pl.col("rows"))
 
-
-def vote_level(session: PolarsSession, level: VoteLevel, purpose: str) -> Any:
-    _set_out(session, level.level)
-    voters = session.fetch("trie_level", tries.trie_level(session.table("walkers"), level.level))
-    # A coin for each voter, at this level anew. Voters of one prefix are alike, so their heads
-    # are counted in one draw.
-    votes = draw_votes(
-        session.randomness,
-        voters["users"].to_numpy(),
-        level.numerator,
-        level.theta,
-        purpose,
-        _names_of_prefixes(voters) if wants_keys(session.randomness, purpose) else None,
-    )
-    return _grown(voters.with_columns(votes=pl.Series(votes, dtype=pl.Int64)), level.theta)
-
-
-def batch_level(session: PolarsSession, level: BatchLevel, trie: Any, purpose: str) -> Any:
-    one_each = session.tables["one_each"]
-    idle = _idle(session, level.users)
-    names = session.names(one_each["user_id"], purpose)
-    if names is not None:
-        nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
-        names = pa.concat_arrays([names, nobody])
-    # Everyone has a lot, those without a sequence too, and the lowest are the batch.
-    lots = session.randomness.words(one_each.height + idle, purpose, names)
-    drawn = np.argsort(lots, kind="stable")[: level.batch]
-    batch = one_each[drawn[drawn < one_each.height]]
-    below = pl.DataFrame(trie).with_columns(pl.col("tokens").cast(pl.List(pl.String)))
-    votes = session.fetch(
-        "trie_batch_level", tries.trie_batch_level(batch.lazy(), below.lazy(), level.level)
-    )
-    return _grown(votes, level.theta)
-
-
-def walk_on(session: PolarsSession, level: int, grown: Any) -> None:
-    _set_out(session, level)
-    found = pl.DataFrame(grown).with_columns(pl.col("token").cast(pl.String))
-    walkers = tries.walk_on(session.table("walkers"), found.lazy(), level)
-    session.make("walkers", walkers, step="walk_on")
-
-
-def _set_out(session: PolarsSession, level: int) -> None:
-    """All stand at the root before the first vote, or before the first step of a resumed run."""
-    if level == 1 and not session.walking:
-        session.make("walkers", tries.walkers(session.table("one_each")))
-        session.drop("one_each")
-        session.walking = True
-
-
-def _idle(session: PolarsSession, users: int) -> int:
-    """How many of so many users hold no sequence. The theorem knows no more users than these."""
-    holders = session.tables["one_each"].height
-    if holders > users:
-        raise CorpusError(
-            f"users: the corpus holds more users than the {users:,} that were said; give a public "
-            "number that is not below theirs"
+    def vote_level(self, level: VoteLevel, purpose: str) -> Any:
+        self._set_out(level.level)
+        voters = self.fetch("trie_level", tries.trie_level(self.table("walkers"), level.level))
+        # A coin for each voter, at this level anew. Voters of one prefix are alike, so their heads
+        # are counted in one draw.
+        votes = draw_votes(
+            self.randomness,
+            voters["users"].to_numpy(),
+            level.numerator,
+            level.theta,
+            purpose,
+            _names_of_prefixes(voters) if wants_keys(self.randomness, purpose) else None,
         )
-    return users - holders
+        return _grown(voters.with_columns(votes=pl.Series(votes, dtype=pl.Int64)), level.theta)
+
+    def batch_level(self, level: BatchLevel, trie: Any, purpose: str) -> Any:
+        one_each = self.tables["one_each"]
+        idle = self._idle(level.users)
+        names = self.names(one_each["user_id"], purpose)
+        if names is not None:
+            nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
+            names = pa.concat_arrays([names, nobody])
+        # Everyone has a lot, those without a sequence too, and the lowest are the batch.
+        lots = self.randomness.words(one_each.height + idle, purpose, names)
+        drawn = np.argsort(lots, kind="stable")[: level.batch]
+        batch = one_each[drawn[drawn < one_each.height]]
+        below = pl.DataFrame(trie).with_columns(pl.col("tokens").cast(pl.List(pl.String)))
+        votes = self.fetch(
+            "trie_batch_level", tries.trie_batch_level(batch.lazy(), below.lazy(), level.level)
+        )
+        return _grown(votes, level.theta)
+
+    def walk_on(self, level: int, grown: Any) -> None:
+        self._set_out(level)
+        found = pl.DataFrame(grown).with_columns(pl.col("token").cast(pl.String))
+        walkers = tries.walk_on(self.table("walkers"), found.lazy(), level)
+        self.make("walkers", walkers, step="walk_on")
+
+    def _set_out(self, level: int) -> None:
+        """All stand at the root before the first vote, or the first step of a resumed run."""
+        if level == 1 and not self.walking:
+            self.make("walkers", tries.walkers(self.table("one_each")))
+            self.drop("one_each")
+            self.walking = True
+
+    def _idle(self, users: int) -> int:
+        """How many of so many users hold no sequence. The theorem knows no more than these."""
+        holders = self.tables["one_each"].height
+        if holders > users:
+            raise CorpusError(
+                f"users: the corpus holds more users than the {users:,} that were said; give a "
+                "public number that is not below theirs"
+            )
+        return users - holders
 
 
 def _names_of_prefixes(voters: pl.DataFrame) -> Any:

@@ -7,71 +7,68 @@ that runs again must not give one reader another draw than the next.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.sources import users_wanting
 from dphh.engines.spark.failures import engine_errors
+from dphh.engines.spark.run import SparkRun
 from dphh.levels import LocalLevel
 from dphh.udfs.spark import register_subset, register_word
 
-if TYPE_CHECKING:
-    from dphh.engines.spark.session import SparkRun
 
+class LocalTries(SparkRun):
+    def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
+        self.load()
+        self.execute("ldp_local_words", characters=list(characters))
+        self.refuse_rows_of_nobody("local_words")
+        with engine_errors("dphh_word"):
+            register_word(self.spark, self.randomness)
+        self.execute("ldp_lots", idle=self._wanting(seats, pad))
+        self.execute("ldp_seats", seats=seats)
+        self.execute("ldp_contributions")
+        for done in ("local_words", "lots", "seats"):
+            self.drop(done)
 
-def hold_contributions(run: SparkRun, characters: Sequence[str], seats: int, pad: bool) -> None:
-    run.load()
-    run.execute("ldp_local_words", characters=list(characters))
-    run.refuse_rows_of_nobody("local_words")
-    with engine_errors("dphh_word"):
-        register_word(run.spark, run.randomness)
-    run.execute("ldp_lots", idle=_idle(run, seats, pad))
-    run.execute("ldp_seats", seats=seats)
-    run.execute("ldp_contributions")
-    for done in ("local_words", "lots", "seats"):
-        run.drop(done)
-
-
-def local_level(run: SparkRun, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
-    seats = {"first_seat": level.first_seat, "last_seat": level.first_seat + level.users}
-    run.show("prefixes", prefixes)
-    run.show("known", known)
-    with engine_errors("dphh_word"):
-        register_word(run.spark, run.randomness)
-    run.execute(
-        "ldp_choice_lots",
-        **seats,
-        level=level.level,
-        characters=level.characters,
-        purpose=purpose,
-    )
-    run.execute("ldp_choice", sampling=level.sampling, contributions=level.contributions)
-    if level.mode == "messages":
-        with engine_errors("dphh_subset"):
-            register_subset(run.spark, run.randomness)
-        run.execute(
-            "ldp_messages",
+    def local_level(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
+        seats = {"first_seat": level.first_seat, "last_seat": level.first_seat + level.users}
+        self.show("prefixes", prefixes)
+        self.show("known", known)
+        with engine_errors("dphh_word"):
+            register_word(self.spark, self.randomness)
+        self.execute(
+            "ldp_choice_lots",
             **seats,
-            contributions=level.contributions,
-            domain=level.domain,
-            size=level.size,
-            numerator=level.numerator,
+            level=level.level,
+            characters=level.characters,
             purpose=purpose,
         )
-        run.execute("ldp_reports")
-        run.drop("messages")
-    else:
-        held = run.fetch("ldp_held")
-        run.show("reports", aggregate_reports(run.randomness, held, level, purpose))
-    values = prefixes.num_rows * (level.characters + 1)
-    kept = run.fetch("ldp_kept", values=values, keep=level.keep)
-    for done in ("prefixes", "known", "choice_lots", "chosen", "reports"):
-        run.drop(done)
-    return kept
+        self.execute("ldp_choice", sampling=level.sampling, contributions=level.contributions)
+        if level.mode == "messages":
+            with engine_errors("dphh_subset"):
+                register_subset(self.spark, self.randomness)
+            self.execute(
+                "ldp_messages",
+                **seats,
+                contributions=level.contributions,
+                domain=level.domain,
+                size=level.size,
+                numerator=level.numerator,
+                purpose=purpose,
+            )
+            self.execute("ldp_reports")
+            self.drop("messages")
+        else:
+            held = self.fetch("ldp_held")
+            self.show("reports", aggregate_reports(self.randomness, held, level, purpose))
+        values = prefixes.num_rows * (level.characters + 1)
+        kept = self.fetch("ldp_kept", values=values, keep=level.keep)
+        for done in ("prefixes", "known", "choice_lots", "chosen", "reports"):
+            self.drop(done)
+        return kept
 
-
-def _idle(run: SparkRun, seats: int, pad: bool) -> int:
-    """How many users are wanting."""
-    with engine_errors("local_words"):
-        users = run.ask("local_words", "SELECT DISTINCT user_id FROM local_words", {}).count()
-    return users_wanting(users, seats, pad)
+    def _wanting(self, seats: int, pad: bool) -> int:
+        """How many users are wanting."""
+        with engine_errors("local_words"):
+            users = self.ask("local_words", "SELECT DISTINCT user_id FROM local_words", {}).count()
+        return users_wanting(users, seats, pad)

@@ -1,66 +1,83 @@
-"""One level of differentially private set union: what users hold, and its bounded histogram."""
+"""Whole users, and one level of differentially private set union over their words."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import polars as pl
 
+from dphh.udfs.contributions import Evenly
+from dphh.udfs.whole_users import WholeUsers, weighed
 
-def held_items(tokens_of_rows: pl.LazyFrame) -> pl.LazyFrame:
-    """What each user holds: the distinct tokens of all their rows."""
-    tokens = tokens_of_rows.select("user_id", key="tokens").explode("key")
-    return tokens.filter(pl.col("key") != "").unique()
-
-
-def holders(held: pl.LazyFrame) -> pl.LazyFrame:
-    """How many keys each user holds."""
-    return held.group_by("user_id").agg(t=pl.len().cast(pl.Int64))
+CODES, KEYS = pl.List(pl.Int32), pl.List(pl.Int64)
+WEIGHTS = pl.List(pl.Struct({"key": pl.Int64, "weight": pl.Int64}))
 
 
-def hashed(held: pl.LazyFrame, holders: pl.LazyFrame, max_items: int, salt: int) -> pl.LazyFrame:
-    """A place for each key of an over-full user. Which of them they keep does not matter for
-    privacy, as long as it depends on that user alone: so neither user_id nor key may be a number
-    that another user's coming or going would change (a categorical's would be)."""
-    over_full = holders.filter(pl.col("t") > max_items).select("user_id")
-    return held.join(over_full, on="user_id").with_columns(
-        place=pl.struct("user_id", "key").hash(seed=salt)
-    )
+def users(tokens_of_rows: pl.LazyFrame, whole_users: WholeUsers) -> pl.LazyFrame:
+    """The corpus, one row a whole user: the words of all the user's texts as numbers, -1 after each
+    text. Words are made numbers before they are gathered, so that a place takes four bytes."""
+    texts = tokens_of_rows.select("user_id", codes=of_users(whole_users.codes, CODES, "tokens"))
+    return _of_users(texts)
 
 
-def cuts(hashed: pl.LazyFrame, max_items: int) -> pl.LazyFrame:
-    """Where the keys of over-full users are cut: such a user keeps those whose hash lies below
-    their (max_items + 1)st smallest, which is never more than max_items."""
-    return hashed.group_by("user_id").agg(cut=pl.col("place").sort().get(max_items))
-
-
-def set_union_level(
-    held: pl.LazyFrame, weights: pl.LazyFrame, max_items: int, salt: int
+def users_grams(
+    tokens_of_rows: pl.LazyFrame, whole_users: WholeUsers, shortest: int, longest: int
 ) -> pl.LazyFrame:
+    """The same of the n-grams that texts hold, no matter what was released: every run of `shortest`
+    to `longest` words, spelled out."""
+
+    def grams(tokens: Any) -> Any:
+        return whole_users.codes(whole_users.grams(tokens, shortest, longest))
+
+    texts = tokens_of_rows.select("user_id", codes=of_users(grams, CODES, "tokens"))
+    return _of_users(texts)
+
+
+def _of_users(texts: pl.LazyFrame) -> pl.LazyFrame:
+    # No text without a word: whoever it is of, there is nothing to bound.
+    of_words = texts.filter(pl.col("codes").list.len() > 1)
+    return of_words.group_by("user_id").agg(pl.col("codes").explode())
+
+
+def words_level(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
     """The histogram of the weighted Gaussian policy (Gopi et al. 2020), before its noise: every
-    user spreads a vector of L2 norm at most 2^b over what they hold.
+    user spreads a vector of L2 norm at most 2^b over what they hold."""
+    return histogram(users.rename({"codes": "keys"}), rule)
 
-    held (user_id, key), distinct pairs; weights (t, weight), weight = floor(2^b / sqrt(t)) for t up
-    to max_items. Polars' integer sums wrap around without a word: these cannot, as a frame has less
-    than 2^32 rows, each of them weighs at most 2^b, and b is at most GRID_BITS.
+
+def histogram(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
+    """Of each whole user (lot, keys) the distinct keys that count, weighed, and their sums.
+
+    Polars' integer sums wrap around without a word: these cannot, as a frame has less than 2^32
+    rows, each of them weighs at most 2^b, and b is at most GRID_BITS.
     """
-    of_users = holders(held)
-
-    within_cap = held.join(of_users.join(weights, on="t"), on="user_id").select("key", "weight")
-
-    # An over-full user keeps max_items of their keys, or fewer where hashes are equal. They go
-    # apart: SQL hashes only where it has to look, and Polars would hash every row.
-    of_over_full = hashed(held, of_users, max_items, salt)
-    over_cap = (
-        of_over_full.join(cuts(of_over_full, max_items), on="user_id")
-        .filter(pl.col("place") < pl.col("cut"))
-        .join(weights.filter(pl.col("t") == max_items), how="cross")
-        .select("key", "weight")
+    contributions = users.select(
+        contribution=of_users(lambda lot, keys: weighed(lot, keys, rule), WEIGHTS, "lot", "keys")
     )
-
-    bounded = pl.concat([within_cap, over_cap])
-
-    return bounded.group_by("key").agg(pl.col("weight").sum())
+    of_keys = contributions.explode("contribution").drop_nulls().unnest("contribution")
+    return of_keys.group_by("key").agg(pl.col("weight").sum())
 
 
-def forget_released(held: pl.LazyFrame, released: pl.LazyFrame) -> pl.LazyFrame:
+def forget_released(users: pl.LazyFrame, whole_users: WholeUsers) -> pl.LazyFrame:
     """DP-SIPS: what a round released is taken from everyone before the next round."""
-    return held.join(released, on="key", how="anti")
+    return users.with_columns(codes=of_users(whole_users.unreleased, CODES, "codes"))
+
+
+def exact_counts(users: pl.LazyFrame, at_least: int) -> pl.LazyFrame:
+    """How many users hold each key, exactly: for the owner's eyes, never for a release."""
+    held = users.select(code=pl.col("codes").list.unique()).explode("code")
+    counts = held.filter(pl.col("code") >= 0).group_by("code").agg(users=pl.len().cast(pl.Int64))
+    return counts.filter(pl.col("users") >= at_least)
+
+
+def of_users(step: Callable[..., Any], gives: Any, *columns: str) -> pl.Expr:
+    """A step of `udfs/whole_users.py`, which sees some users at a time, all of each."""
+
+    def of_columns(rows: pl.Series) -> pl.Series:
+        newest = pl.CompatLevel.newest()
+        found = step(*(rows.struct.field(name).to_arrow(compat_level=newest) for name in columns))
+        return pl.Series(found, dtype=gives)
+
+    distinct = dict.fromkeys(columns)
+    return pl.struct(*distinct).map_batches(of_columns, return_dtype=gives, is_elementwise=True)

@@ -1,0 +1,56 @@
+"""Set union in DuckDB: whole users, and the words that they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dphh.engines.duckdb.run import DuckDBRun
+from dphh.levels import PrunedLevel, SetUnionLevel
+
+
+class Items(DuckDBRun):
+    def hold_items(self) -> None:
+        self.hold_rows()
+        self._gather("users")
+
+    def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        self.noise_words(level, purpose)
+        released = self.fetch("released", threshold=level.threshold_grid)
+        self.drop("noised")
+        return released
+
+    def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
+        """To `noised`, whatever the threshold."""
+        self._noised("words_level", level, purpose)
+
+    def forget(self, released: Any) -> None:
+        self.whole_users.release_words(released.column("key"))
+        self.execute("forget_released")
+        self.rename("still_held", "users")
+
+    def exact_counts(self, at_least: int) -> Any:
+        return self.fetch("exact_counts", at_least=at_least)
+
+    def _gather(self, step: str, **parameters: int) -> None:
+        """Fill `users`, in as few parts as the memory allows."""
+
+        def start() -> None:
+            self.drop("users")
+            self.con.execute("CREATE TEMP TABLE users (lot BIGINT, codes INTEGER[])")
+
+        self.in_parts(step, start, **parameters)
+        self.refuse_rows_of_nobody("users", "lot")
+
+    def _noised(
+        self, step: str, level: SetUnionLevel | PrunedLevel, purpose: str, **parameters: Any
+    ) -> None:
+        """To `noised`: bound, weigh, sum, and draw the noise once."""
+        self.execute(
+            step,
+            max_items=level.max_items,
+            grid_bits=level.grid_bits,
+            salt=int(self.randomness.words(1, f"{purpose}/salt")[0]),
+            sigma=level.sigma_grid,
+            purpose=purpose,
+            **parameters,
+        )

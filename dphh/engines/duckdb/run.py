@@ -1,0 +1,130 @@
+"""A private DuckDB instance for one run, and its steps. Nobody else can name its tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+
+from dphh.corpus import Corpus
+from dphh.engines.duckdb.content import open_corpus
+from dphh.engines.duckdb.failures import engine_errors
+from dphh.engines.session import Limits
+from dphh.engines.sources import ROWS_OF_NOBODY
+from dphh.errors import CorpusError, EngineOutOfMemory, UsageError
+from dphh.private_folder import PrivateFolder
+from dphh.sql import query
+from dphh.udfs.noise import register_noise
+from dphh.udfs.randomness import Randomness
+from dphh.udfs.subset_reports import register_subsets
+from dphh.udfs.votes import register_votes
+from dphh.udfs.whole_users import WholeUsers, register_whole_users
+
+#: In how many parts the users are taken, until each fits the memory.
+PARTS = (1, 8, 64)
+
+
+class DuckDBRun:
+    name = "duckdb"
+    version: str = duckdb.__version__
+
+    def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
+        self.randomness = randomness
+        self.whole_users = WholeUsers()
+        #: A relation's stream is spent by one reading.
+        self._read_once = corpus.kind == "table"
+        self._within_reach = False
+        self._spill = PrivateFolder()
+        try:
+            self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.path))
+            # DuckDB's own bar would tell how much of the data each step reads.
+            self.con.execute("SET enable_progress_bar = false")
+            register_noise(self.con, randomness)
+            register_votes(self.con, randomness)
+            register_subsets(self.con, randomness)
+            register_whole_users(self.con, self.whole_users)
+            self.con.execute(query("text_units"))
+            self.con.execute(query("names"))
+            self.con.execute(query("text"))
+            self.load = open_corpus(self.con, corpus)
+        except duckdb.Error as problem:
+            self._spill.close()
+            raise UsageError(_setting_problem(problem, limits)) from None
+        except BaseException:
+            self._spill.close()
+            raise
+
+    def close(self) -> None:
+        self.con.close()
+        self._spill.close()
+
+    def execute(self, name: str, **parameters: Any) -> None:
+        """Run one file of `sql/`."""
+        with engine_errors(name):
+            self.con.execute(query(name), parameters or None)
+
+    def fetch(self, name: str, **parameters: Any) -> Any:
+        """Run one file of `sql/` that asks, and give its answer as an Arrow table."""
+        with engine_errors(name):
+            return self.con.sql(query(name), params=parameters or None).to_arrow_table()
+
+    def hold_rows(self) -> None:
+        """Bring the corpus's rows within reach, to be read as often as need be."""
+        if self._within_reach:
+            return
+        self.load()
+        if self._read_once:
+            with engine_errors("rows_of_corpus"):
+                self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
+                self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
+        self._within_reach = True
+
+    def in_parts(self, name: str, start: Callable[[], None], **parameters: Any) -> None:
+        """Start anew and run a file for every part of the users, in more and more parts until each
+        fits the memory."""
+        for parts in PARTS:
+            start()
+            try:
+                for part in range(parts):
+                    self.execute(name, parts=parts, part=part, **parameters)
+                return
+            except EngineOutOfMemory:
+                if parts == PARTS[-1]:
+                    raise
+
+    def refuse_rows_of_nobody(self, table: str, column: str = "user_id") -> None:
+        # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
+        # does: refusing them says nothing of anyone.
+        with engine_errors(table):
+            found = self.con.execute(f"FROM {table} WHERE {column} IS NULL LIMIT 1").fetchall()
+        if found:
+            raise CorpusError(ROWS_OF_NOBODY)
+
+    def rename(self, table: str, name: str) -> None:
+        self.drop(name)
+        self.con.execute(f"ALTER TABLE {table} RENAME TO {name}")
+
+    def drop(self, table: str) -> None:
+        self.con.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+def _config(limits: Limits, spill: str) -> dict[str, Any]:
+    # Private rows spill here: the folder is the run's own, readable by its user alone, and goes
+    # with the session.
+    config: dict[str, Any] = {
+        "temp_directory": spill,
+        "preserve_insertion_order": True,
+    }
+    if limits.memory is not None:
+        config["memory_limit"] = limits.memory
+    if limits.threads is not None:
+        config["threads"] = limits.threads
+    return config
+
+
+def _setting_problem(problem: duckdb.Error, limits: Limits) -> str:
+    if limits.memory is not None and re.search("memory", str(problem), re.IGNORECASE):
+        return f"memory_limit: found {limits.memory!r}; write it as 500MB or 4GB"
+    return f"DuckDB could not be opened ({type(problem).__name__}: {problem})"

@@ -1,0 +1,66 @@
+"""Set union in Polars: whole users, and the words that they hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from dphh.engines.polars.queries import set_union
+from dphh.engines.polars.run import PolarsRun, spelled_users
+from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.udfs.contributions import Evenly, evenly
+from dphh.udfs.noise import draw_rounded_gaussian
+
+
+class Items(PolarsRun):
+    def hold_items(self) -> None:
+        self._gather("users", set_union.users(self.load(), self.whole_users))
+
+    def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        self.noise_words(level, purpose)
+        released = self.released(level.threshold_grid)
+        self.drop("noised")
+        return released
+
+    def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
+        """To `noised`, whatever the threshold."""
+        rule = self._rule(level, purpose, self.whole_users.hashed_words)
+        histogram = self.fetch("words_level", set_union.words_level(self.table("users"), rule))
+        spelled = self.whole_users.spelled(histogram["key"].to_arrow())
+        words = histogram.select("weight", key=pl.Series(spelled))
+        self._noised(words, level, purpose)
+
+    def forget(self, released: Any) -> None:
+        self.whole_users.release_words(released.column("key"))
+        self.make("users", set_union.forget_released(self.table("users"), self.whole_users))
+
+    def exact_counts(self, at_least: int) -> Any:
+        counts = self.fetch("exact_counts", set_union.exact_counts(self.table("users"), at_least))
+        spelled = self.whole_users.spelled(counts["code"].to_arrow())
+        named = counts.select("users", key=pl.Series(spelled)).select("key", "users")
+        return named.sort("users", "key", descending=[True, False]).to_arrow()
+
+    def _gather(self, step: str, rows: pl.LazyFrame) -> None:
+        users = self.fetch(step, rows)
+        self.refuse_rows_of_nobody(users["user_id"])
+        lots = self.whole_users.lots(spelled_users(users["user_id"]))
+        self.tables["users"] = users.select("codes", lot=pl.Series(lots))
+
+    def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str, hashed: Any) -> Evenly:
+        salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
+        return evenly(level.max_items, level.grid_bits, salt, hashed)
+
+    def _noised(
+        self, histogram: pl.DataFrame, level: SetUnionLevel | PrunedLevel, purpose: str
+    ) -> None:
+        """To `noised`: draw the noise once, on a frame."""
+        names = None
+        if self.randomness.is_test:
+            names = histogram["key"].cast(pl.String).to_arrow().cast(pa.large_string())
+        noise = draw_rounded_gaussian(
+            self.randomness, level.sigma_grid, histogram.height, purpose, names
+        )
+        noisy = histogram["weight"] + pl.Series(noise, dtype=pl.Int64)
+        self.tables["noised"] = histogram.select("key", noisy=noisy)

@@ -1,0 +1,92 @@
+"""Frames in memory for one run. Queries are lazy; what holds noise is a frame that stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+
+from dphh.corpus import Corpus
+from dphh.engines.polars.content import open_corpus
+from dphh.engines.polars.failures import engine_errors
+from dphh.engines.session import Limits
+from dphh.engines.sources import ROWS_OF_NOBODY
+from dphh.errors import CorpusError, UsageError
+from dphh.udfs.randomness import Randomness, wants_keys
+from dphh.udfs.whole_users import WholeUsers
+
+
+class PolarsRun:
+    name = "polars"
+    version: str = pl.__version__
+
+    def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
+        _refuse_limits(limits)
+        self.randomness = randomness
+        self.tables: dict[str, pl.DataFrame] = {}
+        self.whole_users = WholeUsers()
+        self._load = open_corpus(corpus)
+        self._rows: pl.LazyFrame | None = None
+
+    def close(self) -> None:
+        self.tables.clear()
+
+    def load(self) -> pl.LazyFrame:
+        """The corpus's rows, to be read as often as need be."""
+        if self._rows is None:
+            self._rows = self._load()
+        return self._rows
+
+    def table(self, name: str) -> pl.LazyFrame:
+        return self.tables[name].lazy()
+
+    def make(self, name: str, rows: pl.LazyFrame, step: str | None = None) -> None:
+        """Compute a query into a table; `step` is the query's name where the table's is another."""
+        self.tables[name] = self.fetch(step or name, rows)
+
+    def fetch(self, step: str, rows: pl.LazyFrame) -> pl.DataFrame:
+        with engine_errors(step):
+            return rows.collect(engine="streaming")
+
+    def released(self, threshold: int) -> Any:
+        """What may leave: the keys whose noised weight reaches the threshold. Sorted by what is
+        released itself, so that the order says nothing of how the rows arrived."""
+        passed = self.tables["noised"].filter(pl.col("noisy") >= threshold)
+        return passed.sort("noisy", "key", descending=[True, False]).to_arrow()
+
+    def refuse_rows_of_nobody(self, users: pl.Series) -> None:
+        # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
+        # does: refusing them says nothing of anyone.
+        if users.null_count():
+            raise CorpusError(ROWS_OF_NOBODY)
+
+    def names(self, users: pl.Series, purpose: str) -> Any:
+        """Users' names, spelled as DuckDB spells them, for words that hang on them."""
+        return spelled_users(users) if wants_keys(self.randomness, purpose) else None
+
+    def drop(self, table: str) -> None:
+        self.tables.pop(table, None)
+
+
+def spelled_users(users: pl.Series) -> Any:
+    """Users' names as DuckDB spells them, an Arrow array."""
+    with duckdb.connect() as con:
+        con.register("users", pa.table({"user_id": users.to_arrow()}))
+        spelled = con.sql("SELECT CAST(user_id AS VARCHAR) AS name FROM users")
+        return spelled.to_arrow_table().column("name").combine_chunks()
+
+
+def _refuse_limits(limits: Limits) -> None:
+    if limits.memory is not None:
+        raise UsageError(
+            f"memory_limit: found {limits.memory!r}, but Polars cannot be held to a limit; leave "
+            "memory_limit out, or use engine='duckdb', which keeps to it and spills to disk"
+        )
+    if limits.threads is not None:
+        raise UsageError(
+            f"threads: found {limits.threads}, but Polars settles its threads when it is first "
+            "imported; set POLARS_MAX_THREADS before Python starts and leave threads out, or use "
+            "engine='duckdb'"
+        )

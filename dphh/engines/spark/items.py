@@ -1,0 +1,88 @@
+"""Set union in Spark: whole users in blocks, and the words that they hold.
+
+Finding what a user holds among rows would shuffle every row at every level. So the places of some
+thousand users are one row, which nothing divides or reorders: what each user holds is found within
+it, and only sums of its users are shuffled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dphh.engines.spark.failures import engine_errors
+from dphh.engines.spark.run import SparkRun
+from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.udfs.contributions import Evenly, evenly
+from dphh.udfs.hashes import of_numbers
+from dphh.udfs.spark import register_noise
+from dphh.udfs.spark_ladder import (
+    register_blocks,
+    register_counts_of_words,
+    register_remaining,
+    register_sums_of_words,
+)
+
+
+class Items(SparkRun):
+    within_reach = False
+
+    def hold_items(self) -> None:
+        self._gather(None)
+
+    def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        self.noise_words(level, purpose)
+        released = self.fetch("released", threshold=level.threshold_grid)
+        self.drop("noised")
+        return released
+
+    def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
+        """To `noised`, whatever the threshold."""
+        rule = self._rule(level, purpose)
+        self._noised(
+            "contributions_of_words",
+            lambda: register_sums_of_words(self.spark, rule),
+            level,
+            purpose,
+        )
+
+    def forget(self, released: Any) -> None:
+        with engine_errors("forget_released"):
+            register_remaining(self.spark, released.column("key"))
+        self.execute("forget_released")
+        self.rename("still_held", "blocks")
+
+    def exact_counts(self, at_least: int) -> Any:
+        with engine_errors("exact_counts"):
+            register_counts_of_words(self.spark)
+        self.look("contributions_of_words")
+        return self.fetch("exact_counts", at_least=at_least)
+
+    def _gather(self, lengths: tuple[int, int] | None) -> None:
+        """Fill `blocks`: with texts, or with their n-grams of these lengths."""
+        if not self.within_reach:
+            self.load()
+            self.within_reach = True
+        with engine_errors("blocks"):
+            register_blocks(self.spark, *self.tokens, lengths)
+        self.look("users")
+        self.execute("blocks")
+
+    def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> Evenly:
+        salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
+        return evenly(level.max_items, level.grid_bits, salt, of_numbers)
+
+    def _noised(
+        self,
+        step: str,
+        register: Callable[[], None],
+        level: SetUnionLevel | PrunedLevel,
+        purpose: str,
+    ) -> None:
+        """To `noised`: bound, weigh, sum, and draw the noise once."""
+        with engine_errors(step):
+            register_noise(self.spark, self.randomness, rounded_gaussian(level.sigma_grid))
+            register()
+        self.look(step)
+        self.execute("noised", sigma=level.sigma_grid, purpose=purpose)

@@ -1,0 +1,201 @@
+"""A Spark session of its own for one run, and a private folder of Parquet for its tables.
+
+A table is written whole before anything reads it. A task that runs twice (its executor died, or
+Spark tried it twice to be quicker) may draw its noise twice, but only one attempt of each task is
+let to commit, what others wrote is never moved into the table, and the table is read only when
+the whole job has been committed. So whoever reads, and however often, sees one draw.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import pyspark
+from pyspark.sql import DataFrame
+
+from dphh.corpus import Corpus
+from dphh.engines.session import Limits
+from dphh.engines.sources import ROWS_OF_NOBODY
+from dphh.engines.spark.cluster import find_spark
+from dphh.engines.spark.content import open_corpus
+from dphh.engines.spark.failures import engine_errors
+from dphh.engines.spark.folder import RunFolder
+from dphh.errors import CorpusError
+from dphh.sql import query_for
+from dphh.udfs.randomness import Randomness
+
+#: What the levels rely on, whatever a cluster's defaults are.
+_SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.sources.partitionOverwriteMode": "static",
+}
+#: What a file of `sql/` makes, before the query that makes it.
+_CREATE = re.compile(r"^CREATE (?:TEMP )?(?:TABLE|VIEW) (\w+) AS$", re.MULTILINE)
+#: DuckDB writes a parameter $name, Spark :name.
+_PARAMETER = re.compile(r"\$(\w+)")
+
+
+class SparkRun:
+    name = "spark"
+    version: str = pyspark.__version__
+
+    def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
+        self.randomness = randomness
+        #: The content column, and the expression that makes tokens of it (`content.py`).
+        self.tokens = ("", "")
+        self._written: dict[str, str] = {}
+        self._count = 0
+        self.owner, self._started = find_spark(corpus, limits)
+        self._folder: RunFolder | None = None
+        self._described = self.owner.sparkContext.getLocalProperty("spark.job.description")
+        self._shut: list[Any] = []
+        # What is still running when the run ends (it was interrupted) is found by it, and ended.
+        self._tag = f"dphh-{uuid.uuid4().hex}"
+        self.owner.sparkContext.addJobTag(self._tag)
+        try:
+            # Views, functions and settings of its own, on the same executors.
+            self.spark = self.owner.newSession()
+            self._configure()
+            self._folder = RunFolder(self.spark)
+            for statement in query_for("spark", "text").strip().split(";\n"):
+                self.spark.sql(statement)
+            self.load = open_corpus(self, corpus)
+        except BaseException:
+            self.close()
+            raise
+
+    def _configure(self) -> None:
+        for setting, value in _SETTINGS.items():
+            self.spark.conf.set(setting, value)
+        context = self.spark.sparkContext
+        partitions = "spark.sql.shuffle.partitions"
+        if str(context.master).startswith("local") and context.getConf().get(partitions) is None:
+            self.spark.conf.set(partitions, str(4 * context.defaultParallelism))
+
+    def close(self) -> None:
+        # The folder holds private rows: it goes whether or not Spark still answers.
+        context: Any = self.owner.sparkContext
+        try:
+            context.cancelJobsWithTag(self._tag)
+            context.removeJobTag(self._tag)
+        finally:
+            self._leave(context)
+
+    def _leave(self, context: Any) -> None:
+        try:
+            if self._folder is not None:
+                self._folder.close()
+        finally:
+            try:
+                for undo in self._shut:
+                    undo()
+                context.setLocalProperty("spark.job.description", self._described)
+            finally:
+                if self._started:
+                    self.owner.stop()
+
+    def when_closed(self, undo: Any) -> None:
+        self._shut.append(undo)
+
+    def execute(self, name: str, **parameters: Any) -> None:
+        """Run one file of `sql/` and write the table it makes."""
+        with engine_errors(name):
+            made, select = _statement(name)
+            self.write(made, self.ask(name, select, parameters))
+
+    def look(self, name: str, **parameters: Any) -> None:
+        """As `execute`, with a view in place of a table: for what is cheap, certain and drawn of
+        nothing."""
+        with engine_errors(name):
+            made, select = _statement(name)
+            self.ask(name, select, parameters).createOrReplaceTempView(made)
+
+    def fetch(self, name: str, **parameters: Any) -> Any:
+        """Run one file of `sql/` that asks, and give its answer as an Arrow table."""
+        with engine_errors(name):
+            return self.ask(name, _parameters(query_for("spark", name)), parameters).toArrow()
+
+    def ask(self, step: str, select: str, parameters: dict[str, Any]) -> DataFrame:
+        # Spark would describe the job by this program's path and line.
+        self.spark.sparkContext.setJobDescription(f"dphh: {step}")
+        return self.spark.sql(select, args={k: _literal(v) for k, v in parameters.items()})
+
+    def has(self, table: str) -> bool:
+        return table in self._written
+
+    def count(self, table: str) -> int:
+        with engine_errors(table):
+            return self.ask(table, f"SELECT 1 FROM {table}", {}).count()
+
+    def write(self, table: str, rows: DataFrame) -> None:
+        """Write a table of the run, whole, and only then let it be read."""
+        self._count += 1
+        name = f"{self._count:04}-{table}"
+        path = f"{self._path}/{name}"
+        # A task's files come to the table when its one attempt is committed, and the job after it.
+        algorithm = "mapreduce.fileoutputcommitter.algorithm.version"
+        rows.write.option(algorithm, "1").parquet(path)
+        # Read anew: of how the rows came about, nothing stays that could run again.
+        self.spark.read.schema(rows.schema).parquet(path).createOrReplaceTempView(table)
+        self._forget(table)
+        self._written[table] = name
+
+    def show(self, table: str, rows: Any) -> None:
+        """Let queries read an Arrow table of the driver's."""
+        self.drop(table)
+        self.spark.createDataFrame(rows).createOrReplaceTempView(table)
+
+    def refuse_rows_of_nobody(self, table: str) -> None:
+        # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
+        # does: refusing them says nothing of anyone.
+        with engine_errors(table):
+            found = self.ask(table, f"SELECT 1 FROM {table} WHERE user_id IS NULL LIMIT 1", {})
+            if found.count():
+                raise CorpusError(ROWS_OF_NOBODY)
+
+    def rename(self, table: str, name: str) -> None:
+        with engine_errors(table):
+            self.spark.table(table).createOrReplaceTempView(name)
+            self.spark.catalog.dropTempView(table)
+            self._forget(name)
+            self._written[name] = self._written.pop(table)
+
+    def drop(self, table: str) -> None:
+        self.spark.catalog.dropTempView(table)
+        self._forget(table)
+
+    def _forget(self, table: str) -> None:
+        name = self._written.pop(table, None)
+        if name is not None and self._folder is not None:
+            self._folder.drop(name)
+
+    @property
+    def _path(self) -> str:
+        assert self._folder is not None
+        return self._folder.path
+
+
+def _statement(name: str) -> tuple[str, str]:
+    """What a file of `sql/` makes, and by which query."""
+    text = query_for("spark", name)
+    made = _CREATE.search(text)
+    assert made is not None, name
+    return made[1], _parameters(text[made.end() :])
+
+
+def _parameters(text: str) -> str:
+    return _PARAMETER.sub(r":\1", text).rstrip().removesuffix(";")
+
+
+def _literal(value: Any) -> Any:
+    """Spark's integers end at 2^63 - 1."""
+    return Decimal(value) if isinstance(value, int) and value >= 1 << 63 else value

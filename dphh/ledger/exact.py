@@ -1,0 +1,125 @@
+"""A cap kept exactly: two amounts, fixed before anything was released, that runs draw from.
+
+Divergence: the Renyi divergence, of one fixed order, of every Gaussian release and every step of an
+epsilon of its own. Delta: of every threshold. Neither amount can be had for the other, so it does
+not matter who asks what, in what order, in the light of which release. The theorem, with its proof:
+docs/ledger.md, "What a cap promises".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from scipy.optimize import minimize_scalar
+
+from dphh.privacy.events import (
+    ApproximateEvent,
+    DeltaEvent,
+    Event,
+    GaussianEvent,
+    LocalEvent,
+    OneDirectionEvent,
+    SetUnionEvent,
+)
+from dphh.privacy.set_union import NEW_ITEMS_SHARE
+
+#: What of a cap's delta thresholds may have. As much as new items may have of a run's, so that
+#: k runs of (epsilon, delta) / k fit a cap of (epsilon, delta); the rest is the divergence's.
+THRESHOLDS_SHARE = NEW_ITEMS_SHARE
+#: More than a few logarithms, products and sums lose.
+_ROUNDINGS = 2.0**-44
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """What is allowed, or drawn: a divergence of this order, and delta."""
+
+    order: float
+    divergence: float
+    delta: Fraction
+
+    def within(self, most: Amounts) -> bool:
+        return self.divergence <= most.divergence and self.delta <= most.delta
+
+    def up_to(self, most: Amounts) -> Amounts:
+        """What is left of what is allowed."""
+        return Amounts(
+            self.order,
+            max(most.divergence - self.divergence, 0.0),
+            max(most.delta - self.delta, Fraction(0)),
+        )
+
+    @property
+    def sigma(self) -> float:
+        """The noise of one Gaussian release that draws all this divergence."""
+        return math.sqrt(self.order / 2 / self.divergence) if self.divergence > 0 else math.inf
+
+
+@lru_cache(maxsize=64)
+def allowed(epsilon: float, delta: float) -> Amounts:
+    """The amounts of a cap, of the order at which most noise is to be had of it.
+
+    d + (1 - d) R <= delta, where R is the delta that the divergence B leaves at epsilon:
+    e^((order - 1) (B - epsilon)) (1 - 1/order)^order / (order - 1).
+    """
+    for_thresholds = THRESHOLDS_SHARE * delta
+    rest = delta - for_thresholds
+    if rest < 1e-290:
+        return Amounts(2.0, 0.0, Fraction(delta))
+
+    def divergence(order: float) -> float:
+        gained = math.log(rest) + math.log(order - 1) - order * math.log1p(-1 / order)
+        return epsilon + gained / (order - 1)
+
+    best = minimize_scalar(
+        lambda x: -divergence(1 + 2**x) / (1 + 2**x), bounds=(-10.0, 40.0), method="bounded"
+    )
+    # A cap's order must not hang on the last digits of a search.
+    order = 1 + 2 ** (round(8 * best.x) / 8)
+    slack = _ROUNDINGS * (epsilon + (1 + abs(math.log(rest))) / (order - 1))
+    return Amounts(order, max(divergence(order) - slack, 0.0), Fraction(for_thresholds))
+
+
+def drawn(events: Iterable[Event], order: float) -> Amounts:
+    """What events draw, rounded up."""
+    divergences: list[float] = []
+    delta = Fraction(0)
+    for event in events:
+        match event:
+            case GaussianEvent(sigma=sigma):
+                divergences.append(order / 2 / sigma**2)
+            case DeltaEvent(delta=lost):
+                delta += Fraction(lost)
+            case SetUnionEvent(sigma=sigma, delta=lost):
+                divergences.append(order / 2 / sigma**2)
+                delta += Fraction(lost)
+            case ApproximateEvent(epsilon=epsilon, delta=lost):
+                divergences.append(_of_response(epsilon, order))
+                delta += Fraction(lost)
+            case OneDirectionEvent(epsilon=epsilon, delta=lost):
+                divergences.append(epsilon)  # its loss may be epsilon for certain
+                delta += Fraction(lost)
+            case LocalEvent():
+                pass  # what is published of it is an event of its own
+    return Amounts(order, math.fsum(divergences) * (1 + _ROUNDINGS), delta)
+
+
+def draws_noise(events: Iterable[Event]) -> bool:
+    """Whether a run is Gaussian releases and thresholds alone, which gain by such amounts."""
+    of_noise = (GaussianEvent, SetUnionEvent, DeltaEvent, LocalEvent)
+    kinds = list(events)
+    return any(isinstance(event, (GaussianEvent, SetUnionEvent)) for event in kinds) and all(
+        isinstance(event, of_noise) for event in kinds
+    )
+
+
+def _of_response(epsilon: float, order: float) -> float:
+    """Of randomised response, rounded up: its loss is epsilon or, less often, -epsilon."""
+    log_p = -math.log1p(math.exp(-epsilon))
+    more, less = (order - 1) * epsilon, -order * epsilon
+    log_mean = log_p + more + math.log1p(math.exp(less - more))
+    return min(epsilon, (log_mean + _ROUNDINGS * (1 + more)) / (order - 1))

@@ -1,0 +1,36 @@
+-- One level of differentially private set union over words, by the weighted Gaussian policy
+-- (Gopi et al. 2020): every user spreads a vector of L2 norm at most 2^b over what they hold.
+-- In: users (lot, codes). Out: noised (key, noisy), drawn once: nothing reads the noise before it
+-- stands in a table.
+CREATE TEMP TABLE noised AS
+WITH
+
+-- Of each whole user the distinct words that count, $max_items at most, and floor(2^b / sqrt(t))
+-- for each of the t that do (udfs/contributions.py).
+users_contributions AS (
+    SELECT
+        unnest(
+            dphh_contributions_of_words(lot, codes, $max_items, $grid_bits, CAST($salt AS UBIGINT))
+        ) AS contribution
+    FROM users
+),
+
+histogram AS (
+    SELECT
+        contribution.key AS code,
+        CAST(sum(contribution.weight) AS BIGINT) AS weight
+    FROM users_contributions
+    GROUP BY contribution.key
+),
+
+spelled AS (
+    SELECT
+        dphh_spelled(code) AS key,
+        weight
+    FROM histogram
+)
+
+SELECT
+    key,
+    weight + dphh_noise(key, $sigma, $purpose) AS noisy
+FROM spelled;

@@ -1,0 +1,54 @@
+"""Promises that are none to rely on say so in words, in plans, releases' manifests and caps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dphh import Ledger, items, ldp_trie, plan_from_json
+from dphh.ledger import Source
+from dphh.ledger.said import accounts_text
+from dphh.privacy.weak import warnings
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "said"),
+    [
+        (1.0, 1e-8, []),
+        (10.0, 1e-5, []),
+        (10.5, 1e-5, ["epsilon 10.5"]),
+        (1.0, 2e-5, ["of every 100,000 users"]),
+        (1.0, 0.5, ["some 500 of every 1,000"]),
+        (1000.0, 0.01, ["e^1000 times as likely", "some 10 of every 1,000"]),
+    ],
+)
+def test_each_of_the_two_that_is_large_is_said(
+    epsilon: float, delta: float, said: list[str]
+) -> None:
+    found = warnings(epsilon, delta)
+    assert len(found) == len(said)
+    assert all(words in warning for words, warning in zip(said, found, strict=True))
+
+
+def test_a_plan_says_it_and_comes_back_from_json() -> None:
+    plan = items(epsilon=20, delta=0.01)
+    assert len(plan.to_json()["privacy"]["warnings"]) == 2
+    assert plan.describe().count("warning") == 2
+    assert plan_from_json(plan.dumps()) == plan
+    assert "warnings" not in items(epsilon=1, delta=1e-7).to_json()["privacy"]
+
+
+def test_reports_from_devices_are_judged_by_what_is_published() -> None:
+    plan = ldp_trie(
+        local_epsilon=11, delta=1e-8, max_length=2, keep=1, users_per_level=10**6, contributions=1
+    )
+    assert plan.privacy.central_epsilon is not None
+    assert plan.privacy.central_epsilon < 10
+    assert plan.privacy.warnings == ()
+
+
+def test_a_cap_says_it(ledger: Ledger) -> None:
+    source = Source("path", (str(Path("/nowhere/reviews.parquet")),), "who", {"column": "what"})
+    assert "warning" in accounts_text([ledger.add("reviews", source, 1.0, 0.5)])
+    assert "warning" not in accounts_text([ledger.set_cap("reviews", 1.0, 1e-6)])

@@ -1,0 +1,80 @@
+"""Hashes of spellings, against a loop over the bytes; and the words of a run, numbered."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dphh.udfs.hashes import of_spellings
+from dphh.udfs.vocabulary import Vocabulary
+
+WORDS = ["", "a", "é", "日本", "\0", "\0\0", "12345678", "123456789", "x" * 1000, "x" * 1001]
+MASK = 2**64 - 1
+
+
+def mixed(word: int) -> int:
+    word = (word + 0x9E3779B97F4A7C15) & MASK
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & MASK
+    return word ^ (word >> 31)
+
+
+def one_by_one(text: str) -> int:
+    spelled = text.encode()
+    hashed = mixed(len(spelled))
+    for start in range(0, len(spelled), 8):
+        hashed = mixed(hashed ^ int.from_bytes(spelled[start : start + 8], "little"))
+    return hashed
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_a_hash_is_that_of_the_bytes_wherever_the_text_stands(kind):
+    texts = pa.array(WORDS, kind)
+    assert of_spellings(texts).tolist() == [one_by_one(word) for word in WORDS]
+    assert of_spellings(texts[3:7]).tolist() == [one_by_one(word) for word in WORDS[3:7]]
+    assert len(of_spellings(texts[:0])) == 0
+
+
+def test_words_come_back_from_their_numbers_and_nothing_has_none():
+    words = Vocabulary()
+    assert words.codes(pa.array(["b", "", "a", None, "b"])).tolist() == [0, -1, 1, -1, 0]
+    assert words.codes(pa.array(["c", "a"])).tolist() == [2, 1]
+    assert words.spelled([2, 0, 1]).to_pylist() == ["c", "b", "a"]
+    assert len(words) == 3
+    assert words.hashes()[:3].tolist() == [one_by_one(word) for word in "bac"]
+    words.codes(pa.array(["d"]))
+    assert words.hashes()[:4].tolist() == [one_by_one(word) for word in "bacd"]
+
+
+def test_runs_number_their_words_apart():
+    one, two = Vocabulary(), Vocabulary()
+    assert one.codes(pa.array(["a", "b"])).tolist() == [0, 1]
+    assert two.codes(pa.array(["b", "a"])).tolist() == [0, 1]
+    assert one.spelled([0]).to_pylist() == ["a"]
+
+
+def test_threads_that_meet_the_same_words_give_them_the_same_numbers():
+    words = Vocabulary()
+    rng = np.random.default_rng(1)
+    lists = [[f"w{n}" for n in rng.integers(0, 3000, 2000)] for _ in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        codes = list(pool.map(lambda texts: words.codes(pa.array(texts)), lists))
+    number = {}
+    for texts, found in zip(lists, codes, strict=True):
+        for word, code in zip(texts, found.tolist(), strict=True):
+            assert number.setdefault(word, code) == code
+    assert sorted(number.values()) == list(range(len(number))) == list(range(len(words)))
+
+
+def test_threads_that_ask_for_hashes_at_once_get_the_same():
+    words = Vocabulary()
+    texts = [f"w{n}" for n in range(50_000)]
+    for start in range(0, len(texts), 5000):
+        words.codes(pa.array(texts[start : start + 5000]))
+        with ThreadPoolExecutor(8) as pool:
+            several = list(pool.map(lambda _: words.hashes(), range(8)))
+        assert {len(found) for found in several} == {start + 5001}
+    assert words.hashes()[:-1].tolist() == of_spellings(pa.array(texts)).tolist()

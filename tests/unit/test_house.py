@@ -1,0 +1,85 @@
+"""Imports run one way: what each part of the house may know, and that nothing goes in a circle."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from importlib.util import resolve_name
+from pathlib import Path
+
+import pytest
+
+import dphh
+
+HOUSE = Path(dphh.__file__).parent
+ROOTS = {
+    "dphh": HOUSE,
+    "dphh.sql": Path(dphh.__path__[0]).parent / "sql",
+    "dphh.udfs": Path(dphh.__path__[0]).parent / "udfs",
+}
+
+
+def _files() -> dict[str, Path]:
+    found = {}
+    for name, root in ROOTS.items():
+        for path in root.rglob("*.py"):
+            parts = path.relative_to(root).with_suffix("").parts
+            module = ".".join((name, *parts)).removesuffix(".__init__")
+            found[module] = path
+    return found
+
+
+def _imported(module: str, path: Path, known: dict[str, Path]) -> set[str]:
+    """Modules of the house that a file names, wherever in it, for types alone too."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            of = resolve_name("." * node.level + (node.module or ""), package)
+            names |= {
+                below if (below := f"{of}.{each.name}") in known else of for each in node.names
+            }
+    return (names & known.keys()) - {module}
+
+
+FILES = _files()
+IMPORTS = {module: _imported(module, path, FILES) for module, path in FILES.items()}
+
+
+def test_the_house_is_read_whole() -> None:
+    assert {
+        "dphh.run",
+        "dphh.sql",
+        "dphh.udfs.noise",
+        "dphh.engines.duckdb.session",
+    } <= IMPORTS.keys()
+    assert "dphh.registry" in IMPORTS["dphh.run"]
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    try:
+        TopologicalSorter(IMPORTS).prepare()
+    except CycleError as problem:
+        pytest.fail(f"a circle of imports: {' -> '.join(problem.args[1])}")
+
+
+KNOWS_NOTHING_OF = {
+    "dphh.privacy": ("dphh.ledger", "dphh.engines", "dphh.mechanisms", "dphh.plan", "dphh.corpus"),
+    "dphh.ledger": ("dphh.engines", "dphh.mechanisms", "dphh.registry", "dphh.run", "dphh.plan"),
+    "dphh.engines": ("dphh.mechanisms", "dphh.registry", "dphh.run", "dphh.plan", "dphh.ledger"),
+    "dphh.mechanisms": ("dphh.registry", "dphh.run", "dphh.plan"),
+    "dphh.corpus": ("dphh.ledger", "dphh.engines"),
+    "dphh.price": ("dphh.corpus", "dphh.ledger", "dphh.engines"),
+    "dphh.run": ("dphh.plan", "dphh.asking", "dphh.cli", "dphh.gateway"),
+    "dphh.registry": ("dphh.run", "dphh.plan"),
+}
+
+
+@pytest.mark.parametrize("part", KNOWS_NOTHING_OF)
+def test_a_part_of_the_house_knows_nothing_of_what_is_above_it(part: str) -> None:
+    above = KNOWS_NOTHING_OF[part]
+    for module, imported in IMPORTS.items():
+        if module == part or module.startswith(f"{part}."):
+            assert not [one for one in imported if one.startswith(above)], module

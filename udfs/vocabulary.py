@@ -1,0 +1,57 @@
+"""The distinct words of one run, numbered: lists of words become lists of integers, once.
+
+A word's number says when it was first met, so nothing that is drawn, kept or released may hang on
+it: where keys are chosen or noised, the spelling speaks (`hashes`, `words`).
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dphh.udfs.hashes import Words, of_spellings
+
+Codes = NDArray[np.int32]
+
+
+class Vocabulary:
+    """Exact, and shared by threads: Polars' own categories, of a name that no other run has."""
+
+    def __init__(self) -> None:
+        self._kind = pl.Categorical(pl.Categories.random())
+        # Polars forgets the words of categories that no column holds; and "", which is no word,
+        # comes first, so that all others are numbered from 0 where it is -1.
+        self._held = pl.Series([""], dtype=self._kind)
+        self._hashes: Words = np.empty(0, dtype=np.uint64)
+        self._count = 0
+        self._lock = Lock()
+
+    def codes(self, words: Any) -> Codes:
+        """The number of each word of an Arrow array; -1 for an empty one and for NULL."""
+        found = pl.Series(words, dtype=pl.String).cast(self._kind)
+        numbers = found.to_physical().fill_null(0).to_numpy()
+        with self._lock:
+            self._count = max(self._count, int(numbers.max(initial=0)))
+        return numbers.astype(np.int32) - np.int32(1)
+
+    def spelled(self, codes: Any) -> pa.Array:
+        """The words of these numbers, as an Arrow array."""
+        numbers = pl.Series(np.asarray(codes) + 1, dtype=pl.UInt32)
+        return numbers.cat.to(self._kind).cast(pl.String).to_arrow().cast(pa.string())
+
+    def __len__(self) -> int:
+        return self._count
+
+    def hashes(self) -> Words:
+        """A hash of each word's spelling, once a distinct word; one more for number -1."""
+        with self._lock:
+            missing = np.arange(max(len(self._hashes) - 1, 0), len(self))
+            if len(missing) or not len(self._hashes):
+                fresh = of_spellings(self.spelled(missing))
+                self._hashes = np.concatenate([self._hashes[:-1], fresh, np.zeros(1, np.uint64)])
+            return self._hashes

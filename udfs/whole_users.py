@@ -1,0 +1,216 @@
+"""Whole users as rows of lists, for engines whose rows hold lists (DuckDB, Polars): the steps that
+see all of a user at once, over columns of Arrow. A batch of rows is a block of whole users.
+
+`codes` make texts numbers, `contributions` bound and weigh a user, `pairs` and `places` climb the
+ladder. None draws anything: what they make of a row hangs on that row, on what was released and
+on a level's salt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from duckdb.func import PythonUDFType
+from numpy.typing import NDArray
+
+from dphh.udfs.blocks import places_of_texts
+from dphh.udfs.contributions import Weigh, contributions, evenly
+from dphh.udfs.hashes import Integers, Words, of_numbers, of_spellings
+from dphh.udfs.places import Released, beside_another, candidates
+from dphh.udfs.vocabulary import Vocabulary
+from dphh.udfs.whole_grams import whole_grams
+
+
+class WholeUsers:
+    """The functions of one run, by the words that it has met and the level that it is at."""
+
+    def __init__(self) -> None:
+        self.vocabulary = Vocabulary()
+        self._numbers_of_words: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+        self._released = Released([])
+
+    def lots(self, names: Any) -> pa.Array:
+        """`dphh_lot(name)`: what stands for a user where the keys that count are chosen."""
+        return pa.array(of_spellings(_whole(names)).view(np.int64))
+
+    def codes(self, texts: Any) -> pa.Array:
+        """`dphh_codes(tokens)`: each token by its number, and -1 where the text ends."""
+        tokens = _whole(texts)
+        codes = self.vocabulary.codes(tokens.flatten())
+        lengths, places = places_of_texts(_lengths(tokens), codes)
+        return _lists(lengths, places)
+
+    def grams(self, texts: Any, shortest: int, longest: int) -> pa.Array:
+        """`dphh_grams(tokens, shortest, longest)`: every n-gram of a text, spelled out."""
+        return whole_grams(_whole(texts), range(shortest, longest + 1))
+
+    def contributions_of_words(
+        self, lot: Any, codes: Any, max_items: int, grid_bits: int, salt: int
+    ) -> pa.Array:
+        """`dphh_contributions_of_words(lot, codes, max_items, grid_bits, salt)`: each user's part
+        of a histogram of words."""
+        return weighed(lot, codes, evenly(max_items, grid_bits, salt, self.hashed_words))
+
+    def contributions_of_grams(
+        self, lot: Any, keys: Any, max_items: int, grid_bits: int, salt: int
+    ) -> pa.Array:
+        """`dphh_contributions_of_grams(lot, keys, max_items, grid_bits, salt)`: the same of pairs
+        of released grams, whose numbers are public."""
+        return weighed(lot, keys, evenly(max_items, grid_bits, salt, of_numbers))
+
+    def hashed_words(self, codes: Integers) -> Words:
+        """By their spelling."""
+        return self.vocabulary.hashes()[codes]
+
+    def spelled(self, keys: Any) -> pa.Array:
+        """`dphh_spelled(key)`: the word of a number."""
+        return self.vocabulary.spelled(_numbers(keys))
+
+    def release_words(self, words: Any) -> None:
+        """Tell which words are released; a released word's place among them is its number."""
+        codes = self.vocabulary.codes(words)
+        numbers = np.full(len(self.vocabulary) + 1, -1, dtype=np.int32)  # the last for nothing
+        numbers[codes] = np.arange(len(words))
+        self._numbers_of_words = numbers
+
+    def release_grams(self, keys: Any) -> None:
+        """The same of grams; their keys are ascending."""
+        self._released = Released(keys)
+
+    def unreleased(self, codes: Any) -> pa.Array:
+        """`dphh_unreleased(codes)`: those that are not among the released words."""
+        lists = _whole(codes)
+        held = _values(lists)
+        return _lists(*_kept(_lengths(lists), held, self._numbers_of_words[held] < 0))
+
+    def places_of_words(self, codes: Any) -> pa.Array:
+        """`dphh_places_of_words(codes)`: the number of the released word at each place, or -1."""
+        lists = _whole(codes)
+        return _lists(_lengths(lists), self._numbers_of_words[_values(lists)])
+
+    def places_of_grams(self, keys: Any) -> pa.Array:
+        """`dphh_places_of_grams(keys)`: the same of released grams."""
+        lists = _whole(keys)
+        return _lists(_lengths(lists), self._released.places(_values(lists)))
+
+    def beside_another(self, grams: Any) -> pa.Array:
+        """`dphh_beside_another(grams)`: the places alone that may be half of a longer gram."""
+        lists = _whole(grams)
+        places = _values(lists)
+        return _lists(*_kept(_lengths(lists), places, beside_another(places)))
+
+    def pairs(self, grams: Any, ends: Any, ahead: int) -> pa.Array:
+        """`dphh_pairs(grams, ends, ahead)`: at each place of `grams` the key of what stands there
+        and, so many places ahead, in `ends`."""
+        lists = _whole(grams)
+        return _lists(_lengths(lists), candidates(_values(lists), _values(_whole(ends)), ahead))
+
+
+def weighed(lots: Any, keys: Any, weigh: Weigh) -> pa.Array:
+    """For each user the keys that count, with their weights."""
+    lists = _whole(keys)
+    lengths = _lengths(lists)
+    parts = [*contributions(_numbers(lots), lengths, _values(lists), weigh)]
+    owner, key, weight = (
+        np.concatenate([np.empty(0, dtype=np.int64), *(part[i] for part in parts)])
+        for i in range(3)
+    )
+    pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
+    return _lists(np.bincount(owner, minlength=len(lengths)), pairs)
+
+
+def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> None:
+    """Teach a DuckDB connection these functions, by the names that they say."""
+    level = ["INTEGER", "INTEGER", "UBIGINT"]
+    weights = "STRUCT(key BIGINT, weight BIGINT)[]"
+    functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
+        ("lot", users.lots, ["VARCHAR"], "BIGINT"),
+        ("codes", users.codes, ["VARCHAR[]"], "INTEGER[]"),
+        ("grams", users.grams, ["VARCHAR[]", "INTEGER", "INTEGER"], "VARCHAR[]"),
+        ("spelled", users.spelled, ["BIGINT"], "VARCHAR"),
+        ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
+        ("places_of_words", users.places_of_words, ["INTEGER[]"], "INTEGER[]"),
+        ("places_of_grams", users.places_of_grams, ["BIGINT[]"], "INTEGER[]"),
+        ("beside_another", users.beside_another, ["INTEGER[]"], "INTEGER[]"),
+        ("pairs", users.pairs, ["INTEGER[]", "INTEGER[]", "INTEGER"], "BIGINT[]"),
+        (
+            "contributions_of_words",
+            users.contributions_of_words,
+            ["BIGINT", "INTEGER[]", *level],
+            weights,
+        ),
+        (
+            "contributions_of_grams",
+            users.contributions_of_grams,
+            ["BIGINT", "BIGINT[]", *level],
+            weights,
+        ),
+    ]
+    for name, function, takes, gives in functions:
+        con.create_function(
+            f"dphh_{name}",
+            _of_columns(function, takes),
+            takes,
+            gives,
+            type=PythonUDFType.ARROW,
+            side_effects=True,  # or a filter on what it gives would have it called twice
+        )
+
+
+def _of_columns(function: Callable[..., Any], takes: list[Any]) -> Callable[..., Any]:
+    """With the parameters of a level as single values: they are the same in every row."""
+    single = {"INTEGER", "UBIGINT"}
+
+    def of_columns(*columns: Any) -> Any:
+        return function(
+            *(
+                column[0].as_py() if kind in single else column
+                for column, kind in zip(columns, takes, strict=True)
+            )
+        )
+
+    of_columns.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(f"of_{i}", Parameter.POSITIONAL_ONLY) for i in range(len(takes))]
+    )
+    return of_columns
+
+
+def _whole(column: Any) -> Any:
+    """A column as one array."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(column, pa.ChunkedArray):  # of no chunks
+        column = pa.array([], column.type)
+    return column
+
+
+def _numbers(column: Any) -> Integers:
+    found: Integers = _whole(column).to_numpy()
+    return found
+
+
+def _lengths(lists: Any) -> Integers:
+    lengths: Integers = pc.list_value_length(lists).fill_null(0).to_numpy().astype(np.int64)
+    return lengths
+
+
+def _values(lists: Any) -> Any:
+    return lists.flatten().to_numpy()
+
+
+def _kept(lengths: Integers, values: Any, keep: NDArray[np.bool_]) -> tuple[Integers, Any]:
+    before = np.concatenate([[0], np.cumsum(keep)])
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    return np.diff(before[ends]), values[keep]
+
+
+def _lists(lengths: Integers, values: Any) -> pa.Array:
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))
