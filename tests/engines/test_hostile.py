@@ -104,7 +104,7 @@ def test_decimals_of_different_scales_over_files_are_read_or_refused(engine, tmp
     assert {Decimal(item) for item in read} == {Decimal("2.5")}
 
 
-def test_a_truncated_file_and_one_of_nothing_are_refused(engine, tmp_path):
+def test_a_truncated_file_and_one_of_nothing_are_refused_and_cost_nothing(engine, tmp_path, ledger):
     pq.write_table(many(SHARED), tmp_path / "whole.parquet")
     data = (tmp_path / "whole.parquet").read_bytes()
     for cut in (0, 4, len(data) // 2, len(data) - 1):
@@ -112,6 +112,7 @@ def test_a_truncated_file_and_one_of_nothing_are_refused(engine, tmp_path):
         path.write_bytes(data[:cut])
         with pytest.raises(CorpusError, match="corpus"):
             found(path, engine)
+    assert ledger.runs() == []
 
 
 def test_items_of_control_and_bidirectional_characters_are_exact(engine, tmp_path):
