@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+#: Set to 1, where the data may be seen, to see engines' own messages and where they arose.
+SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
+
 
 class DphhError(Exception):
     """The root of all errors that dphh raises on purpose."""
@@ -51,3 +62,28 @@ class EngineError(DphhError):
 
 class EngineOutOfMemory(EngineError):  # noqa: N818 - says what ran out
     """A step needs more memory, or more room to spill, than the engine may use."""
+
+
+def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """What reads private rows lets errors of dphh out alone: no error behind them, no inner frame.
+
+    An engine's message may quote data, and frames hold rows in their variables. `from None` hides
+    the one from people and from nobody else: error trackers walk all of it.
+    """
+
+    @wraps(function)
+    def alone(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+        try:
+            return function(*arguments, **named)
+        except DphhError as problem:
+            if os.environ.get(SHOW_ERRORS) == "1":
+                raise
+            told = problem
+        # Out here no error is being handled that Python would attach to it again.
+        told.__cause__ = told.__context__ = None
+        try:
+            raise told.with_traceback(None)
+        finally:
+            del told  # or the frame and the error would hold each other
+
+    return alone

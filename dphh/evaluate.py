@@ -14,7 +14,7 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
-from dphh.errors import UsageError
+from dphh.errors import UsageError, withholding
 from dphh.mechanisms.ngrams_levels import spelled_keys
 from dphh.mechanisms.released_rows import whole
 from dphh.release import Release
@@ -57,6 +57,7 @@ class ExactCounts:
         return f"{len(self):,} n-grams, {self.warning}"
 
 
+@withholding
 def exact_ngrams(
     corpus: Corpus,
     *,

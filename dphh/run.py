@@ -21,10 +21,10 @@ from dphh.columns import in_order
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits, Session
-from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError
+from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
-from dphh.ledger.corpora import check_account, source_of
+from dphh.ledger.corpora import check_account, source_of, unseen
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price
 from dphh.registry import VERBS
@@ -34,6 +34,7 @@ from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
 Progress = Callable[[str], None]
 
 
+@withholding
 def run(
     price: Price,
     corpus: Corpus,
@@ -148,9 +149,10 @@ def _made(
     except CorpusError:  # whoever mends the data changes it, and begins another run
         raise
     except BaseException as problem:
+        spent = f"epsilon {price.privacy.booked_epsilon:g}, delta {price.privacy.delta:g}"
         problem.add_note(
-            f"the price is spent once: the same request with run id {hold.run_id} goes on where "
-            "this run was cut short"
+            f"the price is spent once ({spent}): the same request with run id {hold.run_id} goes "
+            "on where this run was cut short"
         )
         raise
     return settled(book, release, hold)
@@ -186,6 +188,7 @@ def _manifest(
         "method": price.method,
         "run_id": run_id,
         "parameters": request(price, corpus),
+        **({} if (said := unseen(corpus)) is None else {"not_seen": said}),
         "privacy": price.privacy.to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),

@@ -11,7 +11,7 @@ from typing import Any
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
-from dphh.ledger.corpora import source_of
+from dphh.ledger.corpora import source_of, unseen
 from dphh.ledger.said import account_lines
 from dphh.levels import BatchLevel, Level, LocalLevel, PrunedLevel, SetUnionLevel, VoteLevel
 from dphh.price import Finds, Price, Privacy
@@ -150,6 +150,8 @@ def ledger_lines(
     lines = [line for account in accounts for line in account_lines(account)] or [
         ("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")
     ]
+    if (said := unseen(corpus)) is not None:
+        lines.append(("not seen", said))
     return lines if refusal is None else [("would refuse", refusal), *lines]
 
 
@@ -185,6 +187,7 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
         f"release {manifest['run_id']}: {table.num_rows:,} found by {manifest['verb']}, "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {privacy['unit']}"
     ]
+    lines += [f"warning: {warning}" for warning in privacy.get("warnings", ())]
     if "NOT" in manifest["randomness"]:
         lines.append(manifest["randomness"])
     rows = table.slice(0, SHOWN_ROWS).to_pylist()

@@ -16,6 +16,7 @@ from dphh.cli.report import report
 from dphh.cli.sql import sql
 from dphh.cli.verbs import COMMANDS
 from dphh.errors import DphhError
+from dphh.stopping import end_by, received, stopping
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -46,33 +47,60 @@ for command in (demo, bench, *COMMANDS, ledger, report, serve, shell, sql):
 
 
 def main() -> None:
-    """The entry point: errors of dphh are one line and an exit code, never a traceback."""
+    """The entry point: errors of dphh are one line and an exit code, never a traceback.
+
+    Whoever is ended by a signal cleans up, says so, and ends as the signal does.
+    """
+    with stopping():
+        code = _exit_code()
+    if (number := received()) is not None:
+        end_by(number)
+    sys.exit(code)
+
+
+def _exit_code() -> int:
     try:
         cli.main(prog_name="dphh", standalone_mode=False)
-    except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
-    except click.ClickException as problem:
-        problem.show()
-        sys.exit(problem.exit_code)
-    except (click.Abort, KeyboardInterrupt) as stop:
-        click.echo("dphh: stopped; what was reserved in the ledger stays spent", err=True)
-        _say_notes(stop.__cause__ or stop)
-        sys.exit(1)
-    except DphhError as problem:
-        click.echo(f"dphh: {problem}", err=True)
-        _say_notes(problem)
-        sys.exit(problem.exit_code)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
-    except Exception as problem:
-        click.echo("".join(traceback.format_tb(problem.__traceback__)), nl=False, err=True)
-        click.echo(
-            f"dphh: a defect of dphh, {type(problem).__name__}, whose message is withheld because "
-            "it may quote data; please report the lines above",
-            err=True,
-        )
-        sys.exit(1)
+    except BaseException as problem:
+        if received() is not None or isinstance(problem, (click.Abort, KeyboardInterrupt)):
+            _say_interrupted(problem)
+            return 1
+        return _failed(problem)
+    return 0
+
+
+def _failed(problem: BaseException) -> int:
+    match problem:
+        case click.exceptions.Exit():
+            return problem.exit_code
+        case click.ClickException():
+            problem.show()
+            return problem.exit_code
+        case DphhError():
+            click.echo(f"dphh: {problem}", err=True)
+            _say_notes(problem)
+            return problem.exit_code
+        case BrokenPipeError():
+            sys.stderr.close()
+            return 1
+        case Exception():
+            click.echo("".join(traceback.format_tb(problem.__traceback__)), nl=False, err=True)
+            click.echo(
+                f"dphh: a defect of dphh, {type(problem).__name__}, whose message is withheld "
+                "because it may quote data; please report the lines above",
+                err=True,
+            )
+            return 1
+    raise problem
+
+
+def _say_interrupted(problem: BaseException) -> None:
+    """Whatever an engine made of it: what was interrupted says in its notes what is spent."""
+    click.echo("dphh: interrupted; `dphh ledger show` says what is spent", err=True)
+    chain: BaseException | None = problem
+    while chain is not None:
+        _say_notes(chain)
+        chain = chain.__cause__ or chain.__context__
 
 
 def _say_notes(problem: BaseException) -> None:

@@ -103,8 +103,9 @@ def serve(
         analysts = _signed_in(known, oidc_issuer, oidc_audience, oidc_claim)
     gateway = Gateway(book, analysts, host=host, port=port, terms=terms)
     ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+    for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, lambda *_: ended.set())
     count = len(Analysts.of(book).names())
     click.echo(f"serving {gateway.uri} to {count} analyst{'' if count == 1 else 's'}", err=True)
     ended.wait()

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.arrow_bytes import packed, unpacked
+from dphh.private_folder import PrivateFolder, close_all, remove_if_left
 
 Message = dict[str, Any]
 
@@ -68,15 +68,15 @@ class Child:
     """A Python process that runs one module of the gateway, in an empty folder of its own."""
 
     def __init__(self, module: str, *arguments: str) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="dphh-gateway-")
+        self._folder = PrivateFolder()
         ours, theirs = socket.socketpair()
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, str(theirs.fileno()), *arguments],
                 pass_fds=[theirs.fileno()],
-                cwd=self._folder.name,
-                env={**environment, "TMPDIR": self._folder.name, "HOME": self._folder.name},
+                cwd=self._folder.path,
+                env={**environment, "TMPDIR": self._folder.path, "HOME": self._folder.path},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -101,8 +101,7 @@ class Child:
         """End it, and remove what it left in its folder."""
         self.end()
         self.pipe.close()
-        with suppress(OSError):
-            self._folder.cleanup()
+        self._folder.close()
 
 
 def serve(handle: Callable[[Pipe, Message, pa.Table | None], None]) -> None:
@@ -112,8 +111,7 @@ def serve(handle: Callable[[Pipe, Message, pa.Table | None], None]) -> None:
     with suppress(Gone, KeyboardInterrupt):
         while True:
             handle(pipe, *pipe.receive())
-    with suppress(OSError):  # whoever made it may have been killed
-        Path.cwd().rmdir()
+    remove_if_left(Path.cwd())  # whoever made it may have been killed
 
 
 def _end_with_parent(parent: int) -> None:
@@ -122,6 +120,6 @@ def _end_with_parent(parent: int) -> None:
         time.sleep(1.0)
     os.kill(os.getpid(), signal.SIGINT)  # so that it removes what it spilled
     time.sleep(5.0)
-    with suppress(OSError):
-        Path.cwd().rmdir()
+    close_all()
+    remove_if_left(Path.cwd())
     os._exit(1)

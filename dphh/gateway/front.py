@@ -38,6 +38,7 @@ class Limits:
     waiting: int = 256  # connections whose request is not there yet
     waiting_each: int = 128  # of one address that is not the loopback, where a proxy would be
     answering: int = 32  # requests that are answered at once
+    queued: int = 96  # that wait for their turn, or for their client to take the answer
     stalled_seconds: float = 30.0  # that a client may take none of its answer
 
 
@@ -107,7 +108,9 @@ class Front:
             status = 200
         except h11.RemoteProtocolError as problem:
             status, body = problem.error_status_hint, b""
-        del self._waiting[task]
+        self._waiting.pop(task, None)
+        if len(self._tasks) - len(self._waiting) > self._limits.answering + self._limits.queued:
+            status, body = 503, b""
         if status == 200:
             try:
                 body = await self._loop.run_in_executor(self._workers, self._answer, body)

@@ -32,6 +32,7 @@ from dphh.ledger import Ledger
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.show import plan_sections
+from dphh.stopping import stopping
 
 _PRICING_SECONDS = 60
 _PRICING_ADDRESSES = 6 * 2**30
@@ -137,4 +138,5 @@ def _little() -> Iterator[None]:
 
 if __name__ == "__main__":
     os.umask(0o077)
-    serve(handle)
+    with stopping():  # a container that stops tells every process of it
+        serve(handle)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
-from dphh.ledger.budget import Budget, Price, checked_budget, checked_price, fits, refusal
+from dphh.ledger.budget import Booking, Budget, checked_booking, checked_budget, fits, refusal
 from dphh.ledger.records import (
     Account,
     AccountRow,
@@ -201,7 +201,7 @@ class Ledger:
         """
         if not run_id.isprintable() or not 0 < len(run_id) <= 200:
             raise UsageError("A run id is 1 to 200 printable characters.")
-        price = checked_price(events, epsilon, delta)
+        price = checked_booking(events, epsilon, delta)
         if isinstance(source, str):
             account = account or source
             source = self.status(source).source
@@ -241,7 +241,7 @@ class Ledger:
     ) -> str | None:
         """What `reserve` would refuse such a run with now; None where it would not. Only looks,
         so another run may come first."""
-        price = checked_price(events, epsilon, delta)
+        price = checked_booking(events, epsilon, delta)
         request = Request("", source.absolute(), account, "", {}, price)
         touched = {row.id for row in _touched(request.source, self._named())}
         with reading(self.path) as con:
@@ -375,7 +375,7 @@ class Ledger:
             rows = [] if con is None else records.accounts(con)
         return [row for row in rows if row.name is not None]
 
-    def _priced(self, label: str | None = None) -> list[tuple[AccountRow, list[Price]]]:
+    def _priced(self, label: str | None = None) -> list[tuple[AccountRow, list[Booking]]]:
         """Accounts and what their runs cost, read at one moment."""
         with reading(self.path) as con:
             rows = [] if con is None else records.accounts(con)
@@ -400,7 +400,7 @@ def _found(rows: Sequence[AccountRow], name: str) -> AccountRow:
 
 def _first_to_refuse(
     paying: Sequence[AccountRow],
-    prices: dict[int, list[Price]],
+    prices: dict[int, list[Booking]],
     request: Request,
     analyst: str | None,
 ) -> AccountRow | None:

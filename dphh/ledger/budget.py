@@ -62,7 +62,7 @@ class Cap(Budget):
 
 
 @dataclass(frozen=True)
-class Price:
+class Booking:
     """What one run does, and the epsilon and delta that its mechanism's theorem gives it."""
 
     events: tuple[Event, ...]
@@ -80,7 +80,7 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
     return Budget(epsilon, delta)
 
 
-def checked_price(events: Sequence[Event], epsilon: float, delta: float) -> Price:
+def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Booking:
     """A price whose claim covers what its events compose to, but for the rounding of floats.
 
     A run without events of what it publishes is composed as its claim says.
@@ -94,15 +94,15 @@ def checked_price(events: Sequence[Event], epsilon: float, delta: float) -> Pric
             f"The run claims {claim}, but its events have delta {composed:.6g} at that epsilon. "
             "Price the plan again, or claim what its events cost."
         )
-    return Price(tuple(events), claim.epsilon, claim.delta)
+    return Booking(tuple(events), claim.epsilon, claim.delta)
 
 
-def kept_for(price: Price, delta: float) -> Kept:
+def kept_for(price: Booking, delta: float) -> Kept:
     """How a cap is kept whose first run costs this."""
     return "divergence" if delta > 0 and draws_noise(price.events) else "sums"
 
 
-def fits(prices: Sequence[Price], cap: Cap) -> bool:
+def fits(prices: Sequence[Booking], cap: Cap) -> bool:
     """Whether these runs together, in the order in which they were asked for, keep the cap."""
     if not prices:
         return True
@@ -135,7 +135,7 @@ def promise(cap: Cap) -> str:
             )
 
 
-def spent(prices: Sequence[Price], cap: Budget | None) -> Budget:
+def spent(prices: Sequence[Booking], cap: Budget | None) -> Budget:
     """The smallest epsilon that holds at the cap's delta; without a cap, at the sum of deltas."""
     epsilon, delta = _sums(prices)
     at = cap.delta if cap is not None else min(_rounded_up(delta), 1.0)
@@ -143,7 +143,7 @@ def spent(prices: Sequence[Price], cap: Budget | None) -> Budget:
     return Budget(min(basic, _composed(prices).epsilon(at) if prices else 0.0), at)
 
 
-def left(prices: Sequence[Price], cap: Cap, delta: float | None = None) -> Budget:
+def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
     """The largest epsilon, at most the cap's, of one more run at `delta` that would be granted.
 
     Where noise matters the run is taken to be one of `items`. Without a `delta`, it is what is left
@@ -168,7 +168,7 @@ def left(prices: Sequence[Price], cap: Cap, delta: float | None = None) -> Budge
     return Budget(min(basic, cap.epsilon), delta)
 
 
-def refusal(name: str, prices: Sequence[Price], cap: Cap, asked: Price) -> str:
+def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> str:
     """What was asked, what was spent, what is left, what to do."""
     more = left(prices, cap, asked.delta)
     if more.epsilon == 0:
@@ -188,19 +188,19 @@ def refusal(name: str, prices: Sequence[Price], cap: Cap, asked: Price) -> str:
     )
 
 
-def _composed(prices: Sequence[Price]) -> Composition:
+def _composed(prices: Sequence[Booking]) -> Composition:
     return compose([event for price in prices for event in price.events])
 
 
-def _kept(cap: Cap, prices: Sequence[Price]) -> Kept:
+def _kept(cap: Cap, prices: Sequence[Booking]) -> Kept:
     return kept_for(prices[0], cap.delta) if cap.kept == "open" and prices else cap.kept
 
 
-def _drawn(prices: Sequence[Price], most: Amounts) -> Amounts:
+def _drawn(prices: Sequence[Booking], most: Amounts) -> Amounts:
     return drawn((event for price in prices for event in price.events), most.order)
 
 
-def _divergence_left(prices: Sequence[Price], cap: Cap, delta: float | None) -> Budget:
+def _divergence_left(prices: Sequence[Booking], cap: Cap, delta: float | None) -> Budget:
     most = allowed(cap.epsilon, cap.delta)
     rest = _drawn(prices, most).up_to(most)
     if delta is None:
@@ -211,7 +211,7 @@ def _divergence_left(prices: Sequence[Price], cap: Cap, delta: float | None) -> 
     return Budget(min(epsilon, cap.epsilon), delta)
 
 
-def _composed_left(prices: Sequence[Price], cap: Budget, delta: float) -> float:
+def _composed_left(prices: Sequence[Booking], cap: Budget, delta: float) -> float:
     """The same by composition alone: bisects the noise, which is monotone in what it costs."""
     if delta == 0 or cap.delta == 0:
         return 0.0
@@ -230,7 +230,7 @@ def _composed_left(prices: Sequence[Price], cap: Budget, delta: float) -> float:
     return gaussian_epsilon(GAUSSIAN_SHARE * delta, high)
 
 
-def _sums(prices: Sequence[Price]) -> tuple[Fraction, Fraction]:
+def _sums(prices: Sequence[Booking]) -> tuple[Fraction, Fraction]:
     epsilon = sum((_exact(price.epsilon) for price in prices), Fraction(0))
     return epsilon, sum((_exact(price.delta) for price in prices), Fraction(0))
 

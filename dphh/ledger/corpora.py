@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
+from dphh.ledger.behind import files_behind
 from dphh.ledger.book import Ledger
 from dphh.ledger.sources import Source
 
@@ -13,7 +14,22 @@ from dphh.ledger.sources import Source
 def source_of(corpus: Corpus) -> Source:
     """What an account records of a corpus."""
     return Source(
-        kind=corpus.kind, where=corpus.where, user=corpus.user, content=corpus.content.to_json()
+        kind=corpus.kind,
+        where=corpus.where,
+        user=corpus.user,
+        content=corpus.content.to_json(),
+        files=files_behind(corpus.source) if corpus.kind == "frame" else (),
+    )
+
+
+def unseen(corpus: Corpus) -> str | None:
+    """Where it cannot be told which files a corpus reads, so that their accounts do not pay."""
+    source = source_of(corpus)
+    if source.kind == "path" or source.files or corpus.name is not None:
+        return None
+    return (
+        "which files these rows came from cannot be told, so no account of theirs pays; "
+        "name= says which one does"
     )
 
 

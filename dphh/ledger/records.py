@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, NotHeldError, UnknownRunError, UsageError
-from dphh.ledger.budget import Budget, Cap, Price, kept_for, left, spent
+from dphh.ledger.budget import Booking, Budget, Cap, kept_for, left, spent
 from dphh.ledger.said import accounts_text
 from dphh.ledger.schema import has_kept
 from dphh.ledger.sources import Source
@@ -113,7 +113,7 @@ class Request:
     account: str | None
     verb: str
     parameters: dict[str, Any]
-    price: Price
+    price: Booking
 
     @property
     def digest(self) -> str:
@@ -141,7 +141,7 @@ class AccountRow(NamedTuple):
     def label(self) -> str:
         return self.source.label if self.name is None else self.name
 
-    def account(self, prices: Sequence[Price]) -> Account:
+    def account(self, prices: Sequence[Booking]) -> Account:
         return Account(
             name=self.name,
             source=self.source,
@@ -202,11 +202,11 @@ def settle_how_kept(con: sqlite3.Connection, account: int) -> None:
         WHERE account = ? AND kept = 'open' ORDER BY sequence, caps.id DESC LIMIT 1
     """
     for cap, cap_delta, events, epsilon, delta in con.execute(query, (account,)).fetchall():
-        kept = kept_for(Price(events_of(events), epsilon, delta), cap_delta)
+        kept = kept_for(Booking(events_of(events), epsilon, delta), cap_delta)
         con.execute("UPDATE caps SET kept = ? WHERE id = ?", (kept, cap))
 
 
-def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Price]:
+def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Booking]:
     """What the runs of an account cost, or those one analyst asked for: all but the cancelled."""
     asked = "" if analyst is None else "JOIN askers USING (run)"
     query = f"""
@@ -215,7 +215,7 @@ def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) ->
         {"" if analyst is None else "AND analyst = :analyst"} ORDER BY sequence
     """
     return [
-        Price(events_of(events), epsilon, delta)
+        Booking(events_of(events), epsilon, delta)
         for events, epsilon, delta in con.execute(query, {"account": account, "analyst": analyst})
     ]
 

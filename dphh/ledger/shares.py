@@ -14,9 +14,9 @@ from pathlib import Path
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import records
 from dphh.ledger.budget import (
+    Booking,
     Budget,
     Cap,
-    Price,
     checked_budget,
     fits,
     kept_for,
@@ -138,7 +138,7 @@ def _settle_how_kept(con: sqlite3.Connection, account: int, analyst: str) -> Non
         ORDER BY sequence, shares.id DESC LIMIT 1
     """
     for share, most, events, epsilon, delta in con.execute(query, (account, analyst)).fetchall():
-        kept = kept_for(Price(records.events_of(events), epsilon, delta), most)
+        kept = kept_for(Booking(records.events_of(events), epsilon, delta), most)
         con.execute("UPDATE shares SET kept = ? WHERE id = ?", (kept, share))
 
 
@@ -162,7 +162,7 @@ def _in_force(con: sqlite3.Connection, account: int) -> dict[str, Cap]:
     return {name: Cap(epsilon, delta, how) for name, epsilon, delta, how in found}
 
 
-def _left(account: AccountRow, cap: Cap, own: list[Price], every: list[Price]) -> Budget:
+def _left(account: AccountRow, cap: Cap, own: list[Booking], every: list[Booking]) -> Budget:
     mine = left(own, cap)
     if account.cap is None:
         return mine

@@ -7,8 +7,9 @@ mounts). Where spellings differ between engines, all readings are taken: to char
 a file that is not read is a nuisance, to miss one that is would be a leak.
 
 What this cannot see: a copy of the data, a file moved elsewhere, a frame or table loaded from the
-files by other hands. A ledger keeps honest people from overspending by mistake or by haste; who may
-read the data at all is a matter of file permissions.
+files by other hands, a view over them; of a lazy Polars frame it sees them (`dphh.ledger.behind`).
+A ledger keeps honest people from overspending by mistake or by haste; who may read the data at all
+is a matter of file permissions.
 """
 
 # Globs and addresses are texts, and pathlib would tidy away what engines see.
@@ -44,6 +45,8 @@ class Source:
     where: tuple[str, ...]
     user: str
     content: dict[str, Any] = field(default_factory=dict, hash=False)
+    #: Of a frame or a table: the paths and globs that it reads, as far as they can be told.
+    files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -62,7 +65,7 @@ class Source:
     def absolute(self) -> Source:
         """The same source, whatever the working folder. `..` stays: it may follow a link."""
         if self.kind != "path":
-            return self
+            return replace(self, files=tuple(_absolute(place) for place in self.files))
         return replace(self, where=tuple(_absolute(place) for place in self.where))
 
     def fingerprint(self) -> str:
@@ -79,11 +82,13 @@ class Source:
             "where": list(self.where),
             "user": self.user,
             "content": self.content,
+            **({"files": list(self.files)} if self.files else {}),
         }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Source:
-        return cls(data["kind"], tuple(data["where"]), data["user"], data["content"])
+        files = tuple(data.get("files", ()))
+        return cls(data["kind"], tuple(data["where"]), data["user"], data["content"], files)
 
 
 @dataclass(frozen=True)
@@ -110,15 +115,16 @@ class Places:
 
 def places(source: Source) -> Places:
     """Resolve a source now. Reads names, never contents."""
+    labels: set[tuple[str, ...]] = set()
     if source.kind != "path":
         # A label says little ("a Polars frame"), so the user column belongs to it.
-        return Places(labels=frozenset([(source.kind, source.user, *source.where)]))
+        labels.add((source.kind, source.user, *source.where))
     paths: set[str] = set()
     identities: set[tuple[int, int]] = set()
     patterns: set[str] = set()
     remote: set[str] = set()
     folders: dict[str, str] = {}
-    for place in source.where:
+    for place in source.where if source.kind == "path" else source.files:
         for spelling in _spellings(place):
             if _remote(spelling):
                 remote.add(_address(spelling))
@@ -137,6 +143,7 @@ def places(source: Source) -> Places:
                     continue  # gone since it was listed, or a dangling link: nothing to read
                 identities.add((status.st_dev, status.st_ino))
     return Places(
+        labels=frozenset(labels),
         paths=frozenset(paths),
         identities=frozenset(identities),
         patterns=frozenset(patterns),

@@ -154,13 +154,13 @@ def test_a_level_that_releases_nothing_ends_the_ladder(engine, written, pruning,
     thresholds[stops - 1] = 9000
     rows = [(user, "a b c d e") for user in range(5)]
     done = climbed(engine, written(rows), thresholds, pruning=pruning)
-    assert [level.level.level for level in done] == [1, 2, 3, 4]
-    for level in done:
-        assert level.rows.schema == SCORED
-        found = 6 - level.level.level if level.level.level < stops else 0
-        assert level.rows.num_rows == level.manifest()["released"] == found
-        if level.level.level > stops:
-            assert level.level.valid == 0
+    assert [step.level.level for step in done] == [1, 2, 3, 4]
+    for length, step in enumerate(done, start=1):
+        assert step.rows.schema == SCORED
+        found = 6 - length if length < stops else 0
+        assert step.rows.num_rows == step.manifest()["released"] == found
+        if length > stops:
+            assert step.level.valid == 0
 
 
 @PRUNINGS
@@ -429,7 +429,7 @@ def test_the_same_seed_gives_the_same_release(engine, written, users, method):
 def test_dpsu_even_is_a_set_union_a_length(engine, written, rows, top, threshold):
     corpus, rows = as_lists(written, rows)
     done = climbed(engine, corpus, [threshold] * top, method="dpsu-even")
-    assert [level.level.level for level in done] == list(range(1, top + 1))
+    assert [step.level.level for step in done] == list(range(1, top + 1))
     for n, level in enumerate(done, start=1):
         expected = summed(held_by_user(rows, n))
         assert weights(level) == {gram: w for gram, w in expected.items() if w >= threshold}
@@ -439,10 +439,10 @@ def test_dpsu_even_is_a_set_union_a_length(engine, written, rows, top, threshold
 @FEW
 def test_dpsu_single_is_a_set_union_of_one_length(engine, written, rows, top, threshold):
     corpus, rows = as_lists(written, rows)
-    (level,) = climbed(engine, corpus, [threshold] * top, method="dpsu-single")
-    assert level.level.level == top
+    (step,) = climbed(engine, corpus, [threshold] * top, method="dpsu-single")
+    assert step.level.level == top
     expected = summed(held_by_user(rows, top))
-    assert weights(level) == {gram: w for gram, w in expected.items() if w >= threshold}
+    assert weights(step) == {gram: w for gram, w in expected.items() if w >= threshold}
 
 
 @given(rows=ODD_ROWS, top=st.integers(1, 4), threshold=st.sampled_from([ALL, 700, 1500]))
@@ -455,6 +455,6 @@ def test_dpsu_all_is_one_set_union_over_all_lengths(engine, written, rows, top, 
         for n in range(2, top + 1):
             held[user] |= grams_of(tokens, n)
     expected = {gram: w for gram, w in summed(held).items() if w >= threshold}
-    assert [level.level.level for level in done] == list(range(1, top + 1))
+    assert [step.level.level for step in done] == list(range(1, top + 1))
     for n, level in enumerate(done, start=1):
         assert weights(level) == {gram: w for gram, w in expected.items() if len(gram) == n}

@@ -132,6 +132,25 @@ def test_an_answer_that_nobody_takes_is_not_held_for_ever() -> None:
         assert threading.active_count() <= before + 2
 
 
+def test_requests_that_wait_for_their_answer_are_so_many_and_no_more() -> None:
+    go = threading.Event()
+
+    def slow(body: bytes) -> bytes:
+        go.wait(10)
+        return body
+
+    with front(replace(LIMITS, answering=2, queued=3), answer=slow) as port:
+        held = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(5)]
+        for each in held:
+            each.sendall(posted(b"abc"))
+        time.sleep(0.2)
+        assert b" 503 " in said(port, posted(b"abc"))
+        go.set()
+        assert all(b" 200 " in each.recv(100) for each in held)
+        for each in held:
+            each.close()
+
+
 def test_a_defect_of_the_answer_says_nothing() -> None:
     def defect(_: bytes) -> bytes:
         raise ValueError("a secret")

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dphh import Plan, items, ngrams
-from dphh.ledger.budget import Cap, Kept, Price, checked_price, fits, kept_for, left
+from dphh.ledger.budget import Booking, Cap, Kept, checked_booking, fits, kept_for, left
 from dphh.ledger.exact import allowed, drawn
 from dphh.privacy.events import (
     ApproximateEvent,
@@ -51,7 +51,7 @@ def with_loss(delta: float, worth: np.ndarray) -> np.ndarray:
 
 def granted(cap: Cap, *events: Event) -> bool:
     # A run that costs nothing comes first: none of the others is alone.
-    return fits([Price((event,), 50.0, 0.999) for event in (NOTHING, *events)], cap)
+    return fits([Booking((event,), 50.0, 0.999) for event in (NOTHING, *events)], cap)
 
 
 def most(event: Callable[[float], Event], cap: Cap, *before: Event) -> float:
@@ -146,30 +146,30 @@ def test_a_choice_between_delta_and_noise_passes_a_composed_caps_delta_by_less_t
 # What still fits.
 
 
-def like_items(epsilon: float, delta: float) -> Price:
+def like_items(epsilon: float, delta: float) -> Booking:
     """What `items` costs, but for the rounding of its noise and threshold to a grid."""
     sigma = gaussian_sigma(epsilon, GAUSSIAN_SHARE * delta)
-    return checked_price([SetUnionEvent(sigma, NEW_ITEMS_SHARE * delta)], epsilon, delta)
+    return checked_booking([SetUnionEvent(sigma, NEW_ITEMS_SHARE * delta)], epsilon, delta)
 
 
-def as_published(epsilon: float, delta: float) -> Price:
+def as_published(epsilon: float, delta: float) -> Booking:
     """Half of delta for new items, half for the Gaussian curve, as `sips` and `ngrams` have it."""
     events = [GaussianEvent(gaussian_sigma(epsilon, delta / 2)), DeltaEvent(delta / 2)]
-    return checked_price(events, epsilon, delta)
+    return checked_booking(events, epsilon, delta)
 
 
-def of_its_own(epsilon: float, delta: float) -> Price:
-    return checked_price([], epsilon, delta)
+def of_its_own(epsilon: float, delta: float) -> Booking:
+    return checked_booking([], epsilon, delta)
 
 
-def one_way(epsilon: float, delta: float) -> Price:
-    return checked_price([OneDirectionEvent(epsilon, delta)], epsilon, delta)
+def one_way(epsilon: float, delta: float) -> Booking:
+    return checked_booking([OneDirectionEvent(epsilon, delta)], epsilon, delta)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*CAPS, (0.1, 1e-12), (20.0, 0.01)])
 @pytest.mark.parametrize("price", [like_items, as_published, of_its_own, one_way])
 def test_a_run_may_take_the_whole_cap_and_then_nothing_is_left(
-    epsilon: float, delta: float, price: Callable[[float, float], Price]
+    epsilon: float, delta: float, price: Callable[[float, float], Booking]
 ) -> None:
     cap = Cap(epsilon, delta)
     run = price(epsilon, delta)
@@ -181,7 +181,7 @@ def test_a_run_may_take_the_whole_cap_and_then_nothing_is_left(
 @pytest.mark.parametrize("plan", [items, partial(items, method="sips"), partial(ngrams, max_n=3)])
 def test_a_plan_of_the_whole_cap_fits(plan: Callable[..., Plan]) -> None:
     made = plan(epsilon=1.0, delta=1e-6)
-    price = checked_price(made.events, made.privacy.booked_epsilon, made.privacy.delta)
+    price = checked_booking(made.events, made.privacy.booked_epsilon, made.privacy.delta)
     assert fits([price], Cap(1.0, 1e-6))
     assert kept_for(price, 1e-6) == "divergence"
 
@@ -190,7 +190,7 @@ def test_a_plan_of_the_whole_cap_fits(plan: Callable[..., Plan]) -> None:
 @pytest.mark.parametrize("runs", [2, 3, 10])
 @pytest.mark.parametrize("price", [like_items, as_published, of_its_own, one_way])
 def test_equal_runs_that_add_up_to_the_cap_fit(
-    epsilon: float, delta: float, runs: int, price: Callable[[float, float], Price]
+    epsilon: float, delta: float, runs: int, price: Callable[[float, float], Booking]
 ) -> None:
     # To the digit: thirds of a decimal are none.
     run = price(epsilon / runs * (1 - 1e-9), delta / runs * (1 - 1e-9))
@@ -214,12 +214,14 @@ def test_the_first_run_settles_how_a_cap_is_kept() -> None:
     assert kept_for(like_items(0.1, 1e-8), 1e-6) == "divergence"
     assert kept_for(like_items(0.1, 1e-8), 0.0) == "sums"  # nothing to divide
     assert kept_for(of_its_own(0.5, 1e-8), 1e-6) == "sums"
-    both = checked_price([GaussianEvent(9.0), ApproximateEvent(0.1, 0.0)], 9, 1e-8)
+    both = checked_booking([GaussianEvent(9.0), ApproximateEvent(0.1, 0.0)], 9, 1e-8)
     assert kept_for(both, 1e-6) == "sums"
 
 
 @pytest.mark.parametrize("price", [of_its_own, one_way])
-def test_after_noise_some_of_every_other_kind_fits(price: Callable[[float, float], Price]) -> None:
+def test_after_noise_some_of_every_other_kind_fits(
+    price: Callable[[float, float], Booking],
+) -> None:
     cap = Cap(1.0, 1e-6, "divergence")
     assert fits([like_items(0.3, 1e-8), price(0.4, 1e-8)], cap)
     assert not fits([like_items(0.3, 1e-8), price(0.9, 1e-8)], cap)

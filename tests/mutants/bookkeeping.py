@@ -109,6 +109,55 @@ MUTANTS = (
         (f"{_RUN}::test_progress_tells_what_is_released_and_nothing_else",),
     ),
     Mutant(
+        "errors keep the engine's own behind them",
+        "        told.__cause__ = told.__context__ = None\n",
+        "",
+        (
+            "tests/unit/test_errors.py::test_what_fails_in_memory_quotes_nothing",
+            "tests/unit/test_errors.py::test_an_error_comes_without_those_behind_it_and_without_its_frames",
+        ),
+    ),
+    Mutant(
+        "errors keep the frames they came through",
+        "            raise told.with_traceback(None)\n",
+        "            raise told\n",
+        (
+            "tests/unit/test_errors.py::test_an_error_comes_without_those_behind_it_and_without_its_frames",
+        ),
+    ),
+    Mutant(
+        "a folder of private rows is for all to read",
+        "        _owner_alone(made)\n",
+        "        os.chmod(made, 0o755)\n",
+        ("tests/unit/test_private_folder.py::test_it_is_for_its_user_alone_and_goes",),
+    ),
+    Mutant(
+        "living processes' folders are swept",
+        "        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)\n    except OSError:\n        os.close(lock)\n        return None\n    return lock",
+        "        pass\n    except OSError:\n        os.close(lock)\n        return None\n    return lock",
+        (
+            "tests/unit/test_private_folder.py"
+            "::test_what_a_killed_process_left_is_swept_and_what_a_living_one_has_is_not",
+        ),
+    ),
+    Mutant(
+        "a signal ends the process at once",
+        "        signal.signal(number, _stop)\n",
+        "        signal.signal(number, signal.SIG_DFL)\n",
+        (
+            "tests/unit/test_stopping.py"
+            "::test_a_run_that_is_stopped_leaves_no_row_and_says_what_is_spent",
+        ),
+    ),
+    Mutant(
+        "a device takes any coin",
+        '    if not told <= epsilon:  # no number is not enough either\n        raise UsageError(\n            "broadcast: its coin',
+        '    if False:\n        raise UsageError(\n            "broadcast: its coin',
+        (
+            "tests/engines/test_federated.py::test_a_device_that_was_told_nothing_refuses_a_sure_coin",
+        ),
+    ),
+    Mutant(
         "DuckDB's own message is passed on",
         '            f"DuckDB failed in the step {step!r} with {type(problem).__name__}; its message is "\n',
         '            f"DuckDB failed in the step {step!r} with {problem}; its message is "\n',

@@ -228,7 +228,7 @@ def test_an_interrupt_is_said_in_one_line(dphh, path, monkeypatch):
     monkeypatch.setattr("dphh.run.open_session", stop)
     code, _, err = dphh("items", path, *READ, *COST)
     assert code == 1
-    assert err.strip().startswith("dphh: stopped;")
+    assert err.strip() == "dphh: interrupted; `dphh ledger show` says what is spent"
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, EngineError])

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dphh import Corpus, DphhError, items
+from dphh import Corpus, DphhError, UsageError, items
+from dphh.errors import withholding
 
 SECRET = "SENTINEL123"
 
@@ -115,7 +116,7 @@ ON_DISK = [
 
 
 def failure(corpus, engine):
-    """All that anybody sees of a run that fails: messages, tracebacks, warnings, progress."""
+    """All that anybody sees of a run that fails, and all that an error tracker takes along."""
     seen = io.StringIO()
 
     def say(text):
@@ -126,12 +127,76 @@ def failure(corpus, engine):
         with pytest.raises(DphhError) as caught:
             items(corpus, epsilon=1, delta=1e-7).run(progress=say, engine=engine)
     error = caught.value
-    chain, link = [], error
-    while link is not None:
-        chain += [str(link), repr(link), *map(str, getattr(link, "__notes__", []))]
-        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
     shown = "".join(line for line in traceback.format_exception(error))
-    return "\n".join([*chain, shown, seen.getvalue(), *(str(w.message) for w in warned)])
+    messages = (str(w.message) for w in warned)
+    return "\n".join([*tracked(error), shown, seen.getvalue(), *messages])
+
+
+def tracked(error):
+    """What trackers store: every error behind this one, hidden or not, and variables of frames."""
+    told, left, known = [], [error], set()
+    while left:
+        link = left.pop()
+        if link is None or id(link) in known:
+            continue
+        known.add(id(link))
+        told += [str(link), repr(link), repr(link.args), *map(str, getattr(link, "__notes__", []))]
+        told += [repr(value) for value in vars(link).values()]
+        for frame, _ in traceback.walk_tb(link.__traceback__):
+            if "/tests/" not in frame.f_code.co_filename:
+                told += [repr(value) for value in frame.f_locals.values()]
+        left += [link.__cause__, link.__context__]
+    return told
+
+
+def test_what_a_tracker_would_store_is_found():
+    def inner(secret):
+        raise ValueError(secret)
+
+    try:
+        try:
+            inner(SECRET)
+        except ValueError:
+            raise UsageError("said") from None
+    except UsageError as problem:
+        assert SECRET in "\n".join(tracked(problem))
+
+
+def test_an_error_comes_without_those_behind_it_and_without_its_frames(monkeypatch):
+    @withholding
+    def reads():
+        rows = [SECRET]
+        try:
+            raise ValueError(rows[0])
+        except ValueError:
+            raise UsageError("said") from None
+
+    def failed():
+        try:
+            raise KeyError("of whoever called")
+        except KeyError:
+            with pytest.raises(UsageError, match="said") as caught:
+                reads()
+            return caught.value
+
+    problem = failed()
+    assert problem.__cause__ is None
+    assert isinstance(problem.__context__, KeyError)  # their own, which they have anyway
+    assert [frame.f_code.co_name for frame, _ in traceback.walk_tb(problem.__traceback__)] == [
+        "failed", "alone",
+    ]  # fmt: skip
+    assert SECRET not in "\n".join(tracked(problem))
+    monkeypatch.setenv("DPHH_SHOW_ENGINE_ERRORS", "1")
+    assert isinstance(failed().__context__, ValueError)
+
+
+def test_what_no_error_of_dphh_is_passes_as_it_is():
+    @withholding
+    def fails():
+        return 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
 
 
 @pytest.mark.parametrize("make, options", IN_MEMORY.values(), ids=IN_MEMORY.keys())

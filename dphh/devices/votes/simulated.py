@@ -11,12 +11,13 @@ from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import open_session
 from dphh.engines.session import Limits
-from dphh.errors import UsageError
+from dphh.errors import UsageError, withholding
 from dphh.levels import Choice
 from dphh.mechanisms.released_rows import whole
 from dphh.udfs.randomness import Randomness
 
 
+@withholding
 def votes_of_corpus(
     ballot: Ballot,
     corpus: Corpus,

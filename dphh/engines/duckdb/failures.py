@@ -9,10 +9,13 @@ from contextlib import contextmanager
 import duckdb
 
 from dphh.engines.sources import NOT_UTF8, TOO_LONG
-from dphh.errors import CorpusError, DphhError, EngineError, EngineOutOfMemory
-
-#: Set to 1, where the data may be seen, to see DuckDB's own messages.
-SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
+from dphh.errors import (
+    SHOW_ERRORS,
+    CorpusError,
+    DphhError,
+    EngineError,
+    EngineOutOfMemory,
+)
 
 
 @contextmanager
@@ -27,6 +30,11 @@ def engine_errors(step: str) -> Iterator[None]:
             f"DuckDB ran out of memory or of temporary disk in the step {step!r}: raise the "
             "memory limit, free disk space in the temporary folder, or lower max_items"
         ) from None
+    except RuntimeError as problem:
+        # So DuckDB says that a signal's handler has raised, whatever it raised.
+        if "interrupted" not in str(problem):
+            raise
+        raise KeyboardInterrupt from None
     except duckdb.Error as problem:
         if os.environ.get(SHOW_ERRORS) == "1":
             raise

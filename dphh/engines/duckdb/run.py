@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -15,6 +14,7 @@ from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Limits
 from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, EngineOutOfMemory, UsageError
+from dphh.private_folder import PrivateFolder
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
 from dphh.udfs.randomness import Randomness
@@ -36,9 +36,9 @@ class DuckDBRun:
         #: A relation's stream is spent by one reading.
         self._read_once = corpus.kind == "table"
         self._within_reach = False
-        self._spill = TemporaryDirectory(prefix="dphh-")
+        self._spill = PrivateFolder()
         try:
-            self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.name))
+            self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.path))
             # DuckDB's own bar would tell how much of the data each step reads.
             self.con.execute("SET enable_progress_bar = false")
             register_noise(self.con, randomness)
@@ -50,15 +50,15 @@ class DuckDBRun:
             self.con.execute(query("text"))
             self.load = open_corpus(self.con, corpus)
         except duckdb.Error as problem:
-            self._spill.cleanup()
+            self._spill.close()
             raise UsageError(_setting_problem(problem, limits)) from None
         except BaseException:
-            self._spill.cleanup()
+            self._spill.close()
             raise
 
     def close(self) -> None:
         self.con.close()
-        self._spill.cleanup()
+        self._spill.close()
 
     def execute(self, name: str, **parameters: Any) -> None:
         """Run one file of `sql/`."""

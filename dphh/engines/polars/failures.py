@@ -11,10 +11,13 @@ from polars.exceptions import PanicException
 
 from dphh.engines.polars.queries.text import REFUSED
 from dphh.engines.sources import NOT_UTF8, TOO_LONG
-from dphh.errors import CorpusError, DphhError, EngineError, EngineOutOfMemory
-
-#: Set to 1, where the data may be seen, to see Polars' own messages.
-SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
+from dphh.errors import (
+    SHOW_ERRORS,
+    CorpusError,
+    DphhError,
+    EngineError,
+    EngineOutOfMemory,
+)
 
 
 @contextmanager

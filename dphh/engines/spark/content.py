@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import duckdb
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, VarcharType
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
 from dphh.engines.sources import refuse_missing_columns
-from dphh.engines.spark.rows import ROWS, Loader, find_rows, identifier
+from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.udfs.spark import register_tokens
 
-if TYPE_CHECKING:
-    from dphh.engines.spark.run import SparkRun
 
-
-def open_corpus(run: SparkRun, corpus: Corpus) -> Loader:
+def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     """Look at the names and types of the columns, then define the view. Reads no row.
 
     What comes back brings the rows within reach; call it when the run has begun. Content becomes

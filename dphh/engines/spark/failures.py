@@ -9,9 +9,14 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from dphh.engines.duckdb.failures import SHOW_ERRORS
 from dphh.engines.sources import NOT_UTF8, ROWS_OF_NOBODY, TOO_LONG
-from dphh.errors import CorpusError, DphhError, EngineError, EngineOutOfMemory
+from dphh.errors import (
+    SHOW_ERRORS,
+    CorpusError,
+    DphhError,
+    EngineError,
+    EngineOutOfMemory,
+)
 
 _NO_MEMORY = ("OutOfMemoryError", "SparkOutOfMemoryError", "No space left on device")
 

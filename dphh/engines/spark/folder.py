@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from dphh.errors import UsageError
+from dphh.private_folder import PrivateFolder
 
 #: Of Spark's own configuration, for `spark-submit --conf`: a folder that all executors reach.
 SETTING = "spark.dphh.folder"
@@ -19,7 +19,7 @@ class RunFolder:
 
     def __init__(self, spark: SparkSession) -> None:
         parent = spark.sparkContext.getConf().get(SETTING)
-        self._local: TemporaryDirectory[str] | None = None
+        self._local: PrivateFolder | None = None
         self._spark: Any = spark
         if parent is not None:
             self.path = f"{parent.rstrip('/')}/dphh-{uuid.uuid4().hex}"
@@ -36,8 +36,8 @@ class RunFolder:
                 f"executors share no folder with this machine; say --conf {SETTING}=URL of one "
                 "that they all reach and nobody else reads, such as hdfs:///user/me/private"
             )
-        self._local = TemporaryDirectory(prefix="dphh-")
-        self.path = f"file://{self._local.name}"
+        self._local = PrivateFolder()
+        self.path = f"file://{self._local.path}"
         self._leave_with_spark()
 
     def _leave_with_spark(self) -> None:
@@ -51,7 +51,7 @@ class RunFolder:
 
     def close(self) -> None:
         if self._local is not None:
-            self._local.cleanup()
+            self._local.close()
             return
         files, path = self._files(self.path)
         files.delete(path, True)

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from glob import glob
 from os.path import commonpath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from dphh.corpus import Corpus
 from dphh.engines.sources import (
@@ -25,9 +25,6 @@ from dphh.engines.sources import (
 )
 from dphh.errors import CorpusError
 
-if TYPE_CHECKING:
-    from dphh.engines.spark.run import SparkRun
-
 ROWS = "corpus_rows"
 Loader = Callable[[], None]
 _TEXTS = (
@@ -37,7 +34,19 @@ _TEXTS = (
 _BYTES = (pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
 
 
-def find_rows(run: SparkRun, corpus: Corpus) -> Loader:
+class Opening(Protocol):
+    """What opening a corpus asks of a run."""
+
+    #: The run's own, and the one that it was made from.
+    spark: SparkSession
+    owner: SparkSession
+    #: The content column, and the expression that makes tokens of it.
+    tokens: tuple[str, str]
+
+    def when_closed(self, undo: Callable[[], object]) -> None: ...
+
+
+def find_rows(run: Opening, corpus: Corpus) -> Loader:
     """Define the view corpus_rows. Only names and types are asked for until the run begins."""
     load: Loader = _nothing
     if corpus.kind == "path":
@@ -52,7 +61,7 @@ def find_rows(run: SparkRun, corpus: Corpus) -> Loader:
     return load
 
 
-def _path_rows(run: SparkRun, corpus: Corpus) -> DataFrame:
+def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
     """Files on this machine by their names, whatever is in them; other places as Spark does."""
     here = [path for path in corpus.where if "://" not in path]
     files = [f"file://{_plain(name)}" for path in here for name in _found(path)]
@@ -99,7 +108,7 @@ def _above_partitions(corpus: Corpus, here: list[str]) -> str:
     return commonpath(folders)
 
 
-def _frame_rows(run: SparkRun, corpus: Corpus) -> DataFrame:
+def _frame_rows(run: Opening, corpus: Corpus) -> DataFrame:
     """A frame of another session: they meet in Spark's global views, under a name of its own."""
     frame = corpus.source
     for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
@@ -116,7 +125,7 @@ def _frame_rows(run: SparkRun, corpus: Corpus) -> DataFrame:
     return run.spark.table(f"global_temp.{view}")
 
 
-def _memory(run: SparkRun, corpus: Corpus, schema: Any) -> tuple[DataFrame, Loader]:
+def _memory(run: Opening, corpus: Corpus, schema: Any) -> tuple[DataFrame, Loader]:
     """Tables in memory come in as Arrow. Only their schema is asked for until the run begins."""
 
     def load() -> None:

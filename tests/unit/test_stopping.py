@@ -1,0 +1,193 @@
+"""Signals: a run's rows go first, and the exit is what a shell expects of the signal."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from dphh import items
+from tests.unit.test_private_folder import QUICK
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
+
+WAITS = (
+    QUICK
+    + """
+import signal, time
+if sys.argv[1] == "nohup":
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+from dphh.private_folder import PrivateFolder
+from dphh import stopping
+stopping.PATIENCE = 0.3
+
+def listens():
+    print("ready", flush=True)
+    time.sleep(60)
+
+def swallows():  # as DuckDB does, which raises an error of its own
+    try:
+        listens()
+    except KeyboardInterrupt:
+        raise RuntimeError("Query interrupted") from None
+
+def deaf():  # deep in an engine's own code, which does not come back
+    while True:
+        try:
+            listens()
+        except KeyboardInterrupt:
+            pass
+
+try:
+    with stopping.stopping():
+        folder = PrivateFolder()
+        open(folder.path + "/rows", "w").close()
+        {"swallows": swallows, "deaf": deaf}.get(sys.argv[1], listens)()
+except BaseException as problem:
+    folder.close()
+    print(type(problem).__name__, stopping.received(), flush=True)
+    stopping.end_by(stopping.received())
+"""
+)
+
+
+def started(tmp_path: Path, how: str) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITS, how],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    assert len(list(tmp_path.iterdir())) == 1
+    return process
+
+
+@pytest.mark.parametrize(
+    "number, how, said",
+    [
+        (signal.SIGTERM, "listens", "Stopped"),
+        (signal.SIGHUP, "listens", "Stopped"),
+        (signal.SIGINT, "swallows", "RuntimeError"),
+    ],
+)
+def test_a_signal_cleans_up_and_ends_as_the_signal_does(tmp_path, number, how, said) -> None:
+    process = started(tmp_path, how)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=30)
+    assert out == f"{said} {int(number)}\n"
+    assert process.returncode == -number
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_the_main_thread_does_not_come_back_the_rows_go_all_the_same(tmp_path) -> None:
+    process = started(tmp_path, "deaf")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 128 + signal.SIGTERM
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_further_signals_do_not_cut_the_cleaning_short(tmp_path) -> None:
+    process = started(tmp_path, "listens")
+    for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        process.send_signal(number)
+        time.sleep(0.01)
+    out, _ = process.communicate(timeout=30)
+    assert out == "Stopped 15\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_that_somebody_ignores_stays_ignored(tmp_path) -> None:
+    process = started(tmp_path, "nohup")
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=30)
+    assert out == "Stopped 15\n"
+
+
+# The command line, in the middle of a run that has spilled private rows.
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory) -> Path:
+    """More than the memory that the run is given."""
+    path: Path = tmp_path_factory.mktemp("large") / "corpus.parquet"
+    with duckdb.connect() as con:
+        con.execute(
+            "COPY (SELECT i // 4 AS who, 'word' || (i * 7919 % 1500000) AS what "
+            f"FROM range(3000000) AS r(i)) TO '{path}' (FORMAT parquet)"
+        )
+    return path
+
+
+def spilled(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("dphh-run-*/*") if path.stat().st_size > 0]
+
+
+def running(large: Path, tmp_path: Path, *more: str) -> subprocess.Popen[str]:
+    (tmp_path / "temporary").mkdir(exist_ok=True)
+    asked = [
+        *("items", str(large), "--user", "who", "--item", "what", "--epsilon", "1"),
+        *("--delta", "1e-8", "--max-items", "4", "--memory-limit", "60MB", "--threads", "1"),
+        *("--run-id", "mine", "--quiet", *more),
+    ]
+    return subprocess.Popen(
+        [sys.executable, "-m", "dphh", *asked],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+    )
+
+
+def wait_for_spill(process: subprocess.Popen[str], tmp_path: Path) -> None:
+    until = time.monotonic() + 60
+    while not spilled(tmp_path / "temporary"):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    for path in spilled(tmp_path / "temporary"):
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        if "system.posix_acl_default" in os.listxattr(path.parent):
+            assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_stopped_leaves_no_row_and_says_what_is_spent(
+    large, tmp_path, number
+) -> None:
+    process = running(large, tmp_path)
+    wait_for_spill(process, tmp_path)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == -number
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert out == ""
+    said = [line for line in err.splitlines() if line]
+    assert said[0] == "dphh: interrupted; `dphh ledger show` says what is spent"
+    assert "the price is spent once (epsilon 1, delta 1e-08)" in said[1]
+    assert "run id mine goes on" in said[1]
+    assert len(said) == 2
+
+
+def test_what_a_killed_run_left_goes_with_the_next_one(
+    large, tmp_path, written, monkeypatch
+) -> None:
+    process = running(large, tmp_path)
+    wait_for_spill(process, tmp_path)
+    process.kill()
+    process.communicate(timeout=60)
+    assert spilled(tmp_path / "temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    items(written([(1, "a")]), epsilon=1, delta=1e-8).run(engine="duckdb")
+    assert list((tmp_path / "temporary").iterdir()) == []
