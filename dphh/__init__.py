@@ -53,3 +53,8 @@ __all__ = [
     "plan_from_json",
     "trie",
 ]
+
+
+def __dir__() -> list[str]:
+    """What completes after `dphh.`: the public names, and none of how they are made."""
+    return __all__

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.classes import ValidClasses, valid_classes
-from dphh.ladder import Integers, Rung, next_rung
+from dphh.ladder import Integers, Rung, first_rung, next_rung
 from dphh.privacy.forecast.plan_round import RoundPlan, plan_round, saturation
 from dphh.privacy.forecast.prior import blurred, deconvolved, mass_grid
 from dphh.privacy.forecast.rounds import (
@@ -75,105 +76,150 @@ class Rounds(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    rung: Rung
+class Step:
+    """One level, before its rounds: everything in it follows from earlier releases."""
+
+    level: int
+    #: How many grams the level below released.
+    below: int
+    valid: ValidClasses
+    #: No gram's mass is more than this.
+    largest: float
+    shares: Shares
+    #: Of the whole run: 1 / sigma of the Gaussian mechanism that all rounds come to together.
+    mu: float
+    #: E[spurious grams] is at most this share of `below`.
+    spurious: float
+
+    def run(self, rounds: Rounds) -> Released:
+        """Both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
+        law = bins()
+        first_share = self.shares.first_round()
+        first_unit = unit_for(1 / (self.mu * first_share**0.5))
+        seen = rounds.first_round(self.level, self.valid, law, first_unit)
+
+        first_sigma = SIGMA_GRID / first_unit
+        seen_first = (1 - 1 / LISTS_PART) ** 0.5
+        grid = mass_grid(first_sigma, self.largest)
+        counts = seen.counts.astype(np.float64)
+        prior = deconvolved(counts, self.valid.forecasts, grid, seen_first * grid / first_sigma)
+        nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
+        # What the noise may well have made of an empty bin is none.
+        lists = np.where(seen.lists > 2 * SIGMA_GRID, seen.lists / list_weight(first_unit), 0.0)
+        saturated = saturation(lists)
+        posterior = blurred(prior.by_bin).reshape(nulls.size, -1)
+        budget = self.spurious * self.below
+
+        def planned(share: float) -> RoundPlan:
+            sigma = 1 / (self.mu * share**0.5)
+            rows = counts.ravel(), nulls.ravel(), posterior
+            return plan_round(*rows, grid, sigma, budget, saturated)
+
+        even = self.shares.even()
+        second_share = self.shares.second_round(
+            planned(even).finds, planned(2 * even).finds, self.below
+        )
+        plan = planned(second_share)
+        weights = np.maximum(1, np.rint(plan.weights * PLAIN)).astype(np.int64)
+        weights = weights.reshape(nulls.shape)
+        second_unit = unit_for(1 / (self.mu * second_share**0.5))
+        negatives = rounds.second_round(weights, second_unit)
+        tails = tails_by_signs(plan.tails, negatives.ravel(), budget)
+        passed = rounds.passed(_thresholds(tails, law).reshape(nulls.shape))
+
+        group = self.valid.of(passed.keys)
+        masses = estimated_masses(
+            passed.first / first_unit,
+            passed.second / second_unit,
+            seen_first,
+            saturated(weights[group, passed.bins] / PLAIN),
+            (first_sigma, SIGMA_GRID / second_unit),
+            prior.by_class,
+            grid,
+            group,
+        )
+        return Released(passed.keys, masses, (first_share, second_share), plan.finds)
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """Keys, ascending, and masses; of mu^2, what the two rounds took; what they were to find."""
+
+    keys: Integers
     masses: Floats
-    valid: int
-    #: Of mu^2: what the rounds took.
     shares: tuple[float, float]
-    units: tuple[int, int]
     predicted: float
 
-
-def climb(
-    words: Rung, masses: Floats, levels: int, left: float, mu: float, eta: float, rounds: Rounds
-) -> Iterator[Found]:
-    """Levels 2 to `levels`. `left` is the part of mu^2 that level 1 left over."""
-    rung, before = words, np.array([masses.sum()])
-    shares = Shares(left, 1, levels)
-    law = bins()
-    for level in range(2, levels + 1):
-        shares = replace(shares, level=level)
-        valid = valid_classes(rung, masses, before)
-        if not len(valid):
-            return
-        found = _level(level, valid, rung, words, masses, shares, mu, eta, rounds, law)
-        yield found
-        shares = replace(shares, left=shares.left - sum(found.shares))
-        rung, before, masses = found.rung, masses, found.masses
-
-
-def _level(
-    level: int,
-    valid: ValidClasses,
-    rung: Rung,
-    words: Rung,
-    masses: Floats,
-    shares: Shares,
-    mu: float,
-    eta: float,
-    rounds: Rounds,
-    law: Bins,
-) -> Found:
-    budget = eta * len(rung)
-    first_share = shares.first_round()
-    unit = unit_for(1 / (mu * first_share**0.5))
-    seen = rounds.first_round(level, valid, law, unit)
-    first_sigma = SIGMA_GRID / unit
-
-    seen_first = (1 - 1 / LISTS_PART) ** 0.5
-    grid = mass_grid(first_sigma, masses.sum())
-    prior = deconvolved(
-        seen.counts.astype(float), valid.forecasts, grid, seen_first * grid / first_sigma
-    )
-    nulls = valid.sizes[:, None] * law.probabilities[None, :]
-    size = list_weight(unit)
-    lists = np.where(seen.lists > 2 * SIGMA_GRID, seen.lists / size, 0.0)
-    saturated = saturation(lists)
-    posterior = blurred(prior.by_bin).reshape(nulls.size, -1)
-
-    def planned(share: float) -> RoundPlan:
-        return plan_round(
-            seen.counts.ravel().astype(float),
-            nulls.ravel(),
-            posterior,
-            grid,
-            1 / (mu * share**0.5),
-            budget,
-            saturated,
+    def to_table(self) -> Any:
+        """(key, mass), as a journal keeps it; keys below 0 say what is not of a gram."""
+        said = np.array([-1, -2, -3])
+        numbers = np.array([*self.shares, self.predicted])
+        return pa.table(
+            {
+                "key": np.concatenate([said, self.keys]),
+                "mass": np.concatenate([numbers, self.masses]),
+            }
         )
 
-    even = shares.even()
-    second_share = shares.second_round(planned(even).finds, planned(2 * even).finds, len(rung))
-    plan = planned(second_share)
-    weights = np.maximum(1, np.rint(plan.weights * PLAIN)).astype(np.int64)
-    unit2 = unit_for(1 / (mu * second_share**0.5))
-    negatives = rounds.second_round(weights.reshape(nulls.shape), unit2)
-    tails = tails_by_signs(plan.tails, negatives.ravel(), budget)
-    thresholds = _thresholds(tails, law)
-    passed = rounds.passed(thresholds.reshape(nulls.shape))
+    @classmethod
+    def from_table(cls, table: Any) -> Released:
+        keys, masses = (table.column(name).to_numpy() for name in ("key", "mass"))
+        order = np.argsort(keys)
+        keys, masses = keys[order], masses[order]
+        predicted, second, first = masses[:3].tolist()
+        return cls(keys[3:], masses[3:], (first, second), predicted)
 
-    second_sigma = SIGMA_GRID / unit2
-    group = valid.of(passed.keys)
-    g = weights.reshape(nulls.shape)[group, passed.bins] / PLAIN
-    scores = estimated_masses(
-        passed.first / unit,
-        passed.second / unit2,
-        seen_first,
-        saturated(g),
-        (first_sigma, second_sigma),
-        prior.by_class,
-        grid,
-        group,
-    )
-    return Found(
-        rung=next_rung(rung, words, passed.keys, "both"),
-        masses=scores,
-        valid=len(valid),
-        shares=(first_share, second_share),
-        units=(unit, unit2),
-        predicted=plan.finds,
-    )
+
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """How far a run has come: all that the next level follows from."""
+
+    top: Rung
+    words: Rung
+    masses: Floats
+    #: Of the level below the top.
+    masses_before: Floats
+    #: Part of mu^2.
+    left: float
+    levels: int
+    mu: float
+    spurious: float
+
+    def step(self) -> Step:
+        return Step(
+            level=self.top.level + 1,
+            below=len(self.top),
+            valid=valid_classes(self.top, self.masses, self.masses_before),
+            largest=float(self.masses.sum()),
+            shares=Shares(self.left, self.top.level + 1, self.levels),
+            mu=self.mu,
+            spurious=self.spurious,
+        )
+
+    def after(self, released: Released) -> Climb:
+        return replace(
+            self,
+            top=next_rung(self.top, self.words, released.keys, "both"),
+            masses=released.masses,
+            masses_before=self.masses,
+            left=self.left - sum(released.shares),
+        )
+
+
+def begun(
+    words: int, masses: Floats, left: float, levels: int, mu: float, spurious: float
+) -> Climb:
+    """Above the released words, in the order of their numbers."""
+    rung = first_rung(words)
+    return Climb(rung, rung, masses, np.array([masses.sum()]), left, levels, mu, spurious)
+
+
+def climb(start: Climb, rounds: Rounds) -> Iterator[tuple[Step, Released]]:
+    """Level by level, up to the last or until nothing is valid."""
+    while start.top.level < start.levels and len((step := start.step()).valid):
+        released = step.run(rounds)
+        yield step, released
+        start = start.after(released)
 
 
 def _thresholds(tails: Floats, law: Bins) -> Integers:

@@ -106,6 +106,30 @@ class PrunedLevel(_OnGrid):
 
 
 @dataclass(frozen=True)
+class ForecastLevel:
+    """A level of the forecast ladder above the first: two rounds, by what is released below.
+
+    A plan leaves open how levels share the noise's budget, and a run fills it in.
+    """
+
+    kind: ClassVar[str] = "forecast"
+
+    level: int
+    #: Noise that all rounds of all levels come to together, in users.
+    total_sigma: float
+    #: At most this share of the level below's number is expected to be spurious here.
+    spurious: float
+    #: |V_k|, how many grams the released level below makes valid.
+    valid: int | None = None
+    #: Noise of the two rounds, in users.
+    first_sigma: float | None = None
+    second_sigma: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "pruning": "both", **asdict(self)}
+
+
+@dataclass(frozen=True)
 class VoteLevel:
     """One level of TrieHH: each user votes with probability p; theta votes make a prefix grow."""
 
@@ -189,10 +213,16 @@ class LocalLevel:
 
 KINDS: dict[
     str,
-    type[SetUnionLevel] | type[PrunedLevel] | type[VoteLevel] | type[BatchLevel] | type[LocalLevel],
+    type[SetUnionLevel]
+    | type[PrunedLevel]
+    | type[ForecastLevel]
+    | type[VoteLevel]
+    | type[BatchLevel]
+    | type[LocalLevel],
 ] = {
     SetUnionLevel.kind: SetUnionLevel,
     PrunedLevel.kind: PrunedLevel,
+    ForecastLevel.kind: ForecastLevel,
     VoteLevel.kind: VoteLevel,
     BatchLevel.kind: BatchLevel,
     LocalLevel.kind: LocalLevel,

@@ -13,7 +13,15 @@ from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
 from dphh.ledger.corpora import source_of, unseen
 from dphh.ledger.said import account_lines
-from dphh.levels import BatchLevel, Level, LocalLevel, PrunedLevel, SetUnionLevel, VoteLevel
+from dphh.levels import (
+    BatchLevel,
+    ForecastLevel,
+    Level,
+    LocalLevel,
+    PrunedLevel,
+    SetUnionLevel,
+    VoteLevel,
+)
 from dphh.price import Finds, Price, Privacy
 from dphh.words import number, plural, shorten
 
@@ -105,6 +113,12 @@ def level_words(level: Level) -> tuple[str, ...]:
         return (
             f"each user counts for at most {plural(level.max_items, 'valid n-gram')}",
             f"noise: {number(level.sigma)} users; the threshold follows from what is released",
+        )
+    if isinstance(level, ForecastLevel):
+        return (
+            "each user counts for all their valid n-grams, in two rounds",
+            f"noise: a share of what all rounds come to together, {number(level.total_sigma)} "
+            "users; it and the thresholds follow from what is released",
         )
     assert isinstance(level, SetUnionLevel)
     return (

@@ -158,7 +158,7 @@ def summed(keys: Integers, weight: Integers) -> tuple[Integers, Integers]:
     """What the users of a block add together: each key once, with its sum."""
     order = np.argsort(keys, kind="stable")
     keys, weight = keys[order], weight[order]
-    start = np.flatnonzero(np.diff(keys, prepend=-1))
+    start = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
     return keys[start], np.add.reduceat(weight, start) if len(start) else weight[:0]
 
 

@@ -21,6 +21,7 @@ from dphh.udfs.contributions import Evenly, Held, Sums, Weigh, contributions, su
 from dphh.udfs.hashes import Integers, of_spellings
 from dphh.udfs.places import Released, beside_another, candidates
 from dphh.udfs.texts import tokens_of
+from dphh.udfs.two_rounds import Plainly, with_list_sizes
 from dphh.udfs.whole_grams import whole_grams
 
 Row = dict[str, Any]
@@ -84,14 +85,15 @@ def register_counts_of_words(spark: SparkSession) -> None:
     _register_sums(spark, of_blocks, "key string, weight bigint")
 
 
-def register_sums_of_grams(spark: SparkSession, ahead: int, rule: Evenly) -> None:
+def register_sums_of_grams(spark: SparkSession, ahead: int, rule: Weigh) -> None:
     """`dphh_contributions(table(positions))`: to (key, weight)."""
+    sent = spark.sparkContext.broadcast(rule)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block = block_at(rows, row, "grams")
             keys = candidates(block.places, _ends(rows, row, block), ahead)
-            added = _added(block, keys, rule)
+            added = _added(block, keys, sent.value)
             yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
     _register_sums(spark, of_blocks, "key bigint, weight bigint")
@@ -197,10 +199,10 @@ def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Intege
     """What the users of a block add together: each key once, with its sum."""
     parts = [*contributions(block.lots, block.lengths, keys, weigh)]
     nothing = np.empty(0, dtype=np.int64)
-    return summed(
-        np.concatenate([nothing, *(keys for _, keys, _ in parts)]),
-        np.concatenate([nothing, *(weights for _, _, weights in parts)]),
-    )
+    owner, key, weight = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(3))
+    if isinstance(weigh, Plainly):
+        owner, key, weight = with_list_sizes(owner, key, weight, len(block.lengths), weigh)
+    return summed(key, weight)
 
 
 def _positions(block: Block, grams: Any, words: Any | None) -> Iterator[Row]:

@@ -23,6 +23,7 @@ from dphh.udfs.blocks import places_of_texts
 from dphh.udfs.contributions import Weigh, contributions, evenly
 from dphh.udfs.hashes import Integers, Words, of_numbers, of_spellings
 from dphh.udfs.places import Released, beside_another, candidates
+from dphh.udfs.two_rounds import ByRow, Plainly, with_list_sizes
 from dphh.udfs.vocabulary import Vocabulary
 from dphh.udfs.whole_grams import whole_grams
 
@@ -34,6 +35,8 @@ class WholeUsers:
         self.vocabulary = Vocabulary()
         self._numbers_of_words: NDArray[np.int32] = np.empty(0, dtype=np.int32)
         self._released = Released([])
+        #: How users weigh in the forecast ladder's present round.
+        self.round_rule: Plainly | ByRow | None = None
 
     def lots(self, names: Any) -> pa.Array:
         """`dphh_lot(name)`: what stands for a user where the keys that count are chosen."""
@@ -63,6 +66,11 @@ class WholeUsers:
         """`dphh_contributions_of_grams(lot, keys, max_items, grid_bits, salt)`: the same of pairs
         of released grams, whose numbers are public."""
         return weighed(lot, keys, evenly(max_items, grid_bits, salt, of_numbers))
+
+    def contributions_of_round(self, lot: Any, keys: Any) -> pa.Array:
+        """`dphh_contributions_of_round(lot, keys)`: the same in a round of the forecast ladder."""
+        assert self.round_rule is not None
+        return weighed(lot, keys, self.round_rule)
 
     def hashed_words(self, codes: Integers) -> Words:
         """By their spelling."""
@@ -121,6 +129,8 @@ def weighed(lots: Any, keys: Any, weigh: Weigh) -> pa.Array:
         np.concatenate([np.empty(0, dtype=np.int64), *(part[i] for part in parts)])
         for i in range(3)
     )
+    if isinstance(weigh, Plainly):
+        owner, key, weight = with_list_sizes(owner, key, weight, len(lengths), weigh)
     pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
     return _lists(np.bincount(owner, minlength=len(lengths)), pairs)
 
@@ -149,6 +159,12 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
             "contributions_of_grams",
             users.contributions_of_grams,
             ["BIGINT", "BIGINT[]", *level],
+            weights,
+        ),
+        (
+            "contributions_of_round",
+            users.contributions_of_round,
+            ["BIGINT", "BIGINT[]"],
             weights,
         ),
     ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from dphh.forecast import Step
 from dphh.ladder import Ladder, ValidGrams
 from dphh.levels import (
     BatchLevel,
@@ -57,8 +58,11 @@ class Session(Protocol):
         """Bound, weigh, sum, noise once, threshold: an Arrow table (key, noisy) of what passed."""
         ...
 
-    def forget(self, released: Any) -> None:
-        """Take what a level released from every user (DP-SIPS); an Arrow table (key, noisy)."""
+    def forget(self, released: Any, keep_texts: bool = False) -> None:
+        """Take what a level released from every user (DP-SIPS); an Arrow table (key, noisy).
+
+        With `keep_texts`, longer n-grams are found in the texts as they were.
+        """
         ...
 
     def hold_texts(self) -> None:
@@ -76,6 +80,11 @@ class Session(Protocol):
     ) -> Any:
         """The level above a ladder of releases, with the spurious grams of `valid`: an Arrow table
         (key, noisy)."""
+        ...
+
+    @draws
+    def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
+        """A level of the forecast ladder, both rounds: `dphh.forecast.Released` as a table."""
         ...
 
     def hold_whole_grams(self, shortest: int, longest: int) -> None:

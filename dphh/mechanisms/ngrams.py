@@ -28,6 +28,8 @@ from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import Level, PrunedLevel, Pruning, SetUnionLevel
+from dphh.mechanisms.forecast import THEOREM as FORECAST_THEOREM
+from dphh.mechanisms.forecast import finds_words, price_forecast
 from dphh.mechanisms.items import (
     ADJACENCY,
     BUDGET_HELP,
@@ -52,7 +54,7 @@ from dphh.privacy.set_union import (
     weight,
 )
 
-Method = Literal["dpne", "dpsu-all", "dpsu-even", "dpsu-single"]
+Method = Literal["forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single"]
 METHODS = get_args(Method)
 HELP = {
     **BUDGET_HELP,
@@ -63,7 +65,7 @@ HELP = {
     "latter.",
     "decay": "Each length's noise over the one below's.",
     "shares": "Each length's share of the budget, instead of --decay.",
-    "method": "dpne: length by length; the others: set union over whole n-grams.",
+    "method": "forecast or dpne: length by length; the others: set union over whole n-grams.",
 }
 LONGEST = 100
 #: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
@@ -72,6 +74,7 @@ LEAST_SPURIOUS = 1e-12
 ASSUMED_WORDS = 10**6
 
 THEOREMS = {
+    "forecast": FORECAST_THEOREM,
     "dpne": (
         "DPNE Theorem 2.1 (Kim et al. 2021): DPSU for words, a Gaussian mechanism over the valid "
         "grams for every longer length, composed exactly (Dong, Roth & Su 2019; Balle & Wang "
@@ -113,6 +116,8 @@ def price_ngrams(
         raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1 to {LONGEST}")
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+    if method == "forecast":
+        _check_forecast(max_items, pruning, decay, shares)
     bounds = _bounds(max_items, max_n)
     _check_shape(spurious, pruning, decay, shares, max_n)
     parameters = (
@@ -126,7 +131,12 @@ def price_ngrams(
         ("shares", None if shares is None else tuple(map(float, shares))),
         ("method", method),
     )
-    if method == "dpne":
+    if method == "forecast":
+        levels, events, delta_shares = price_forecast(
+            epsilon, delta, max_n, bounds[0], float(spurious)
+        )
+        found = finds_words(levels)
+    elif method == "dpne":
         levels, events, delta_shares = _price_dpne(
             epsilon, delta, bounds, spurious, pruning, decay, shares
         )
@@ -349,6 +359,24 @@ def _check_shape(
         or not all(_number(share) and isfinite(share) and share > 0 for share in shares)
     ):
         raise UsageError(f"shares: found {shares!r}; give {max_n} positive numbers, one a length")
+
+
+def _check_forecast(
+    max_items: int | Sequence[int], pruning: str, decay: float, shares: Sequence[float] | None
+) -> None:
+    """What DPNE alone asks for is refused, rather than left unused."""
+    asked = {
+        "max_items": not isinstance(max_items, int),
+        "pruning": pruning != "both",
+        "decay": decay != 1.0,
+        "shares": shares is not None,
+    }
+    if any(asked.values()):
+        names = ", ".join(name for name, is_asked in asked.items() if is_asked)
+        raise UsageError(
+            f"{names}: found with method='forecast', which bounds words alone, by one number, and "
+            "shares the budget by what it finds; leave it out, or say method='dpne'"
+        )
 
 
 def _number(value: object) -> bool:

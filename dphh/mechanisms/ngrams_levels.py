@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from dphh.engines.session import Session
 from dphh.ladder import Ladder, first_ladder, spelled
 from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.mechanisms.forecast_levels import forecast_levels
 from dphh.mechanisms.ngrams import spurious_threshold
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
@@ -20,8 +21,8 @@ from dphh.udfs.whole_grams import SEPARATOR
 
 
 def ngrams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    climb = ladder_levels if price.method == "dpne" else set_union_levels
-    return climb(price, session, joiner)
+    climbs = {"forecast": forecast_levels, "dpne": ladder_levels}
+    return climbs.get(price.method, set_union_levels)(price, session, joiner)
 
 
 def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:

@@ -75,6 +75,7 @@ VERBS = {
     "items sips over the cap": lambda c: items(
         c, epsilon=8, delta=1e-4, max_items=2, method="sips"
     ),
+    "ngrams forecast": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, method="forecast"),
     "ngrams over the cap": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, max_items=2),
     "ngrams dpsu-all over the cap": lambda c: ngrams(
         c, max_n=3, epsilon=8, delta=1e-3, max_items=3, method="dpsu-all"

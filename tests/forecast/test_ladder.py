@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dphh.forecast import climb
-from dphh.ladder import first_rung
+from dphh.forecast import begun, climb
 from tests.forecast.corpora import HURT
 from tests.forecast.in_memory import InMemory, Positions, forecast_ladder
 
@@ -28,7 +27,7 @@ def test_spurious_grams_keep_their_budget(words: int, runs: int, tiny: bool) -> 
     for _ in range(runs):
         held = words * words // 3 if tiny else 0
         engine = InMemory(pairs_of(words, held, 1, rng))
-        for _ in climb(first_rung(words), masses, 2, 0.5, 0.2, eta, engine):
+        for _ in climb(begun(words, masses, 0.5, 2, 0.2, eta), engine):
             pass
         spurious.append(engine.spurious[0])
     assert np.mean(spurious) <= eta * words + 4 * np.std(spurious) / runs**0.5 + 1 / runs
@@ -45,10 +44,11 @@ def test_one_word_of_few_users_climbs_to_the_end() -> None:
 
 def test_what_is_spent_never_passes_what_was_priced() -> None:
     run = forecast_ladder(texts("three words"), 4.0, 1e-7, 5, 10)
-    assert sum(sum(level.shares) for level in run.levels) <= 1 - 0.07 / 5 + 1e-12
+    assert sum(sum(released.shares) for _, released in run.levels) <= 1 - 0.07 / 5 + 1e-12
 
 
 def test_a_level_that_nobody_holds_a_gram_of_runs_all_the_same() -> None:
     nobody = Positions(*(np.empty(0, dtype=np.int64) for _ in range(3)), users=3)
-    levels = list(climb(first_rung(40), np.full(40, 9.0), 3, 0.8, 0.2, 0.5, InMemory(nobody)))
-    assert len(levels) >= 1 and levels[0].valid == 1_600
+    start = begun(40, np.full(40, 9.0), 0.8, 3, 0.2, 0.5)
+    levels = list(climb(start, InMemory(nobody)))
+    assert len(levels) >= 1 and len(levels[0][0].valid) == 1_600

@@ -9,6 +9,9 @@ from dphh.levels import PrunedLevel, SetUnionLevel
 
 
 class Items(DuckDBRun):
+    #: Whether the texts as they were are in `texts`, what is left of them in `users`.
+    texts_kept = False
+
     def hold_items(self) -> None:
         self.hold_rows()
         self._gather("users")
@@ -23,9 +26,12 @@ class Items(DuckDBRun):
         """To `noised`, whatever the threshold."""
         self._noised("words_level", level, purpose)
 
-    def forget(self, released: Any) -> None:
+    def forget(self, released: Any, keep_texts: bool = False) -> None:
         self.whole_users.release_words(released.column("key"))
         self.execute("forget_released")
+        if keep_texts and not self.texts_kept:
+            self.rename("users", "texts")
+            self.texts_kept = True
         self.rename("still_held", "users")
 
     def exact_counts(self, at_least: int) -> Any:

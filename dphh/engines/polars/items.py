@@ -32,8 +32,10 @@ class Items(PolarsRun):
         words = histogram.select("weight", key=pl.Series(spelled))
         self._noised(words, level, purpose)
 
-    def forget(self, released: Any) -> None:
+    def forget(self, released: Any, keep_texts: bool = False) -> None:
         self.whole_users.release_words(released.column("key"))
+        if keep_texts:
+            self.tables.setdefault("texts", self.tables["users"])
         self.make("users", set_union.forget_released(self.table("users"), self.whole_users))
 
     def exact_counts(self, at_least: int) -> Any:

@@ -10,6 +10,8 @@ import polars as pl
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import ladder as queries
 from dphh.engines.polars.queries import set_union
+from dphh.engines.two_rounds import Rule, TwoRounds
+from dphh.forecast import Step
 from dphh.ladder import Integers, Ladder, ValidGrams
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.spurious import with_spurious
@@ -30,8 +32,7 @@ class Ngrams(Items):
         self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
     ) -> Any:
         assert level.threshold_grid is not None
-        for rungs in range(self.placed + 1, len(ladder.rungs) + 1):
-            self._place(ladder.up_to(rungs))
+        self._place_all(ladder)
         rule = self._rule(level, purpose, of_numbers)
         positions = self.table("positions")
         histogram = queries.grams_level(positions, self.whole_users, ladder.ahead, rule)
@@ -44,10 +45,27 @@ class Ngrams(Items):
         self.drop("noised")
         return released
 
+    def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
+        self._place_all(ladder)
+        rounds = TwoRounds(lambda rule: self._sums(rule, ladder), self.randomness, purpose)
+        return step.run(rounds).to_table()
+
+    def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
+        """What users add to each gram by the rule of a round: keys and sums, without noise."""
+        positions = self.table("positions")
+        histogram = queries.grams_level(positions, self.whole_users, ladder.ahead, rule)
+        sums = self.fetch("forecast_sums", histogram)
+        return sums["key"].to_numpy(), sums["weight"].to_numpy()
+
+    def _place_all(self, ladder: Ladder) -> None:
+        for rungs in range(self.placed + 1, len(ladder.rungs) + 1):
+            self._place(ladder.up_to(rungs))
+
     def _place(self, ladder: Ladder) -> None:
         """Where the grams of the ladder's top stand."""
         if len(ladder.rungs) == 1:
             self.whole_users.release_words(ladder.vocabulary)
+            self.tables["users"] = self.tables.pop("texts", self.tables["users"])
             single = ladder.pruning == "single"
             found = queries.positions_of_words(self.table("users"), self.whole_users, single)
             self.make("positions", found, step="positions_of_words")

@@ -27,6 +27,8 @@ from dphh.udfs.spark_ladder import (
 
 class Items(SparkRun):
     within_reach = False
+    #: Whether the texts as they were are in `texts`, what is left of them in `blocks`.
+    texts_kept = False
 
     def hold_items(self) -> None:
         self._gather(None)
@@ -47,10 +49,13 @@ class Items(SparkRun):
             purpose,
         )
 
-    def forget(self, released: Any) -> None:
+    def forget(self, released: Any, keep_texts: bool = False) -> None:
         with engine_errors("forget_released"):
             register_remaining(self.spark, released.column("key"))
         self.execute("forget_released")
+        if keep_texts and not self.texts_kept:
+            self.rename("blocks", "texts")
+            self.texts_kept = True
         self.rename("still_held", "blocks")
 
     def exact_counts(self, at_least: int) -> Any:

@@ -8,14 +8,16 @@ round(N(0, SIGMA_GRID^2)) to each sum: noise of SIGMA_GRID / unit >= sigma users
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import ceil, inf, isqrt
+from math import ceil, inf, isqrt, nextafter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dphh.privacy.rounded_gaussian import ONE, RoundedGaussian, rounded_gaussian
+from dphh.privacy.set_union import LARGEST_DISTANCE
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -60,7 +62,17 @@ def shared_out(unit: int, g: Integers, holder: Integers, users: int) -> Integers
     """Round 2: what each (holder, gram) of weight g adds: floor(unit g / |g|_2), norms up."""
     squares = np.zeros(users, dtype=np.int64)
     np.add.at(squares, holder, g * g)
-    return unit * g // norms_up(squares)[holder]
+    return unit * g // np.maximum(norms_up(squares), 1)[holder]
+
+
+def draws_delta(epsilon: float) -> float:
+    """What the distance of a level's draws from the exact laws costs, both rounds together.
+
+    Were each of at most 2^62 valid grams drawn as the noise of its own row, 2^63 table draws; at
+    most 2^16 rows, whose binomials and conditional draws are within 2^-150 each.
+    """
+    scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
+    return nextafter(float((2**63 * LARGEST_DISTANCE + Fraction(2**18, 2**150)) * scale), 1.0)
 
 
 @dataclass(frozen=True)

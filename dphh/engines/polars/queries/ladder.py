@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from dphh.engines.polars.queries.set_union import CODES, KEYS, histogram, of_users
-from dphh.udfs.contributions import Evenly
+from dphh.udfs.contributions import Weigh
 from dphh.udfs.whole_users import WholeUsers
 
 
@@ -34,7 +34,7 @@ def candidates(positions: pl.LazyFrame, whole_users: WholeUsers, ahead: int) -> 
 
 
 def grams_level(
-    positions: pl.LazyFrame, whole_users: WholeUsers, ahead: int, rule: Evenly
+    positions: pl.LazyFrame, whole_users: WholeUsers, ahead: int, rule: Weigh
 ) -> pl.LazyFrame:
     """The histogram of a level above the first: the same set union, over the valid grams that
     somebody holds."""

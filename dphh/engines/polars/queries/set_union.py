@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from dphh.udfs.contributions import Evenly
+from dphh.udfs.contributions import Evenly, Weigh
 from dphh.udfs.whole_users import WholeUsers, weighed
 
 CODES, KEYS = pl.List(pl.Int32), pl.List(pl.Int64)
@@ -46,7 +46,7 @@ def words_level(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
     return histogram(users.rename({"codes": "keys"}), rule)
 
 
-def histogram(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
+def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     """Of each whole user (lot, keys) the distinct keys that count, weighed, and their sums.
 
     Polars' integer sums wrap around without a word: these cannot, as a frame has less than 2^32

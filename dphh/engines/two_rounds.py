@@ -1,0 +1,92 @@
+"""The two rounds of a level of the forecast ladder, over the sums that an engine makes.
+
+An engine gives, for a rule, what all its users add to each key, without noise: (keys, sums). Noise
+is drawn here, once for each sum, and only then is anything counted or compared. Everything in a
+`TwoRounds` is private but what its three verbs return (`dphh.forecast.Rounds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from dphh.absent import absent_bins, absent_negatives, spurious_grams
+from dphh.classes import ValidClasses
+from dphh.forecast import FirstRound, Passed
+from dphh.ladder import Integers
+from dphh.privacy.forecast.rounds import LIST_SIZES, SIGMA_GRID, Bins
+from dphh.udfs.noise import draw_rounded_gaussian
+from dphh.udfs.places import Released
+from dphh.udfs.randomness import Randomness
+from dphh.udfs.two_rounds import ByRow, Plainly
+
+Rule = Plainly | ByRow
+#: What users add to each key, by a rule; round 1's list sizes at negative keys.
+Sums = Callable[[Rule], tuple[Integers, Integers]]
+
+
+class TwoRounds:
+    def __init__(self, sums: Sums, randomness: Randomness, purpose: str) -> None:
+        self._sums, self._randomness, self._purpose = sums, randomness, purpose
+
+    def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
+        keys, sums = _ascending(*self._sums(Plainly(unit)))
+        sizes = np.searchsorted(keys, 0)
+        lists = np.zeros(len(LIST_SIZES), dtype=np.int64)
+        lists[-1 - keys[:sizes]] = sums[:sizes]
+        lists = self._noised(-1 - np.arange(len(lists)), lists, "list sizes")
+
+        self._valid, self._law = valid, law
+        self._shape = len(valid.forecasts), len(law.starts)
+        self._keys = keys[sizes:]
+        self._first = self._noised(self._keys, sums[sizes:], "round 1")
+        group = valid.of(self._keys)
+        self._row = group * self._shape[1] + law.of(self._first)
+        supported = np.bincount(group, minlength=self._shape[0])
+        self._absent = absent_bins(valid, supported, law, self._randomness, self._purpose)
+        return FirstRound(self._by_row(self._row) + self._absent, lists)
+
+    def second_round(self, weights: Integers, unit: int) -> Integers:
+        self._held = Released(self._keys)
+        rule = ByRow(unit, self._held, weights.ravel()[self._row])
+        keys, sums = _ascending(*self._sums(rule))
+        # A weight may be nothing, and its gram stays away: it gets its noise all the same.
+        second = np.zeros(len(self._keys), dtype=np.int64)
+        second[self._held.places(keys)] = sums
+        self._second = self._noised(self._keys, second, "round 2")
+        self._negatives = absent_negatives(self._absent, self._law, self._randomness, self._purpose)
+        return self._by_row(self._row[self._second <= 0]) + self._negatives
+
+    def passed(self, thresholds: Integers) -> Passed:
+        kept = np.flatnonzero(self._second >= thresholds.ravel()[self._row])
+        drawn = spurious_grams(
+            self._valid,
+            self._absent,
+            self._negatives,
+            thresholds,
+            lambda keys: self._held.places(keys) >= 0,
+            self._law,
+            self._randomness,
+            self._purpose,
+        )
+        return Passed.sorted_by_key(
+            np.concatenate([self._keys[kept], drawn.keys]),
+            np.concatenate([self._row[kept] % self._shape[1], drawn.bins]),
+            np.concatenate([self._first[kept], drawn.first]),
+            np.concatenate([self._second[kept], drawn.second]),
+        )
+
+    def _noised(self, keys: Integers, sums: Integers, what: str) -> Integers:
+        named = pa.array(keys).cast(pa.string()) if self._randomness.is_test else None
+        purpose = f"{self._purpose}/{what}"
+        return sums + draw_rounded_gaussian(self._randomness, SIGMA_GRID, len(sums), purpose, named)
+
+    def _by_row(self, rows: Integers) -> Integers:
+        return np.bincount(rows, minlength=self._shape[0] * self._shape[1]).reshape(self._shape)
+
+
+def _ascending(keys: Integers, sums: Integers) -> tuple[Integers, Integers]:
+    order = np.argsort(keys)
+    return keys[order], sums[order]

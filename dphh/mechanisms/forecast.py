@@ -1,0 +1,165 @@
+"""`ngrams`, the forecast ladder: what it costs. Twice DPNE's n-grams at DPNE's price.
+
+Level 1: three rounds of DP-SIPS, or, where the first finds next to nothing, one in their place.
+Levels k >= 2: round 1 gives every user the weight 1/sqrt(n) on each of the n valid grams they hold;
+its noised weights are public and say how round 2's norm is best spent, and where its thresholds
+stand (`dphh.forecast`).
+
+Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. All rounds of all
+levels are Gaussian mechanisms of L2 sensitivity 1, each chosen by earlier outputs alone, whose
+1/sigma^2 never sum past 1/sigma*^2: together one Gaussian of sigma* (Smith & Thakurta 2022), at
+delta / 2. Level 1's thresholds have the other half. Both directions; docs/forecast.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from dphh.levels import ForecastLevel, Level, SetUnionLevel
+from dphh.mechanisms.items import FOUND_WITH, set_aside
+from dphh.price import Finds
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
+from dphh.privacy.forecast.rounds import draws_delta
+from dphh.privacy.forecast.shares import WORDS_ALONE, WORDS_DELTA, WORDS_ROUNDS
+from dphh.privacy.gaussian import gaussian_sigma, split_sigma
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.set_union import (
+    arithmetic_delta,
+    grid_bits,
+    new_item_delta,
+    new_item_threshold,
+    users_needed,
+)
+
+THEOREM = (
+    "forecast ladder (docs/forecast.md): DP-SIPS for words (Swanberg et al. 2023), two Gaussian "
+    "rounds over the valid grams for every longer length, each chosen by earlier outputs, within "
+    "one budget of 1/sigma^2 (Gaussian filter, Smith & Thakurta 2022; Dong, Roth & Su 2019; Balle "
+    "& Wang 2018); integer thresholds from the rounded Gaussian's own tail; both directions"
+)
+#: A grid on which level 1's tables of noise stay small.
+_LARGEST_SIGMA = 2**14
+
+Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run may spend: noise that all rounds come to together, and delta."""
+
+    sigma: float
+    #: For level 1's thresholds.
+    new_words: float
+    #: For draws' distance from the exact noise.
+    spare: float
+
+
+def budget_of(epsilon: float, delta: float, max_n: int, max_items: int) -> Budget:
+    spare = set_aside(
+        len(WORDS_ROUNDS) * arithmetic_delta(max_items, epsilon)
+        + (max_n - 1) * draws_delta(epsilon),
+        epsilon,
+        delta,
+    )
+    return Budget(gaussian_sigma(epsilon, delta / 2 - spare), delta / 2, spare)
+
+
+def price_forecast(
+    epsilon: float, delta: float, max_n: int, max_items: int, spurious: float
+) -> Priced:
+    budget = budget_of(epsilon, delta, max_n, max_items)
+    rounds = words_rounds(budget, max_n, max_items)
+    new = [_new_words(level) for level in rounds]
+    new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
+    levels: tuple[Level, ...] = (
+        *rounds,
+        *(ForecastLevel(level, budget.sigma, spurious) for level in range(2, max_n + 1)),
+    )
+    events: tuple[Event, ...] = (
+        GaussianEvent(budget.sigma, "all rounds of all levels"),
+        *(
+            DeltaEvent(each, f"new words over the threshold, round {index}")
+            for index, each in enumerate(new, start=1)
+        ),
+        DeltaEvent(budget.spare, "draws' distance from the exact noise"),
+    )
+    shared_out = (
+        ("Gaussian curve of all rounds together", delta / 2 - budget.spare),
+        ("new words over the thresholds of level 1", budget.new_words),
+        ("draws' distance from the exact noise", budget.spare),
+    )
+    return levels, events, shared_out
+
+
+def words_rounds(budget: Budget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
+    """DP-SIPS, within an even share of the budget."""
+    return tuple(
+        _words_round(budget, share / max_n, part, max_items, index)
+        for index, (share, part) in enumerate(zip(WORDS_ROUNDS, WORDS_DELTA, strict=True), start=1)
+    )
+
+
+def words_alone(budget: Budget, max_n: int, max_items: int) -> SetUnionLevel:
+    """In place of the second and third round, where the first finds next to nothing."""
+    return _words_round(
+        budget, words_alone_share(max_n) / max_n, WORDS_DELTA[-1], max_items, len(WORDS_ROUNDS)
+    )
+
+
+def words_alone_share(max_n: int) -> float:
+    """Of an even share; where words are all there is, what the first round left."""
+    return min(WORDS_ALONE, max_n - WORDS_ROUNDS[0])
+
+
+def enough_words(rounds: int, new: int, near: int, words: int) -> bool:
+    """Whether level 1 stops: few words are new and near the threshold, so few are left to find.
+
+    `new`, `near`: of the last round, how many words were released, and how many of these at less
+    than twice the threshold.
+    """
+    return rounds > 1 and words > 5 * near and words >= 2 * new
+
+
+def _words_round(
+    budget: Budget, share: float, part: float, max_items: int, index: int
+) -> SetUnionLevel:
+    (sigma,) = split_sigma(budget.sigma, [share])
+    bits = grid_bits(sigma, max_items)
+    while bits and sigma * 2**bits > _LARGEST_SIGMA and max_items <= 4 ** (bits - 1):
+        bits -= 1
+    noise = rounded_gaussian(ceil(sigma * 2**bits))
+    return SetUnionLevel(
+        level=1,
+        max_items=max_items,
+        grid_bits=bits,
+        sigma_grid=noise.sigma,
+        threshold_grid=new_item_threshold(noise, bits, max_items, part * budget.new_words),
+        round=index,
+    )
+
+
+def _new_words(level: SetUnionLevel) -> float:
+    noise = rounded_gaussian(level.sigma_grid)
+    return new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
+
+
+def finds_words(levels: Sequence[Level]) -> Finds:
+    """Words alone: what a longer n-gram needs follows from what is released below it."""
+
+    def needed(level: SetUnionLevel) -> int:
+        noise = rounded_gaussian(level.sigma_grid)
+        return users_needed(noise, level.grid_bits, level.threshold_grid, 1, FOUND_WITH)
+
+    first, *_, last = (level for level in levels if isinstance(level, SetUnionLevel))
+    return Finds(
+        probability=float(FOUND_WITH),
+        users=needed(last),
+        users_by_length=((1, needed(last)),),
+        note=(
+            "a word, where each of these users holds that word alone; if nearly all words are "
+            f"found early, those of fewer than {needed(first):,} users may be left for the sake "
+            "of longer n-grams, of which no number is promised"
+        ),
+    )

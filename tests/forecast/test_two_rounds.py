@@ -1,0 +1,149 @@
+"""What one user can change in a round, exactly; and what the two rounds tell."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dphh.classes import ValidClasses, valid_classes
+from dphh.engines.two_rounds import Rule, TwoRounds
+from dphh.ladder import PAIR, first_rung
+from dphh.privacy.forecast.rounds import bins
+from dphh.testing import SeededRandomness
+from dphh.udfs.places import Released
+from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.two_rounds import ByRow, Plainly
+from dphh.udfs.whole_users import weighed
+
+WORDS = 6
+KEYS = np.array([a << PAIR | b for a in range(WORDS) for b in range(WORDS)])
+Lists = list[list[int]]
+lists_of_users = st.lists(st.lists(st.integers(0, WORDS * WORDS - 1)), max_size=6)
+units = st.integers(1, 5_000)
+
+
+def sums(users: Lists, rule: Rule) -> dict[int, int]:
+    """What the product's kernel makes of users' lists of grams."""
+    held = pa.array([KEYS[user].tolist() for user in users], pa.list_(pa.int64()))
+    found = weighed(pa.array(np.arange(len(users))), held, rule)
+    added: dict[int, int] = {}
+    for row in found.flatten().to_pylist():
+        added[row["key"]] = added.get(row["key"], 0) + row["weight"]
+    return added
+
+
+def moved(users: Lists, more: list[int], rule: Rule) -> int:
+    """The squared L2 distance of the sums of neighbours: with one more user, and without."""
+    one, other = sums([*users, more], rule), sums(users, rule)
+    return sum((one.get(key, 0) - other.get(key, 0)) ** 2 for key in one.keys() | other.keys())
+
+
+everything = list(range(WORDS * WORDS))
+
+
+@given(lists_of_users, st.lists(st.sampled_from(everything)), units)
+def test_a_user_moves_round_1_by_the_unit_at_most(users: Lists, more: list[int], unit: int) -> None:
+    for their in (more, more[:1], everything, []):
+        assert moved(users, their, Plainly(unit)) <= unit**2
+    assert moved(users, [], Plainly(unit)) == 0
+
+
+@settings(max_examples=50)
+@given(lists_of_users, st.lists(st.sampled_from(everything)), units, st.integers(0, 9))
+def test_a_user_moves_round_2_by_the_unit_at_most(
+    users: Lists, more: list[int], unit: int, seed: int
+) -> None:
+    """Whatever the weights, and whether or not all of the user's grams were held before."""
+    weights = np.random.default_rng(seed).integers(1, 3_500, len(KEYS))
+    for grams in (np.arange(len(KEYS)), np.arange(0, len(KEYS), 2)):
+        rule = ByRow(unit, Released(KEYS[grams]), weights[grams])
+        for their in (more, more[:1], everything, []):
+            assert moved(users, their, rule) <= unit**2
+
+
+def test_weights_that_are_not_shared_out_would_be_caught() -> None:
+    """The planted bug: each gram's weight as it is."""
+
+    class NotShared(ByRow):
+        def __call__(self, held):  # type: ignore[no-untyped-def]
+            return self.unit * self.weights[self.rows_of(held.keys)] // 64
+
+        def rows_of(self, keys):  # type: ignore[no-untyped-def]
+            return self.grams.places(keys)
+
+    rule = NotShared(1_000, Released(KEYS), np.full(len(KEYS), 64))
+    assert moved([], everything, rule) > 1_000**2
+
+
+def small() -> ValidClasses:
+    masses = np.array([1.0, 2.0, 5.0, 20.0, 60.0, 100.0])
+    return valid_classes(first_rung(WORDS), masses, np.array([masses.sum()]))
+
+
+def rounds(users: Lists, randomness: SystemRandomness | SeededRandomness) -> TwoRounds:
+    def added(rule: Rule) -> tuple[np.ndarray, np.ndarray]:
+        found = sums(users, rule)
+        return np.array([*found], dtype=np.int64), np.array([*found.values()], dtype=np.int64)
+
+    return TwoRounds(added, randomness, "test")
+
+
+@pytest.mark.parametrize(
+    "users", [[], [[0, 1, 7]], [everything] * 40], ids=["nobody", "one", "all"]
+)
+def test_round_1_counts_every_valid_gram_held_or_not(users: Lists) -> None:
+    """The planted bug this catches: bins of absent grams left out."""
+    valid = small()
+    seen = rounds(users, SystemRandomness()).first_round(2, valid, bins(), 900)
+    assert (seen.counts.sum(1) == valid.sizes).all()
+    assert len(seen.lists) == 19
+
+
+def test_round_2_counts_no_gram_twice() -> None:
+    valid = small()
+    both = rounds([[0, 1, 7], [7, 9]], SystemRandomness())
+    seen = both.first_round(2, valid, bins(), 900)
+    negatives = both.second_round(np.full(seen.counts.shape, 64), 900)
+    assert (negatives <= seen.counts).all()
+
+
+def test_rows_are_ascending_and_each_once() -> None:
+    valid = small()
+    for users in ([], [[0, 1, 7], [7, 9]], [everything] * 3_000):
+        both = rounds(users, SystemRandomness())
+        seen = both.first_round(2, valid, bins(), 900)
+        both.second_round(np.full(seen.counts.shape, 64), 900)
+        passed = both.passed(np.ones(seen.counts.shape, dtype=np.int64))
+        assert (np.diff(passed.keys) > 0).all()
+        assert (passed.second >= 1).all()
+
+
+def test_what_many_hold_passes_and_stands_in_the_last_bins() -> None:
+    both = rounds([everything] * 3_000, SystemRandomness())
+    seen = both.first_round(2, small(), bins(), 900)
+    both.second_round(np.full(seen.counts.shape, 64), 900)
+    passed = both.passed(np.full(seen.counts.shape, 65_536))
+    assert list(passed.keys) == list(KEYS) and passed.bins.min() > 10
+
+
+def test_a_seed_decides_everything() -> None:
+    said = []
+    for users in ([[0, 1, 7], [7, 9]], [[9, 7], [7, 1, 0, 0]]):
+        both = rounds(users, SeededRandomness(3))
+        seen = both.first_round(2, small(), bins(), 900)
+        negatives = both.second_round(np.full(seen.counts.shape, 64), 900)
+        passed = both.passed(np.ones(seen.counts.shape, dtype=np.int64))
+        said.append(
+            (
+                seen.counts.tolist(),
+                seen.lists.tolist(),
+                negatives.tolist(),
+                passed.keys.tolist(),
+                passed.first.tolist(),
+                passed.second.tolist(),
+            )
+        )
+    assert said[0] == said[1]
