@@ -214,8 +214,10 @@ def _numbers(column: Any) -> Integers:
 
 
 def lengths_of(lists: Any) -> Integers:
-    lengths: Integers = pc.list_value_length(lists).fill_null(0).to_numpy().astype(np.int64)
-    return lengths
+    lengths = pc.list_value_length(lists)
+    if lengths.null_count:
+        lengths = lengths.fill_null(0)
+    return np.asarray(lengths.to_numpy(), dtype=np.int64)
 
 
 def values_of(lists: Any) -> Any:
