@@ -26,7 +26,7 @@ test-duckdb15: $(VENV_15)/ready
 
 # Mistakes planted on purpose, each in a copy of the tree: the tests must catch every one. Run it
 # before a release. `make mutants ARGS=noise` takes those with a word in the name.
-mutants: $(VENV)/ready
+mutants: $(VENV)/ready $(VENV_15)/ready
 	$(BIN)/python -m tests.mutants $(ARGS)
 
 lint: $(VENV)/ready

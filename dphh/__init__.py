@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
+from dphh import _tree  # noqa: F401 - first: it says where all else is
 from dphh.asking.connect import connect
 from dphh.asking.frames import register as _register_frames
 from dphh.corpus import TRIEHH_WORDS, Content, Corpus
@@ -52,3 +53,8 @@ __all__ = [
     "plan_from_json",
     "trie",
 ]
+
+
+def __dir__() -> list[str]:
+    """What completes after `dphh.`: the public names, and none of how they are made."""
+    return __all__

@@ -33,8 +33,9 @@ class Vocabulary:
 
     def codes(self, words: Any) -> Codes:
         """The number of each word of an Arrow array; -1 for an empty one and for NULL."""
-        found = pl.Series(words, dtype=pl.String).cast(self._kind)
-        numbers = found.to_physical().fill_null(0).to_numpy()
+        # NULLs go in Arrow: on a series of Polars it would be a query of its own.
+        there = words.cast(pa.large_string()).fill_null("") if words.null_count else words
+        numbers = pl.Series(there, dtype=pl.String).cast(self._kind).to_physical().to_numpy()
         with self._lock:
             self._count = max(self._count, int(numbers.max(initial=0)))
         return numbers.astype(np.int32) - np.int32(1)

@@ -212,8 +212,10 @@ def _numbers(column: Any) -> Integers:
 
 
 def _lengths(lists: Any) -> Integers:
-    lengths: Integers = pc.list_value_length(lists).fill_null(0).to_numpy().astype(np.int64)
-    return lengths
+    lengths = pc.list_value_length(lists)
+    if lengths.null_count:
+        lengths = lengths.fill_null(0)
+    return np.asarray(lengths.to_numpy(), dtype=np.int64)
 
 
 def _values(lists: Any) -> Any:

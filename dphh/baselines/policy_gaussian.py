@@ -6,8 +6,8 @@ along g by L2 norm 1: H[u] += min(1, |g|) g[u] / |g|. The policy is contractive 
 sensitivity 1, and items that are well over the threshold take no more weight.
 
 Not for publication: its weights are floats, and each user's depend on all the users before, which
-no single query can say. It finds more than the weighted policy; `items` at method="sips" is
-dphh's way to some of that gain.
+no single query can say. It finds more than the weighted policy; what `items` at method="sips" finds
+beside it is in docs/items.md.
 """
 
 from __future__ import annotations

@@ -10,11 +10,15 @@ import click
 
 from dphh.cli.options import content_given, corpus_options, ledger_option
 from dphh.corpus import Corpus
+from dphh.engines import open_session
+from dphh.engines.session import Limits
+from dphh.errors import DphhError
 from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.corpora import source_of
 from dphh.ledger.said import accounts_text
 from dphh.privacy.events import LocalEvent
 from dphh.release import Release
+from dphh.udfs.randomness import SystemRandomness
 from dphh.words import plural
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -31,6 +35,7 @@ def ledger() -> None:
 @corpus_options()
 @click.option("--epsilon", type=float, required=True, help="The cap.")
 @click.option("--delta", type=float, required=True, help="The cap.")
+@click.option("--unseen", is_flag=True, help="Do not look whether the files have the columns.")
 @ledger_option
 @click.pass_context
 def add(
@@ -40,18 +45,49 @@ def add(
     corpus: str,
     epsilon: float,
     delta: float,
+    unseen: bool,
     ledger_file: str | None,
     **_: Any,
 ) -> None:
     """Name a corpus and cap what may ever be spent on it.
 
-    CORPUS is a Parquet path, a glob or a folder. What was spent on its files before counts.
+    CORPUS is a Parquet path, a glob or a folder. What was spent on its files before counts. The
+    names and types of its columns are looked at, and no row.
     """
     content = content_given(context)
     if "user" not in content:
         raise click.UsageError("--user: say which column is the user")
-    source = source_of(Corpus(corpus, **content))
-    click.echo(accounts_text([Ledger(ledger_file).add(name, source, epsilon, delta)]))
+    named = Corpus(corpus, **content)
+    if not unseen:
+        _look(named)
+    click.echo(accounts_text([Ledger(ledger_file).add(name, source_of(named), epsilon, delta)]))
+
+
+def _look(corpus: Corpus) -> None:
+    """A wrong column is told now, and not by the first run."""
+    try:
+        open_session("duckdb", corpus, SystemRandomness(), Limits()).close()
+    except DphhError as problem:
+        problem.add_note("nothing was added; --unseen adds a corpus whose files are not there yet")
+        raise
+
+
+@ledger.command()
+@click.argument("name")
+@ledger_option
+def remove(name: str, ledger_file: str | None) -> None:
+    """Forget an account that nothing was ever charged to."""
+    Ledger(ledger_file).remove(name)
+    click.echo(f"{name} is removed")
+
+
+@ledger.command()
+@click.argument("name")
+@click.argument("new")
+@ledger_option
+def rename(name: str, new: str, ledger_file: str | None) -> None:
+    """Give an account that nothing was ever charged to another name."""
+    click.echo(accounts_text([Ledger(ledger_file).rename(name, new)]))
 
 
 @ledger.command()

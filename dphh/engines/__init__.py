@@ -10,20 +10,12 @@ from dphh.errors import UsageError
 from dphh.udfs.randomness import Randomness
 
 ENGINES = ("duckdb", "polars", "spark")
-#: Those that read grapheme clusters and bytes too; to the others a character is a code point.
-READ_ALL_CHARACTERS = ("duckdb", "spark")
 
 
 def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Session:
     """Open an engine on a corpus: looks at names and types alone, never at a row."""
     if engine not in ENGINES:
         raise UsageError(f"engine: found {engine!r}; say one of {', '.join(ENGINES)}")
-    characters = corpus.content.characters
-    if characters != "code points" and engine not in READ_ALL_CHARACTERS:
-        raise UsageError(
-            f"characters: {engine} reads code points alone, found {characters!r}; say "
-            f"engine={READ_ALL_CHARACTERS[0]!r}, or leave characters out"
-        )
     try:
         opener = import_module(f"dphh.engines.{engine}.session")
     except ModuleNotFoundError as problem:

@@ -39,7 +39,14 @@ from dphh.ledger.records import (
 )
 from dphh.ledger.said import accounts_text
 from dphh.ledger.schema import default_path, reading, writing
-from dphh.ledger.shares import Share, check_share, record_asker, set_share, shares
+from dphh.ledger.shares import (
+    Share,
+    check_share,
+    has_shares,
+    record_asker,
+    set_share,
+    shares,
+)
 from dphh.ledger.sources import Source, places
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
@@ -93,11 +100,7 @@ class Ledger:
         even where they counted users by another column.
         """
         cap = checked_budget(epsilon, delta)
-        if not re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", name) or name.endswith(".parquet"):
-            raise UsageError(
-                f"An account's name is letters, digits, '_', '-' and '.', not {name!r}: a path or "
-                "a glob would be taken for a file."
-            )
+        checked_name(name)
         source = source.absolute()
         fingerprint = source.fingerprint()
         here = places(source)
@@ -129,6 +132,35 @@ class Ledger:
                     con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", charge)
             records.settle_how_kept(con, account)
         return self.status(name)
+
+    def remove(self, name: str) -> None:
+        """Forget an account that nothing was ever charged to, such as one with a wrong column."""
+        with writing(self.path) as con:
+            account = self._unpaid(con, name, "removed")
+            for table in ("caps", *(["shares"] if has_shares(con) else [])):
+                con.execute(f"DELETE FROM {table} WHERE account = ?", (account.id,))
+            con.execute("DELETE FROM accounts WHERE id = ?", (account.id,))
+
+    def rename(self, name: str, new: str) -> Account:
+        """Another name for an account that nothing was ever charged to."""
+        checked_name(new)
+        with writing(self.path) as con:
+            account = self._unpaid(con, name, "renamed")
+            if any(row.name == new for row in records.accounts(con)):
+                raise UsageError(f"The account {new!r} exists. Choose another name.")
+            con.execute("UPDATE accounts SET name = ? WHERE id = ?", (new, account.id))
+        return self.status(new)
+
+    def _unpaid(self, con: sqlite3.Connection, name: str, what: str) -> AccountRow:
+        account = _found(records.accounts(con), name)
+        # A cancelled run's charge stays: its request names the account.
+        charged = con.execute("SELECT count(*) FROM charges WHERE account = ?", (account.id,))
+        if (runs := charged.fetchone()[0]) > 0:
+            raise UsageError(
+                f"The account {name!r} was charged {runs:,} times, so it cannot be {what}: what "
+                "was spent would be forgotten. Lower its cap with `dphh ledger cap` to stop it."
+            )
+        return account
 
     def set_cap(self, name: str, epsilon: float, delta: float) -> Account:
         """Change a cap. One below what was spent is allowed, and refuses all further runs."""
@@ -381,6 +413,14 @@ class Ledger:
             rows = [] if con is None else records.accounts(con)
             wanted = [row for row in rows if label is None or row.label == label]
             return [] if con is None else [(row, records.prices(con, row.id)) for row in wanted]
+
+
+def checked_name(name: str) -> None:
+    if not re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", name) or name.endswith(".parquet"):
+        raise UsageError(
+            f"An account's name is letters, digits, '_', '-' and '.', not {name!r}: a path or a "
+            "glob would be taken for a file."
+        )
 
 
 def _touched(source: Source, named: Sequence[AccountRow]) -> list[AccountRow]:

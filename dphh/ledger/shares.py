@@ -92,7 +92,7 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
     """Every share in force, or one analyst's, in the order of the accounts."""
     found = []
     with reading(path) as con:
-        if con is None or not _has_tables(con):
+        if con is None or not has_shares(con):
             return []
         for account in records.accounts(con):
             for name, cap in _in_force(con, account.id).items():
@@ -109,7 +109,7 @@ def check_share(
     con: sqlite3.Connection, analyst: str, account: AccountRow, request: Request
 ) -> None:
     """Refuse what passes the analyst's share; inside the transaction that reserves."""
-    cap = _in_force(con, account.id).get(analyst) if _has_tables(con) else None
+    cap = _in_force(con, account.id).get(analyst) if has_shares(con) else None
     if cap is None:
         raise BudgetRefused(
             f"Refused: {analyst} has no share of the account {account.label!r}. Nothing was spent. "
@@ -148,7 +148,7 @@ def _bring_up(con: sqlite3.Connection) -> None:
         con.execute("ALTER TABLE shares ADD COLUMN kept TEXT NOT NULL DEFAULT 'composed'")
 
 
-def _has_tables(con: sqlite3.Connection) -> bool:
+def has_shares(con: sqlite3.Connection) -> bool:
     query = (
         "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('shares', 'askers')"
     )

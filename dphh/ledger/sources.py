@@ -60,7 +60,10 @@ class Source:
 
     @property
     def label(self) -> str:
-        return ", ".join(self.where)
+        """Its paths; of a table in memory what it is and which columns count."""
+        where = ", ".join(self.where)
+        column = self.content.get("column")
+        return where if self.kind == "path" or not column else f"{where}({self.user}, {column})"
 
     def absolute(self) -> Source:
         """The same source, whatever the working folder. `..` stays: it may follow a link."""
@@ -73,6 +76,8 @@ class Source:
         where = self.where
         if self.kind == "path":
             where = tuple(p if _remote(p) else _resolved(_absolute(p)) for p in self.where)
+        if self.kind != "path":  # a label says little: what is read of it tells more
+            where = (self.label,)
         canonical = json.dumps([self.kind, sorted(set(where)), self.user])
         return hashlib.sha256(canonical.encode()).hexdigest()
 

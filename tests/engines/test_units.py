@@ -9,22 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, CorpusError, UsageError, items, ngrams, trie
-from dphh.engines import ENGINES, READ_ALL_CHARACTERS
 from tests.engines.levels import histogram
 from tests.engines.tries import brute_force, grown, prefixes
-
-
-@pytest.fixture(params=READ_ALL_CHARACTERS)
-def engine(request):
-    return request.param
-
-
-@pytest.mark.parametrize("other", sorted({*ENGINES} - {*READ_ALL_CHARACTERS}))
-def test_an_engine_that_reads_code_points_alone_says_so(other, written):
-    corpus = written([(1, "a")], as_="characters", characters="graphemes")
-    with pytest.raises(UsageError, match=f"characters: {other} reads code points alone"):
-        items(corpus, epsilon=1, delta=1e-6).run(engine=other)
-
 
 FEW = settings(
     max_examples=10,

@@ -63,15 +63,6 @@ MUTANTS = (
         (f"{_LEDGER}::test_a_level_stands_as_it_was_first_stored",),
     ),
     Mutant(
-        "the journal draws whatever stands",
-        "            if stored is None:\n                drawn = as_stored",
-        "            if True:\n                drawn = as_stored",
-        (
-            f"{_RESUME}::test_a_run_killed_anywhere_goes_on_and_draws_no_level_twice",
-            "tests/engines/test_resume.py::test_what_stops_a_run_says_how_it_goes_on",
-        ),
-    ),
-    Mutant(
         "a run may be tried for ever",
         "    if attempts >= MOST_ATTEMPTS:\n",
         "    if attempts >= 10**9:\n",
@@ -91,7 +82,7 @@ MUTANTS = (
     ),
     Mutant(
         "an analyst spends past their share",
-        "        check_share(con, analyst, named, request)\n",
+        "    check_share(con, analyst, named, request)\n",
         "",
         ("tests/ledger/test_ledger_shares.py::test_a_share_is_spent_and_then_refuses",),
     ),
@@ -151,8 +142,8 @@ MUTANTS = (
     ),
     Mutant(
         "a device takes any coin",
-        '    if not told <= epsilon:  # no number is not enough either\n        raise UsageError(\n            "broadcast: its coin',
-        '    if False:\n        raise UsageError(\n            "broadcast: its coin',
+        '    if not told <= epsilon:  # no number is not enough either\n        raise UsageError(\n            "ballot: its coin',
+        '    if False:\n        raise UsageError(\n            "ballot: its coin',
         (
             "tests/engines/test_federated.py::test_a_device_that_was_told_nothing_refuses_a_sure_coin",
         ),
@@ -161,24 +152,27 @@ MUTANTS = (
         "DuckDB's own message is passed on",
         '            f"DuckDB failed in the step {step!r} with {type(problem).__name__}; its message is "\n',
         '            f"DuckDB failed in the step {step!r} with {problem}; its message is "\n',
-        ("tests/unit/test_errors.py::test_what_fails_in_memory_quotes_nothing",),
+        ("tests/unit/test_errors.py::test_an_engines_own_message_stops_at_its_edge",),
     ),
     Mutant(
         "the guard looks at no table's name",
         'elif kind == "BASE_TABLE" and node["table_name"].lower() not in scope:',
         'elif kind == "BASE_TABLE" and not node["table_name"]:',
         (f"{_GUARD}::test_all_else_is_refused",),
+        older=True,
     ),
     Mutant(
         "the guard takes every function",
         '    if name not in allowed or node["schema"] not in ("", "main") or node["catalog"]:\n',
         '    if node["schema"] not in ("", "main") or node["catalog"]:\n',
         (f"{_GUARD}::test_all_else_is_refused",),
+        older=True,
     ),
     Mutant(
         "the guard runs the text instead of the tree",
         "        written = self._written(statement)\n",
         "        self._written(statement)\n        written = statement\n",
         (f"{_GUARD}::test_what_runs_is_written_from_the_tree_not_the_text",),
+        older=True,
     ),
 )

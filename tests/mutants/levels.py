@@ -118,6 +118,7 @@ MUTANTS = (
         "keys = together[np.sort(first)][:number]",
         "keys = together[first][:number]",
         (f"{_SPURIOUS}::test_they_are_uniform_over_what_is_valid_and_not_held",),
+        within="dphh/spurious.py",
     ),
     Mutant(
         "candidates across a gap",
@@ -136,14 +137,14 @@ MUTANTS = (
         "a vote too few is enough",
         "WHERE votes >= $theta",
         "WHERE votes >= $theta - 1",
-        (f"{_TRIE}::test_every_level_is_the_brute_force_one",),
+        (f"{_TRIE_AUDIT}::test_a_prefix_grows_as_often_as_the_binomial_tail_says",),
         within="sql/grown.sql",
     ),
     Mutant(
         "a vote too few is enough, in Polars",
         'votes.filter(pl.col("votes") >= theta)',
         'votes.filter(pl.col("votes") >= theta - 1)',
-        (f"{_TRIE}::test_every_level_is_the_brute_force_one",),
+        (f"{_TRIE_AUDIT}::test_a_prefix_grows_as_often_as_the_binomial_tail_says",),
     ),
     Mutant(
         "coins fall on heads at twice the rate",
@@ -171,6 +172,7 @@ MUTANTS = (
         "idle=self._idle(level.users)",
         "idle=0 * self._idle(level.users)",
         (f"{_TRIE}::test_users_who_hold_nothing_are_drawn_like_all_others",),
+        within="dphh/engines/duckdb/trie.py",
     ),
     Mutant(
         "the batch is one too large",
@@ -178,20 +180,6 @@ MUTANTS = (
         "    LIMIT $batch + 1\n",
         (f"{_TRIE}::test_just_so_many_different_users_vote_and_anew_at_each_level",),
         within="sql/trie_batch_level.sql",
-    ),
-    Mutant(
-        "devices are asked at two levels",
-        "WHERE contributions.seat > $first_seat AND contributions.seat <= $last_seat",
-        "WHERE contributions.seat > $first_seat - 1 AND contributions.seat <= $last_seat",
-        (f"{_LOCAL}::test_nobody_is_asked_twice_and_everybody_once_if_all_are_needed",),
-        within="sql/ldp_choice.sql",
-    ),
-    Mutant(
-        "a device reports once more than it may",
-        "QUALIFY report <= $contributions;",
-        "QUALIFY report <= $contributions + 1;",
-        (f"{_LOCAL}::test_every_level_is_the_brute_force_one",),
-        within="sql/ldp_choice.sql",
     ),
     Mutant(
         "a report's own value comes as often as any other",

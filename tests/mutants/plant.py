@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,8 @@ class Mutant:
     caught_by: tuple[str, ...]
     #: A pattern of paths, for what stands in several files alike.
     within: str = "*"
+    #: Whether its tests need the long-term line of DuckDB, and are skipped on the current one.
+    older: bool = False
 
 
 class DoesNotApply(Exception):  # noqa: N818 - says what is so
@@ -99,8 +102,11 @@ def copy_of_tree(to: Path, root: Path = ROOT) -> Path:
     return to
 
 
-def tested(tree: Path, tests: Sequence[str], patience: float = PATIENCE) -> tuple[int, str]:
-    """pytest's exit code and the end of what it said."""
+def tested(
+    tree: Path, tests: Sequence[str], older: bool = False, patience: float = PATIENCE
+) -> tuple[int, str]:
+    """pytest's exit code and the end of what it said; where all was skipped, nothing was tested."""
+    python = str(ROOT / ".venv-duckdb15" / "bin" / "python") if older else sys.executable
     environment = {
         **os.environ,
         "PYTHONPATH": str(tree),
@@ -109,7 +115,7 @@ def tested(tree: Path, tests: Sequence[str], patience: float = PATIENCE) -> tupl
         "HYPOTHESIS_STORAGE_DIRECTORY": str(tree / ".hypothesis"),
     }
     options = ["-x", "-q", "-p", "no:cacheprovider", "--engines", "duckdb,polars"]
-    command = [sys.executable, "-m", "pytest", *options, *tests]
+    command = [python, "-m", "pytest", *options, *tests]
     try:
         done = subprocess.run(
             command, cwd=tree, env=environment, capture_output=True, text=True, timeout=patience,
@@ -117,14 +123,18 @@ def tested(tree: Path, tests: Sequence[str], patience: float = PATIENCE) -> tupl
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return -1, f"not done after {patience} seconds"
-    return done.returncode, "\n".join((done.stdout + done.stderr).splitlines()[-12:])
+    said = "\n".join((done.stdout + done.stderr).splitlines()[-12:])
+    passed = re.search(r"^[.sx]*\.", done.stdout, re.MULTILINE)
+    if done.returncode == 0 and passed is None:
+        return -1, f"every test was skipped\n{said}"
+    return done.returncode, said
 
 
 def tried(mutant: Mutant, tree: Path) -> Verdict:
     start = time.monotonic()
     try:
         with planted(mutant, tree) as path:
-            code, said = tested(tree, mutant.caught_by)
+            code, said = tested(tree, mutant.caught_by, mutant.older)
             where = path.relative_to(tree)
     except (DoesNotApply, SyntaxError) as problem:
         return Verdict(mutant, False, f"does not apply: {problem}", 0.0)
@@ -142,11 +152,11 @@ def plant_all(mutants: Sequence[Mutant], jobs: int, root: Path = ROOT) -> list[V
             copy = Path(folder) / str(number)
             copy.mkdir()
             trees.put(copy_of_tree(copy, root))
-        tests = sorted({test for mutant in mutants for test in mutant.caught_by})
+        tests = sorted({(each.older, test) for each in mutants for test in each.caught_by})
 
-        def without(some: Sequence[str]) -> None:
+        def without(older: bool, some: Sequence[str]) -> None:
             tree = trees.get()
-            code, said = tested(tree, some, PATIENCE_WITH_ALL)
+            code, said = tested(tree, some, older, PATIENCE_WITH_ALL)
             trees.put(tree)
             if code:
                 sys.exit(f"without a mutant tests fail, so that they would catch nothing:\n{said}")
@@ -164,6 +174,9 @@ def plant_all(mutants: Sequence[Mutant], jobs: int, root: Path = ROOT) -> list[V
             return verdict
 
         with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(without, filter(None, (tests[i::jobs] for i in range(jobs)))))
+            for older in (False, True):
+                some = [test for line, test in tests if line is older]
+                parts = [part for part in (some[i::jobs] for i in range(jobs)) if part]
+                list(pool.map(without, [older] * len(parts), parts))
             print(f"{len(tests)} tests pass without a mutant", flush=True)
             return list(pool.map(one, mutants))

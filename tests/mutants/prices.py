@@ -107,7 +107,7 @@ MUTANTS = (
         "bisection hands back the side that does not suffice",
         "        low, high = (low, middle) if suffices(middle) else (middle, high)\n    return high\n\n\ndef compose_sigmas",
         "        low, high = (low, middle) if suffices(middle) else (middle, high)\n    return low\n\n\ndef compose_sigmas",
-        (f"{_GAUSSIAN}::test_sigma_is_the_smallest_that_suffices",),
+        (f"{_GAUSSIAN}::test_epsilon_is_the_smallest_that_suffices",),
     ),
     Mutant(
         "a tail is rounded down: an upper bound that is none",

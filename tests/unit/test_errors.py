@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dphh import Corpus, DphhError, UsageError, items
+from dphh import Corpus, DphhError, EngineError, UsageError, items
+from dphh.engines.duckdb.failures import engine_errors as of_duckdb
+from dphh.engines.polars.failures import engine_errors as of_polars
 from dphh.errors import withholding
 
 SECRET = "SENTINEL123"
@@ -188,6 +190,16 @@ def test_an_error_comes_without_those_behind_it_and_without_its_frames(monkeypat
     assert SECRET not in "\n".join(tracked(problem))
     monkeypatch.setenv("DPHH_SHOW_ENGINE_ERRORS", "1")
     assert isinstance(failed().__context__, ValueError)
+
+
+@pytest.mark.parametrize(
+    "edge, problem",
+    [(of_duckdb, duckdb.ConversionException), (of_polars, pl.exceptions.ComputeError)],
+)
+def test_an_engines_own_message_stops_at_its_edge(edge, problem):
+    with pytest.raises(EngineError, match="withheld") as caught, edge("held"):
+        raise problem(f"could not convert {SECRET}")
+    assert SECRET not in str(caught.value)
 
 
 def test_what_no_error_of_dphh_is_passes_as_it_is():

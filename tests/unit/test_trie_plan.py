@@ -192,7 +192,7 @@ def test_the_papers_plan_shows_its_direction():
     ):
         assert part in said
     assert "both directions" not in plan.privacy.theorem
-    assert "<th" in plan._repr_html_()
+    assert "<details" in plan._repr_html_()
 
 
 # The command line

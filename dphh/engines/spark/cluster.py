@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
@@ -10,6 +11,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -67,7 +70,11 @@ def _within(spark: SparkSession, limits: Limits) -> SparkSession:
 
 def _start(limits: Limits) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Spark keeps tables of its own there: none of a run's, but not in the folder it is started in.
+    warehouse = mkdtemp(prefix="dphh-warehouse-")
+    atexit.register(rmtree, warehouse, ignore_errors=True)
     builder = SparkSession.builder.appName("dphh").master(f"local[{limits.threads or '*'}]")
+    builder = builder.config("spark.sql.warehouse.dir", warehouse)
     for setting, value in _QUIET.items():
         builder = builder.config(setting, value)
     if limits.memory is not None:
@@ -78,7 +85,7 @@ def _start(limits: Limits) -> SparkSession:
             )
         builder = builder.config("spark.driver.memory", _memory(limits.memory))
     try:
-        with _nothing_logged():
+        with _nothing_logged(), _same_tree():
             spark = builder.getOrCreate()
     except PySparkRuntimeError as problem:
         raise UsageError(
@@ -104,6 +111,23 @@ def _nothing_logged() -> Iterator[None]:
             os.environ.pop(_JAVA, None)
         else:
             os.environ[_JAVA] = before
+
+
+@contextmanager
+def _same_tree() -> Iterator[None]:
+    """Workers that Java starts import this process's dphh, whatever folder they are started in."""
+    paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+    wanted = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONSAFEPATH": "1"}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _memory(limit: str) -> str:
