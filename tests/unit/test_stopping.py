@@ -22,8 +22,8 @@ WAITS = (
     QUICK
     + """
 import signal, time
-if sys.argv[1] == "nohup":
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+# Whoever runs the tests may ignore it, and children inherit that.
+signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[1] == "nohup" else signal.SIG_DFL)
 from dphh.private_folder import PrivateFolder
 from dphh import stopping
 stopping.PATIENCE = 0.3
