@@ -37,7 +37,6 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
     """A session, and whether it was started here and must be stopped here."""
     # Spark's Python side logs every error a second time, with what it was about.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # as does its line to Java, if cut
     if isinstance(corpus.source, DataFrame):
         return _within(corpus.source.sparkSession, limits), False
     if SparkContext._active_spark_context is not None:
