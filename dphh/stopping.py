@@ -72,6 +72,7 @@ def stopping() -> Iterator[None]:
 
 def end_by(number: int) -> None:
     """End as if the signal had: what shells and supervisors go by. Nothing returns from here."""
+    private_folder.close_all()  # Python's own end, which would, does not come
     sys.stdout.flush()
     sys.stderr.flush()
     signal.signal(number, signal.SIG_DFL)

@@ -11,8 +11,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from shutil import rmtree
-from tempfile import mkdtemp
 
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -21,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dphh.corpus import Corpus
 from dphh.engines.session import Limits
 from dphh.errors import UsageError
+from dphh.private_folder import PrivateFolder
 
 #: What a session of dphh's own does without: they show or store how much of the data there is.
 _QUIET = {
@@ -71,10 +70,10 @@ def _within(spark: SparkSession, limits: Limits) -> SparkSession:
 def _start(limits: Limits) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Spark keeps tables of its own there: none of a run's, but not in the folder it is started in.
-    warehouse = mkdtemp(prefix="dphh-warehouse-")
-    atexit.register(rmtree, warehouse, ignore_errors=True)
+    warehouse = PrivateFolder()
+    atexit.register(warehouse.close)
     builder = SparkSession.builder.appName("dphh").master(f"local[{limits.threads or '*'}]")
-    builder = builder.config("spark.sql.warehouse.dir", warehouse)
+    builder = builder.config("spark.sql.warehouse.dir", warehouse.path)
     for setting, value in _QUIET.items():
         builder = builder.config(setting, value)
     if limits.memory is not None:
