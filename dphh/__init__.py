@@ -21,7 +21,7 @@ from dphh.ledger import Ledger
 from dphh.plan import Plan, plan_from_json
 from dphh.price import Price, Privacy
 from dphh.release import Release
-from dphh.verbs import items, ldp_trie, ngrams, trie
+from dphh.verbs import counts, items, ldp_trie, ngrams, trie
 
 __version__ = version("dphh")
 _register_frames()
@@ -45,6 +45,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "connect",
+    "counts",
     "evaluate",
     "exact_ngrams",
     "items",

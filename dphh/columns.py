@@ -15,10 +15,22 @@ COLUMNS: dict[str, pa.DataType] = {
     "score": pa.float64(),
     #: Whether a sequence ends here, or is a prefix that goes on.
     "ended": pa.bool_(),
+    #: The declared group that a count is within.
+    "group": pa.string(),
+    #: How many users hold the item, and the interval that holds the truth.
+    "users": pa.int64(),
+    "low": pa.int64(),
+    "high": pa.int64(),
 }
 ALWAYS = ("level", "item", "tokens")
 #: A release is sorted by these of its columns.
-ORDER = (("level", "ascending"), ("score", "descending"), ("item", "ascending"))
+ORDER = (
+    ("level", "ascending"),
+    ("score", "descending"),
+    ("users", "descending"),
+    ("item", "ascending"),
+    ("group", "ascending"),
+)
 
 
 def schema_of(*more: str) -> pa.Schema:
@@ -29,6 +41,9 @@ def schema_of(*more: str) -> pa.Schema:
 SCORED = schema_of("score")
 #: Of tries.
 GROWN = schema_of("score", "ended")
+#: Of counts, all in all or within groups.
+COUNTED = schema_of("users", "low", "high")
+COUNTED_IN_GROUPS = schema_of("group", "users", "low", "high")
 
 
 def in_order(table: Any) -> Any:

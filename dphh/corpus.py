@@ -151,6 +151,8 @@ class Corpus:
     name: str | None
     kind: Literal["path", "table", "frame"]
     where: tuple[str, ...]
+    #: The column of the groups that `counts` counts within.
+    by: str | None
 
     def __init__(
         self,
@@ -201,6 +203,7 @@ class Corpus:
             "name": name,
             "kind": kind,
             "where": where,
+            "by": None,
         }.items():
             object.__setattr__(self, key, value)
 
@@ -222,6 +225,12 @@ class Corpus:
         options = ", ".join(f"{option}={value!r}" for option, value in said.items())
         return f"Corpus({where if self.kind == 'path' else f'<{self.kind} {where}>'}, {options})"
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that matter, by the options that name them."""
+        named = {"user": self.user, "text or item": self.content.column, "by": self.by}
+        return {option: column for option, column in named.items() if column is not None}
+
     def named(self, name: str) -> Corpus:
         """The same corpus, charged to the ledger's account of that name."""
         return replace_corpus(self, name=name)
@@ -233,6 +242,7 @@ class Corpus:
             "name": self.name,
             "user": self.user,
             "content": self.content.to_json(),
+            **({} if self.by is None else {"by": self.by}),
         }
 
 
@@ -240,17 +250,23 @@ def corpus_from_json(found: dict[str, Any], name: str | None = None) -> Corpus:
     content = dict(found["content"])
     reading = content.pop("reading")
     column = content.pop("column")
-    return Corpus(
+    corpus = Corpus(
         list(found["where"]), user=found["user"], text=column, as_=reading, name=name, **content
     )
+    return in_groups(corpus, found.get("by"))
 
 
 def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
     """`dataclasses.replace` for a class with its own `__init__`."""
     copy = object.__new__(Corpus)
-    for key in ("source", "user", "content", "name", "kind", "where"):
+    for key in ("source", "user", "content", "name", "kind", "where", "by"):
         object.__setattr__(copy, key, changes.get(key, getattr(corpus, key)))
     return copy
+
+
+def in_groups(corpus: Corpus, by: str | None) -> Corpus:
+    """For `counts`: rows belong to the groups that this column names."""
+    return replace_corpus(corpus, by=by)
 
 
 def as_sequences(corpus: Corpus, unit: int) -> Corpus:

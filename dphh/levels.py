@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
+from dphh.privacy.counts import Ends, Weighing, ends
 from dphh.udfs.subsets import SubsetSelection
 
 Pruning = Literal["both", "single"]
@@ -102,6 +103,51 @@ class PrunedLevel(_OnGrid):
             **asdict(self),
             "sigma": self.sigma,
             "threshold": self.threshold,
+        }
+
+
+@dataclass(frozen=True)
+class CountsLevel(_OnGrid):
+    """How many users hold each of given keys: one Gaussian vector, no threshold."""
+
+    kind: ClassVar[str] = "counts"
+
+    level: int
+    #: n, the counts: items, times groups where there are any.
+    keys: int
+    #: K: who holds more keys counts for less than one user of each.
+    max_items: int
+    grid_bits: int
+    sigma_grid: int
+    #: Noise over the L2 norm sqrt(K) of a user: what is priced. What is drawn is no less.
+    relative_sigma: float
+    confidence: float
+    simultaneous: bool
+    #: The noised sums of what bounding took, an octave each; a plan leaves it open.
+    lost_grid: tuple[int, ...] | None = None
+
+    @property
+    def weighing(self) -> Weighing:
+        return Weighing(self.keys, self.max_items, self.grid_bits)
+
+    @property
+    def reach(self) -> Ends:
+        """How far intervals reach from a noised count."""
+        together = self.keys if self.simultaneous else 1
+        return ends(self.sigma_grid, self.confidence, self.weighing.octaves, together)
+
+    @property
+    def half_width(self) -> float:
+        """Of an interval, in users, before what bounding may have taken."""
+        return self._in_users(max(self.reach.below, self.reach.above))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            **asdict(self),
+            "lost_grid": None if self.lost_grid is None else list(self.lost_grid),
+            "sigma": self.sigma,
+            "half_width": self.half_width,
         }
 
 
@@ -215,6 +261,7 @@ KINDS: dict[
     str,
     type[SetUnionLevel]
     | type[PrunedLevel]
+    | type[CountsLevel]
     | type[ForecastLevel]
     | type[VoteLevel]
     | type[BatchLevel]
@@ -222,6 +269,7 @@ KINDS: dict[
 ] = {
     SetUnionLevel.kind: SetUnionLevel,
     PrunedLevel.kind: PrunedLevel,
+    CountsLevel.kind: CountsLevel,
     ForecastLevel.kind: ForecastLevel,
     VoteLevel.kind: VoteLevel,
     BatchLevel.kind: BatchLevel,

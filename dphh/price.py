@@ -77,6 +77,8 @@ class Finds:
     #: The same for n-grams of length n: (n, users).
     users_by_length: tuple[tuple[int, int], ...] = ()
     note: str = ""
+    #: What it is to be found.
+    what: str = "an item is found"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -85,6 +87,7 @@ class Finds:
             "users_by_held": [list(pair) for pair in self.users_by_held],
             "users_by_length": [list(pair) for pair in self.users_by_length],
             "note": self.note,
+            "what": self.what,
         }
 
     @classmethod
@@ -95,6 +98,7 @@ class Finds:
             tuple((held, users) for held, users in found["users_by_held"]),
             tuple((length, users) for length, users in found["users_by_length"]),
             found["note"],
+            found["what"],
         )
 
 

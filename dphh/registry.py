@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from typing import Generic, ParamSpec
+from typing import Any, Generic, ParamSpec
 
 import pyarrow as pa
 
-from dphh.columns import GROWN, SCORED
-from dphh.corpus import Corpus, as_sequences
+from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED
+from dphh.corpus import Corpus, as_sequences, in_groups
 from dphh.engines.session import Session
-from dphh.mechanisms import items, ldp_trie, ngrams, trie
+from dphh.given import with_items
+from dphh.mechanisms import counts, items, ldp_trie, ngrams, trie
+from dphh.mechanisms.counts_levels import counts_levels
 from dphh.mechanisms.items_levels import items_levels
 from dphh.mechanisms.ldp_trie_levels import ldp_trie_levels
 from dphh.mechanisms.ngrams_levels import ngrams_levels
@@ -27,6 +29,10 @@ Levels = Callable[[Price, Session, str], Iterator[LevelDone]]
 
 def _as_it_is(corpus: Corpus, _: Price) -> Corpus:
     return corpus
+
+
+def _as_given(options: dict[str, Any], _: Corpus | None) -> dict[str, Any]:
+    return options
 
 
 def _nothing(_: Price) -> None:
@@ -46,6 +52,8 @@ class Verb(Generic[Options]):
     columns: pa.Schema
     #: The corpus as the verb reads it.
     read: Callable[[Corpus, Price], Corpus] = _as_it_is
+    #: The options as they are priced, where that hangs on how the corpus is read.
+    asked: Callable[[dict[str, Any], Corpus | None], dict[str, Any]] = _as_given
     #: Whether a run takes the number of users for known, so that how it ends would tell it.
     takes_for_known: Callable[[Price], UsersKnown | None] = _nothing
 
@@ -75,5 +83,15 @@ LDP_TRIE = Verb(
     read=lambda corpus, _: as_sequences(corpus, 1),
     takes_for_known=ldp_trie.takes_for_known,
 )
+COUNTS = Verb(
+    "counts",
+    counts.price_counts,
+    counts.HELP,
+    counts_levels,
+    COUNTED_IN_GROUPS,
+    read=lambda corpus, price: in_groups(corpus, price["by"]),
+    asked=with_items,
+    takes_for_known=counts.takes_for_known,
+)
 
-VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE)}
+VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}

@@ -15,6 +15,7 @@ from dphh.ledger.corpora import source_of, unseen
 from dphh.ledger.said import account_lines
 from dphh.levels import (
     BatchLevel,
+    CountsLevel,
     ForecastLevel,
     Level,
     LocalLevel,
@@ -102,18 +103,15 @@ def level_words(level: Level) -> tuple[str, ...]:
             f"probability {level.mechanism.p:.4g}, another with {level.mechanism.q:.4g}; the "
             f"{level.keep:,} that most reports hold go on",
         )
-    if isinstance(level, VoteLevel):
-        return (f"each user votes with probability {level.p:.4g}; {level.theta} votes are enough",)
-    if isinstance(level, BatchLevel):
-        return (
-            f"{level.batch:,} of {level.users:,} users are drawn and vote; "
-            f"{level.theta} votes are enough",
-        )
+    if isinstance(level, VoteLevel | BatchLevel):
+        return votes_words(level)
     if isinstance(level, PrunedLevel):
         return (
             f"each user counts for at most {plural(level.max_items, 'valid n-gram')}",
             f"noise: {number(level.sigma)} users; the threshold follows from what is released",
         )
+    if isinstance(level, CountsLevel):
+        return counts_words(level)
     if isinstance(level, ForecastLevel):
         return (
             "each user counts for all their valid n-grams, in two rounds",
@@ -129,8 +127,32 @@ def level_words(level: Level) -> tuple[str, ...]:
     )
 
 
+def votes_words(level: VoteLevel | BatchLevel) -> tuple[str, ...]:
+    if isinstance(level, VoteLevel):
+        return (f"each user votes with probability {level.p:.4g}; {level.theta} votes are enough",)
+    return (
+        f"{level.batch:,} of {level.users:,} users are drawn and vote; "
+        f"{level.theta} votes are enough",
+    )
+
+
+def counts_words(level: CountsLevel) -> tuple[str, ...]:
+    whole = f"each user counts as one for up to {level.max_items:,} of {level.keys:,} counts"
+    shares = ", ".join(
+        f"{level.half_width / count:.2%} of {count:,}" for count in (100, 1_000, 10_000)
+    )
+    together = "all intervals hold at once" if level.simultaneous else "each interval holds"
+    bounded = level.max_items < level.keys
+    return (
+        whole + (", and for less of each beyond that" if bounded else ""),
+        f"noise: {number(level.sigma)} users (one standard deviation)",
+        f"{together} with probability {level.confidence:g}, {number(level.half_width)} users to "
+        f"either side: {shares}" + ("; high also covers what bounding takes" if bounded else ""),
+    )
+
+
 def finds_lines(finds: Finds) -> list[tuple[str, str]]:
-    head = f"an item is found with probability {finds.probability:g} when held by at least"
+    head = f"{finds.what} with probability {finds.probability:g} when held by at least"
     if finds.users_by_length:
         return [
             ("", head.replace("an item", "an n-gram")),
@@ -206,9 +228,11 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
         lines.append(manifest["randomness"])
     rows = table.slice(0, SHOWN_ROWS).to_pylist()
     width = max((len(shorten(row["item"])) for row in rows), default=0)
+    if rows and (meaning := value_meaning(table)):
+        lines.append(f"  {'':{width + 3}} {meaning}")
     for row in rows:
-        score = "" if row["score"] is None else f"{row['score']:12,.1f}"
-        lines.append(f"  {row['level']}  {shorten(row['item']):<{width}} {score}")
+        item = f"  {row['level']}  {shorten(row['item']):<{width}} {value_text(row)}"
+        lines.append(item.rstrip())
     if not rows and (finds := manifest.get("finds")):
         lines.append(
             f"  at this price an item is found with probability {finds['probability']:g} "
@@ -217,6 +241,23 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
     if table.num_rows > SHOWN_ROWS:
         lines.append(f"  ... and {table.num_rows - SHOWN_ROWS:,} more")
     return "\n".join(lines)
+
+
+def value_meaning(table: Any) -> str:
+    """What the numbers beside items are."""
+    if "users" in table.column_names:
+        return f"{'users':>12}  (low to high)"
+    if table.column("score").null_count < table.num_rows:
+        return f"{'score':>12}  (orders items within a level; no number of people)"
+    return ""
+
+
+def value_text(row: dict[str, Any]) -> str:
+    """How many people, where that is known; else the score, where there is one."""
+    if row.get("users") is not None:
+        within = "" if row.get("group") is None else f"  in {shorten(row['group'])}"
+        return f"{row['users']:12,}  ({row['low']:,} to {row['high']:,}){within}"
+    return "" if row.get("score") is None else f"{row['score']:12,.1f}"
 
 
 def promised(privacy: dict[str, Any]) -> float:

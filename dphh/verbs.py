@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import Parameter, Signature
-from typing import Generic, Protocol
+from typing import Any, Generic, Protocol
 
 from dphh import registry
 from dphh.corpus import Corpus
@@ -29,7 +30,8 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
                 f"corpus: found a {type(corpus).__name__}; say what it means with "
                 "dphh.Corpus(source, user=..., text=...) or item=..., and give that"
             )
-        price = verb.price(*args, **options)
+        asked: Callable[..., dict[str, Any]] = verb.asked
+        price = verb.price(*args, **asked(options, corpus))
         return Plan(price, None if corpus is None else verb.read(corpus, price))
 
     first = Parameter(
@@ -47,3 +49,4 @@ items = planning(registry.ITEMS)
 ngrams = planning(registry.NGRAMS)
 trie = planning(registry.TRIE)
 ldp_trie = planning(registry.LDP_TRIE)
+counts = planning(registry.COUNTS)

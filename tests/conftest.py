@@ -70,6 +70,7 @@ def _engines(given: str) -> frozenset[str]:
     return names
 
 
+@pytest.hookimpl(tryfirst=True)  # before the workers' own hook, which reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in _engines_of(item):  # one worker starts Java, whatever the others do

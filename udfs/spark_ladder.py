@@ -66,7 +66,7 @@ def register_sums_of_words(spark: SparkSession, rule: Evenly) -> None:
             spelled = words.take(pa.array(codes))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
-    _register_sums(spark, of_blocks, "key string, weight bigint")
+    register_sums(spark, of_blocks, "key string, weight bigint")
 
 
 def register_counts_of_words(spark: SparkSession) -> None:
@@ -82,7 +82,7 @@ def register_counts_of_words(spark: SparkSession) -> None:
             spelled = words.take(pa.array(codes))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
-    _register_sums(spark, of_blocks, "key string, weight bigint")
+    register_sums(spark, of_blocks, "key string, weight bigint")
 
 
 def register_sums_of_grams(spark: SparkSession, ahead: int, rule: Weigh) -> None:
@@ -96,7 +96,7 @@ def register_sums_of_grams(spark: SparkSession, ahead: int, rule: Weigh) -> None
             added = _added(block, keys, sent.value)
             yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
-    _register_sums(spark, of_blocks, "key bigint, weight bigint")
+    register_sums(spark, of_blocks, "key bigint, weight bigint")
 
 
 def register_remaining(spark: SparkSession, released: Any) -> None:
@@ -159,7 +159,7 @@ def _register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str)
     _register(spark, name, Function, gives)
 
 
-def _register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
+def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
     """`dphh_contributions`: what the rows of a partition add, in as few rows as it can."""
 
     class Function:

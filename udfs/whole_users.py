@@ -40,18 +40,18 @@ class WholeUsers:
 
     def lots(self, names: Any) -> pa.Array:
         """`dphh_lot(name)`: what stands for a user where the keys that count are chosen."""
-        return pa.array(of_spellings(_whole(names)).view(np.int64))
+        return pa.array(of_spellings(one_array(names)).view(np.int64))
 
     def codes(self, texts: Any) -> pa.Array:
         """`dphh_codes(tokens)`: each token by its number, and -1 where the text ends."""
-        tokens = _whole(texts)
+        tokens = one_array(texts)
         codes = self.vocabulary.codes(tokens.flatten())
-        lengths, places = places_of_texts(_lengths(tokens), codes)
-        return _lists(lengths, places)
+        lengths, places = places_of_texts(lengths_of(tokens), codes)
+        return lists_of(lengths, places)
 
     def grams(self, texts: Any, shortest: int, longest: int) -> pa.Array:
         """`dphh_grams(tokens, shortest, longest)`: every n-gram of a text, spelled out."""
-        return whole_grams(_whole(texts), range(shortest, longest + 1))
+        return whole_grams(one_array(texts), range(shortest, longest + 1))
 
     def contributions_of_words(
         self, lot: Any, codes: Any, max_items: int, grid_bits: int, salt: int
@@ -93,38 +93,40 @@ class WholeUsers:
 
     def unreleased(self, codes: Any) -> pa.Array:
         """`dphh_unreleased(codes)`: those that are not among the released words."""
-        lists = _whole(codes)
-        held = _values(lists)
-        return _lists(*_kept(_lengths(lists), held, self._numbers_of_words[held] < 0))
+        lists = one_array(codes)
+        held = values_of(lists)
+        return lists_of(*_kept(lengths_of(lists), held, self._numbers_of_words[held] < 0))
 
     def places_of_words(self, codes: Any) -> pa.Array:
         """`dphh_places_of_words(codes)`: the number of the released word at each place, or -1."""
-        lists = _whole(codes)
-        return _lists(_lengths(lists), self._numbers_of_words[_values(lists)])
+        lists = one_array(codes)
+        return lists_of(lengths_of(lists), self._numbers_of_words[values_of(lists)])
 
     def places_of_grams(self, keys: Any) -> pa.Array:
         """`dphh_places_of_grams(keys)`: the same of released grams."""
-        lists = _whole(keys)
-        return _lists(_lengths(lists), self._released.places(_values(lists)))
+        lists = one_array(keys)
+        return lists_of(lengths_of(lists), self._released.places(values_of(lists)))
 
     def beside_another(self, grams: Any) -> pa.Array:
         """`dphh_beside_another(grams)`: the places alone that may be half of a longer gram."""
-        lists = _whole(grams)
-        places = _values(lists)
-        return _lists(*_kept(_lengths(lists), places, beside_another(places)))
+        lists = one_array(grams)
+        places = values_of(lists)
+        return lists_of(*_kept(lengths_of(lists), places, beside_another(places)))
 
     def pairs(self, grams: Any, ends: Any, ahead: int) -> pa.Array:
         """`dphh_pairs(grams, ends, ahead)`: at each place of `grams` the key of what stands there
         and, so many places ahead, in `ends`."""
-        lists = _whole(grams)
-        return _lists(_lengths(lists), candidates(_values(lists), _values(_whole(ends)), ahead))
+        lists = one_array(grams)
+        return lists_of(
+            lengths_of(lists), candidates(values_of(lists), values_of(one_array(ends)), ahead)
+        )
 
 
 def weighed(lots: Any, keys: Any, weigh: Weigh) -> pa.Array:
     """For each user the keys that count, with their weights."""
-    lists = _whole(keys)
-    lengths = _lengths(lists)
-    parts = [*contributions(_numbers(lots), lengths, _values(lists), weigh)]
+    lists = one_array(keys)
+    lengths = lengths_of(lists)
+    parts = [*contributions(_numbers(lots), lengths, values_of(lists), weigh)]
     owner, key, weight = (
         np.concatenate([np.empty(0, dtype=np.int64), *(part[i] for part in parts)])
         for i in range(3)
@@ -132,7 +134,7 @@ def weighed(lots: Any, keys: Any, weigh: Weigh) -> pa.Array:
     if isinstance(weigh, Plainly):
         owner, key, weight = with_list_sizes(owner, key, weight, len(lengths), weigh)
     pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
-    return _lists(np.bincount(owner, minlength=len(lengths)), pairs)
+    return lists_of(np.bincount(owner, minlength=len(lengths)), pairs)
 
 
 def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> None:
@@ -197,7 +199,7 @@ def _of_columns(function: Callable[..., Any], takes: list[Any]) -> Callable[...,
     return of_columns
 
 
-def _whole(column: Any) -> Any:
+def one_array(column: Any) -> Any:
     """A column as one array."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
@@ -207,18 +209,18 @@ def _whole(column: Any) -> Any:
 
 
 def _numbers(column: Any) -> Integers:
-    found: Integers = _whole(column).to_numpy()
+    found: Integers = one_array(column).to_numpy()
     return found
 
 
-def _lengths(lists: Any) -> Integers:
+def lengths_of(lists: Any) -> Integers:
     lengths = pc.list_value_length(lists)
     if lengths.null_count:
         lengths = lengths.fill_null(0)
     return np.asarray(lengths.to_numpy(), dtype=np.int64)
 
 
-def _values(lists: Any) -> Any:
+def values_of(lists: Any) -> Any:
     return lists.flatten().to_numpy()
 
 
@@ -228,7 +230,7 @@ def _kept(lengths: Integers, values: Any, keep: NDArray[np.bool_]) -> tuple[Inte
     return np.diff(before[ends]), values[keep]
 
 
-def _lists(lengths: Integers, values: Any) -> pa.Array:
+def lists_of(lengths: Integers, values: Any) -> pa.Array:
     offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))

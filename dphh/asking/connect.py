@@ -31,6 +31,7 @@ from dphh.asking.answers import (
 from dphh.asking.macros import install, macros
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
+from dphh.given import with_release
 from dphh.ledger import Ledger
 from dphh.registry import Verb
 from dphh.release import Release
@@ -91,7 +92,8 @@ class _Owner:
         assert macro.verb is not None
         if macro.spends:
             return self._drawn_once(macro.verb, arguments)
-        plan = plan_of(macro.verb, arguments, self._corpus(what, arguments))
+        asked = with_release(arguments, self._ledger, files=False)
+        plan = plan_of(macro.verb, asked, self._corpus(what, arguments))
         return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
 
     def _drawn_once(self, verb: Verb[...], arguments: Arguments) -> pa.Table:
@@ -100,7 +102,8 @@ class _Owner:
             asking = self._asking[request]
         with asking:  # whoever asks the same meanwhile waits for it
             if request not in self._made:
-                plan = plan_of(verb, arguments, self._corpus(verb.name, arguments))
+                asked = with_release(arguments, self._ledger, files=False)
+                plan = plan_of(verb, asked, self._corpus(verb.name, arguments))
                 run_id = arguments["run_id"]
                 if run_id is None:
                     # Kept when the run fails: asking again goes on with it, for the price paid.

@@ -19,6 +19,7 @@ from dphh.corpus import Characters, Corpus, Reading, TooLong
 from dphh.devices.reports.round import Sampling
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms import items, ngrams
+from dphh.mechanisms.counts import Of
 from dphh.mechanisms.trie import Accounting
 from dphh.plan import Plan
 
@@ -66,6 +67,19 @@ class NgramsOptions(CorpusOptions, total=False):
     method: ngrams.Method
 
 
+class CountsOptions(CorpusOptions, total=False):
+    of: Required[Of]
+    epsilon: Required[float]
+    delta: Required[float]
+    top: int | None
+    min_length: int
+    max_items: int
+    by: str | None
+    groups: str | Sequence[str]
+    confidence: float
+    simultaneous: bool
+
+
 class TrieOptions(CorpusOptions, total=False):
     epsilon: Required[float]
     delta: Required[float]
@@ -106,6 +120,10 @@ class Verbs:
     def ngrams(self, **options: Unpack[NgramsOptions]) -> Plan:
         """`dphh.ngrams` on this frame: runs of up to `max_n` tokens that many users hold."""
         return _planned(verbs.ngrams, self._frame, {**options})
+
+    def counts(self, **options: Unpack[CountsOptions]) -> Plan:
+        """`dphh.counts` on this frame: how many users hold each of given items, with intervals."""
+        return _planned(verbs.counts, self._frame, {**options})
 
     def trie(self, **options: Unpack[TrieOptions]) -> Plan:
         """`dphh.trie` on this frame: sequences, grown level by level from sampled votes."""

@@ -24,6 +24,9 @@ METAVARS = {
     "shares": "S[,S...]",
     "character_set": "CHARS",
     "known": "FILE",
+    "of": "RUN_ID|DIR|FILE",
+    "by": "COLUMN",
+    "groups": "A[,B...]",
 }
 
 

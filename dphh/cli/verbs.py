@@ -16,6 +16,7 @@ from dphh.cli.options import (
     with_options,
 )
 from dphh.cli.signatures import given, option
+from dphh.given import with_release
 from dphh.ledger import Ledger
 from dphh.registry import VERBS, Verb
 from dphh.verbs import planning
@@ -28,7 +29,8 @@ def command(verb: Verb[...]) -> click.Command:
     def run(context: click.Context, /, corpus: str, **options: Any) -> None:
         book = Ledger(options["ledger_file"])
         read = corpus_of(corpus, book, content_given(context, verb.options))
-        plan = planning(verb)(read, **given(context, list(verb.options)))
+        asked = with_release(given(context, list(verb.options)), book, files=True)
+        plan = planning(verb)(read, **asked)
         finish(plan, book, options)
 
     options = [option(each, verb.help[each.name]) for each in verb.options.values()]

@@ -11,6 +11,7 @@ from dphh.ladder import Ladder, ValidGrams
 from dphh.levels import (
     BatchLevel,
     Choice,
+    CountsLevel,
     LocalLevel,
     PrunedLevel,
     SetUnionLevel,
@@ -98,6 +99,19 @@ class Session(Protocol):
 
     def exact_counts(self, at_least: int) -> Any:
         """How many users hold each key, (key, users). NOT private: for the owner alone."""
+        ...
+
+    @draws
+    def counts_level(
+        self,
+        level: CountsLevel,
+        items: Sequence[Sequence[str]],
+        groups: Sequence[str],
+        purpose: str,
+    ) -> Any:
+        """Read the corpus: which of the items, given as tokens, stand in whose texts. Bound, weigh,
+        sum, noise once: an Arrow table (key, noisy) of each item, within each of the groups and
+        within what is none of them, and then of what bounding took, octave by octave."""
         ...
 
     def hold_sequences(self, choice: Choice) -> None:

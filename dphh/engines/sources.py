@@ -22,6 +22,10 @@ TOO_LONG = (
     "max_token_length: the corpus holds a longer token; raise max_token_length, or say "
     "too_long='truncate' or 'drop'"
 )
+NO_GROUPS = (
+    "by: {column!r} is {kind}, whose values are no groups that could be declared; name a column of "
+    "texts, whole numbers, dates or truth values, or cast it to text"
+)
 ROWS_OF_NOBODY = (
     "user: found rows whose user column is NULL; dphh cannot bound what nobody's "
     "rows add: leave them out (or give each a user of its own) and run again"
@@ -45,7 +49,7 @@ def unreadable_files(corpus: Corpus, found: str) -> CorpusError:
 
 
 def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
-    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
+    for option, column in corpus.columns.items():
         if column not in columns:
             raise CorpusError(
                 f"{option}: the corpus has no column {column!r}; it has {', '.join(columns)}"
@@ -64,7 +68,7 @@ def schema_in_memory(corpus: Corpus) -> Any:
             schema = source.schema
         else:
             schema = pa.RecordBatchReader.from_stream(source).schema
-    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
+    for option, column in corpus.columns.items():
         if schema.names.count(column) > 1:
             raise CorpusError(
                 f"{option}: the corpus has {schema.names.count(column)} columns {column!r}; "
@@ -74,9 +78,9 @@ def schema_in_memory(corpus: Corpus) -> Any:
 
 
 def rows_in_memory(corpus: Corpus) -> Any:
-    """The two columns of a table in memory, as Arrow: of a relation a stream, else a table."""
+    """The columns that matter, as Arrow: of a relation a stream, of any other table a table."""
     source = corpus.source
-    columns = list(dict.fromkeys([corpus.user, corpus.content.column]))
+    columns = list(dict.fromkeys(corpus.columns.values()))
     with source_errors(corpus):
         if isinstance(source, duckdb.DuckDBPyRelation):
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))

@@ -28,6 +28,7 @@ from dphh.errors import BudgetRefused, DphhError, ElsewhereRefused, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.office import budgets
+from dphh.given import with_release
 from dphh.ledger import Ledger
 from dphh.plan import Plan
 from dphh.registry import VERBS
@@ -99,7 +100,7 @@ def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
     corpus = owners_corpus(corpus_name(macro.verb.name, arguments), book, given_content(arguments))
     if corpus is None:
         raise UsageError("corpus: there is no such corpus; see FROM dphh_ledger()")
-    return plan_of(macro.verb, arguments, corpus)
+    return plan_of(macro.verb, with_release(arguments, book, files=False), corpus)
 
 
 def _refuse_counting(plan: Plan) -> None:

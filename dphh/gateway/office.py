@@ -71,6 +71,8 @@ class Office:
             raise UsageError(
                 f"corpus: there is no corpus {corpus!r} for you; FROM dphh_ledger() names yours"
             )
+        if isinstance(run_id := arguments.get("of"), str):
+            self._release(analyst, run_id)  # `counts` counts what they may see
         if not macros()[what].spends:
             with self._worker(analyst) as worker:
                 return self._work(worker, analyst, what, arguments, None)
@@ -107,16 +109,23 @@ class Office:
                 # nothing, and the price comes back unless somebody else is at the same run.
                 with suppress(DphhError):
                     self._ledger.cancel(hold)
+                with suppress(DphhError):
+                    self._seen(len(self._ledger.runs()))
 
     def _refuse_older_ledger(self, runs: int) -> None:
         """No run of a ledger is ever deleted: one that has fewer forgot what was spent."""
-        with self._lock:
-            before, self._runs = self._runs, max(self._runs, runs)
+        before = self._seen(runs)
         if runs < before:
             raise LedgerError(
                 f"{self._ledger.path} has {runs} runs, and had {before}: it was replaced by an "
                 "older copy. Put the newer one back, or start the gateway again if that is lost."
             )
+
+    def _seen(self, runs: int) -> int:
+        """How many runs the ledger was seen to have before; it has so many now."""
+        with self._lock:
+            before, self._runs = self._runs, max(self._runs, runs)
+        return before
 
     def _refuse_searching(self, analyst: str) -> None:
         """By asking ever less until another corpus no longer refuses, one would learn what it has

@@ -368,8 +368,8 @@ def test_what_stops_a_run_says_how_it_goes_on(corpus: Corpus, ledger: Ledger) ->
     with pytest.raises(KeyboardInterrupt) as stopped:
         items(corpus, **ASK).run(ledger=ledger, run_id=RUN, progress=_interrupt)
     assert stopped.value.__notes__ == [
-        f"the price is spent once: the same request with run id {RUN} goes on where this run was "
-        "cut short"
+        "the price is spent once (epsilon 1, delta 1e-07): the same request with run id "
+        f"{RUN} goes on where this run was cut short"
     ]
 
 

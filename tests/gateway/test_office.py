@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -162,6 +163,32 @@ def test_an_older_copy_of_the_ledger_is_not_spent_from(
     with pytest.raises(NotHeldError):
         shared.begin(hold)
     assert shared.runs() == []
+
+
+def test_a_link_to_an_older_copy_is_an_older_copy(
+    shared: Ledger, working: type[_Worker], tmp_path: Path
+) -> None:
+    older = tmp_path / "yesterday.sqlite"
+    older.write_bytes(shared.path.read_bytes())
+    ask(shared, 0.5)
+    shared.path.unlink()
+    shared.path.symlink_to(older)
+    assert "replaced by an older copy" in ask(shared, 0.5, "t1")
+    assert shared.runs() == []
+
+
+@pytest.mark.parametrize("years", [10, -10])
+def test_a_moved_clock_gives_nobody_a_new_share(
+    shared: Ledger, working: type[_Worker], monkeypatch: pytest.MonkeyPatch, years: int
+) -> None:
+    analyst = Ledger(shared.path, "alice")
+    hold = reserve(analyst, "alice/before", 3.8)
+    analyst.begin(hold)
+    analyst.settle(hold, {}, b"drawn")
+    moved = time.time() + years * 365 * 86400
+    monkeypatch.setattr(time, "time", lambda: moved)
+    assert "alice's share of reviews" in ask(shared, 0.5)
+    assert [(run.epsilon, run.state) for run in shared.runs()] == [(3.8, "settled")]
 
 
 def test_a_name_cannot_stand_for_a_request_that_did_not_give_it(

@@ -27,6 +27,7 @@ OPTIONS = {
     "ngrams": frames.NgramsOptions,
     "trie": frames.TrieOptions,
     "ldp_trie": frames.LdpTrieOptions,
+    "counts": frames.CountsOptions,
 }
 
 

@@ -225,7 +225,7 @@ def test_hostile_items_are_shown_harmlessly():
         assert not set(shown) & set("\x1b\x07\x00\r\u202e")
         assert "\\x1b[31mred" in shown or "␛[31mred" in shown
         assert "x" * 61 not in shown
-    assert len(text.splitlines()) == 1 + len(HOSTILE)
+    assert len(text.splitlines()) == 2 + len(HOSTILE)
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "</td>&amp;" not in page
@@ -236,7 +236,7 @@ def test_a_short_print_of_a_long_release():
     assert "1,234 found by items, (1, 1e-08)-DP" in repr(made)
     assert "and 1,224 more" in repr(made)
     assert "and 1,224 more" in made._repr_html_()
-    assert len(repr(made).splitlines()) == 12
+    assert len(repr(made).splitlines()) == 13
 
 
 def test_a_tests_release_says_so_wherever_it_is_looked_at():

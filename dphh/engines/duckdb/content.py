@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import duckdb
 
 from dphh.corpus import SPLITS, Content, Corpus
 from dphh.engines.sources import (
+    NO_GROUPS,
     parquet_pattern,
     refuse_missing_columns,
     rows_in_memory,
@@ -19,6 +20,10 @@ from dphh.errors import CorpusError, UsageError
 
 ROWS = "corpus_rows"
 Loader = Callable[[], None]
+#: How DuckDB writes the types whose values are written alike everywhere.
+PLAIN_TYPE = re.compile(
+    r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
+)
 #: How DuckDB writes the type of a list column, of any length or of a fixed one.
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
@@ -41,12 +46,13 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     con.execute(
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {identifier(corpus.user)} AS user_id, "
-        f"{_as_written(column, types[corpus.content.column])} AS content FROM {relation} "
+        f"{_as_written(column, types[corpus.content.column])} AS content, "
+        f"{group_sql(corpus.by, types)} AS group_name FROM {relation} "
         f"WHERE {column} IS NOT NULL"
     )
     con.execute(
         "CREATE TEMP VIEW tokens_of_rows AS "
-        "SELECT user_id, tokens_of(content) AS tokens FROM rows_of_corpus"
+        "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus"
     )
     return load
 
@@ -58,6 +64,15 @@ def _as_written(column: str, column_type: str) -> str:
     if column_type in ("VARCHAR", "BLOB") or column_type.startswith("BLOB["):
         return column
     return f"CAST({column} AS {'VARCHAR[]' if LIST_TYPE.search(column_type) else 'VARCHAR'})"
+
+
+def group_sql(by: str | None, types: Mapping[str, str]) -> str:
+    """The group of a row, as the text that declares it."""
+    if by is None:
+        return "CAST(NULL AS VARCHAR)"
+    if not PLAIN_TYPE.fullmatch(types[by]):
+        raise CorpusError(NO_GROUPS.format(column=by, kind=types[by]))
+    return f"CAST({identifier(by)} AS VARCHAR)"
 
 
 def tokens_sql(content: Content, column_type: str) -> str:
@@ -167,7 +182,7 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
     try:
         # A column of the files is taken before one that the folders' names spell.
         in_files = _columns(con, f"{files} false)")
-        wanted = {corpus.user, corpus.content.column}
+        wanted = {*corpus.columns.values()}
         # As text: one user's folder must not decide how all others' names are read.
         named = "false" if wanted <= set(in_files) else "true, hive_types_autocast = false"
         relation = f"{files} {named})"

@@ -1,4 +1,4 @@
-"""Opens a corpus in Polars as the lazy frame tokens_of_rows (user_id, tokens)."""
+"""Opens a corpus in Polars as the lazy frame tokens_of_rows (user_id, tokens, group_name)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dphh.engines.polars.patterns import check_pattern
 from dphh.engines.polars.queries import text as sql_text
 from dphh.engines.polars.queries import text_units
 from dphh.engines.sources import (
+    NO_GROUPS,
     refuse_missing_columns,
     rows_in_memory,
     schema_in_memory,
@@ -35,13 +36,14 @@ def open_corpus(corpus: Corpus) -> Loader:
     refuse_missing_columns(corpus, schema)
     tokens = tokens_expression(corpus.content, schema[corpus.content.column])
     user = user_expression(corpus.user, schema[corpus.user])
+    group = group_expression(corpus.by, schema)
     _check_patterns(corpus.content)
 
     def load() -> pl.LazyFrame:
         return (
             rows()
             .filter(pl.col(corpus.content.column).is_not_null())
-            .select(user_id=user, tokens=tokens)
+            .select(user_id=user, tokens=tokens, group_name=group)
         )
 
     return load
@@ -51,6 +53,17 @@ def user_expression(column: str, kind: pl.DataType) -> pl.Expr:
     """A categorical's values are numbers in order of appearance: never to be hashed or sorted."""
     user = pl.col(column)
     return user.cast(pl.String) if isinstance(kind, (pl.Categorical, pl.Enum)) else user
+
+
+def group_expression(column: str | None, schema: pl.Schema) -> pl.Expr:
+    """The group of a row, as the text that declares it."""
+    if column is None:
+        return pl.lit(None, pl.String)
+    kind = schema[column]
+    plain = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
+    if not kind.is_integer() and not isinstance(kind, plain):
+        raise CorpusError(NO_GROUPS.format(column=column, kind=kind))
+    return pl.col(column).cast(pl.String)
 
 
 def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
@@ -193,7 +206,7 @@ def _rows(corpus: Corpus) -> tuple[Loader, pl.Schema]:
             return (lambda: frame), frame.collect_schema()
     names = schema_in_memory(corpus)
     refuse_missing_columns(corpus, names.names)
-    columns = list(dict.fromkeys([corpus.user, corpus.content.column]))
+    columns = list(dict.fromkeys(corpus.columns.values()))
     _refuse_intervals(corpus, names)
     with source_errors(corpus):
         schema = pl.DataFrame(names.empty_table().select(columns)).schema
@@ -208,7 +221,7 @@ def _rows(corpus: Corpus) -> tuple[Loader, pl.Schema]:
 
 def _refuse_intervals(corpus: Corpus, schema: Any) -> None:
     """Polars has no type for Arrow's intervals of months, days and nanoseconds: it panics."""
-    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
+    for option, column in corpus.columns.items():
         kind = schema.field(column).type
         while pa.types.is_nested(kind) and kind.num_fields == 1:
             kind = kind.field(0).type

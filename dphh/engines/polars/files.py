@@ -1,4 +1,4 @@
-"""Parquet files as one lazy frame of the two columns that matter, as DuckDB would read them."""
+"""Parquet files as one lazy frame of the columns that matter, as DuckDB would read them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _scanned(corpus: Corpus, files: list[str]) -> pl.LazyFrame:
     in_files = list(dict.fromkeys(column for schema in schemas.values() for column in schema))
     in_folders = sorted({name for file in files for name in _partitions(file)} - set(in_files))
     refuse_missing_columns(corpus, in_files + in_folders)
-    wanted = list(dict.fromkeys([corpus.user, corpus.content.column]))
+    wanted = list(dict.fromkeys(corpus.columns.values()))
 
     alike: dict[tuple[object, ...], list[str]] = defaultdict(list)
     for file in files:

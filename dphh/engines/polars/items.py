@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from dphh.engines.polars.queries import set_union
 from dphh.engines.polars.run import PolarsRun, spelled_users
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
 from dphh.udfs.contributions import Evenly, evenly
 from dphh.udfs.noise import draw_rounded_gaussian
 
@@ -55,7 +55,10 @@ class Items(PolarsRun):
         return evenly(level.max_items, level.grid_bits, salt, hashed)
 
     def _noised(
-        self, histogram: pl.DataFrame, level: SetUnionLevel | PrunedLevel, purpose: str
+        self,
+        histogram: pl.DataFrame,
+        level: SetUnionLevel | PrunedLevel | CountsLevel,
+        purpose: str,
     ) -> None:
         """To `noised`: draw the noise once, on a frame."""
         names = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dphh.corpus import Corpus
+from dphh.engines.polars.counts import Counts
 from dphh.engines.polars.ldp_trie import LocalTries
 from dphh.engines.polars.ngrams import Ngrams
 from dphh.engines.polars.trie import Tries
@@ -14,5 +15,5 @@ def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> Pola
     return PolarsSession(corpus, randomness, limits)
 
 
-class PolarsSession(Ngrams, Tries, LocalTries):
+class PolarsSession(Ngrams, Counts, Tries, LocalTries):
     name = "polars"

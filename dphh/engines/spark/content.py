@@ -1,14 +1,27 @@
-"""Opens a corpus in Spark: the views contents (user_id, content), and tokens_of_rows."""
+"""Opens a corpus in Spark: the views contents (user_id, content, group_name) and tokens_of_rows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import duckdb
-from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, VarcharType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    IntegralType,
+    NullType,
+    StringType,
+    VarcharType,
+)
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
-from dphh.engines.sources import refuse_missing_columns
+from dphh.engines.sources import NO_GROUPS, refuse_missing_columns
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
+from dphh.errors import CorpusError
 from dphh.udfs.spark import register_tokens
 
 
@@ -30,6 +43,7 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     if _is_text(types[corpus.user]):
         user = f"checked({user})"
 
+    group = _group(corpus.by, types)
     run.tokens = name, expression
 
     def load_and_look() -> None:
@@ -37,7 +51,7 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
         register_tokens(run.spark, name, expression)
         run.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
-            f"SELECT {user} AS user_id, {content} AS content FROM {ROWS} "
+            f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "
             f"WHERE {identifier(name)} IS NOT NULL"
         )
         run.spark.sql(
@@ -46,6 +60,18 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
         )
 
     return load_and_look
+
+
+def _group(by: str | None, types: Mapping[str, DataType]) -> str:
+    """The group of a row, as the text that declares it."""
+    if by is None:
+        return "CAST(NULL AS STRING)"
+    kind = types[by]
+    if _is_text(kind):
+        return f"checked({identifier(by)})"
+    if not isinstance(kind, (IntegralType, BooleanType, DateType, NullType)):
+        raise CorpusError(NO_GROUPS.format(column=by, kind=kind.simpleString()))
+    return f"CAST({identifier(by)} AS STRING)"
 
 
 def _as_duckdb_has_it(column: str, kind: DataType) -> tuple[str, str]:

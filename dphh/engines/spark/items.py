@@ -64,11 +64,15 @@ class Items(SparkRun):
         self.look("contributions_of_words")
         return self.fetch("exact_counts", at_least=at_least)
 
-    def _gather(self, lengths: tuple[int, int] | None) -> None:
-        """Fill `blocks`: with texts, or with their n-grams of these lengths."""
+    def reach(self) -> None:
+        """Bring the corpus's rows within reach."""
         if not self.within_reach:
             self.load()
             self.within_reach = True
+
+    def _gather(self, lengths: tuple[int, int] | None) -> None:
+        """Fill `blocks`: with texts, or with their n-grams of these lengths."""
+        self.reach()
         with engine_errors("blocks"):
             register_blocks(self.spark, *self.tokens, lengths)
         self.look("users")

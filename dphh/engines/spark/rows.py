@@ -73,7 +73,7 @@ def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
     try:
         # A column of the files is taken before one that the folders' names spell.
         rows = reader.option("recursiveFileLookup", "true").parquet(*files, *remote)
-        if {corpus.user, corpus.content.column} <= set(rows.columns):
+        if set(corpus.columns.values()) <= set(rows.columns):
             return rows
         if files:
             reader = reader.option("basePath", f"file://{_plain(_above_partitions(corpus, here))}")
@@ -111,7 +111,7 @@ def _above_partitions(corpus: Corpus, here: list[str]) -> str:
 def _frame_rows(run: Opening, corpus: Corpus) -> DataFrame:
     """A frame of another session: they meet in Spark's global views, under a name of its own."""
     frame = corpus.source
-    for option, column in (("user", corpus.user), ("text or item", corpus.content.column)):
+    for option, column in corpus.columns.items():
         if frame.columns.count(column) > 1:
             raise CorpusError(
                 f"{option}: the corpus has {frame.columns.count(column)} columns {column!r}; "
@@ -119,7 +119,7 @@ def _frame_rows(run: Opening, corpus: Corpus) -> DataFrame:
             )
     refuse_missing_columns(corpus, frame.columns)
     view = f"dphh_{uuid.uuid4().hex}"
-    wanted = dict.fromkeys([corpus.user, corpus.content.column])
+    wanted = dict.fromkeys(corpus.columns.values())
     frame.select(*(identifier(column) for column in wanted)).createGlobalTempView(view)
     run.when_closed(lambda: run.owner.catalog.dropGlobalTempView(view))
     return run.spark.table(f"global_temp.{view}")
@@ -132,7 +132,7 @@ def _memory(run: Opening, corpus: Corpus, schema: Any) -> tuple[DataFrame, Loade
         rows = _spark_ready(corpus, pa.table(rows_in_memory(corpus)))
         run.spark.createDataFrame(rows).createOrReplaceTempView(ROWS)
 
-    wanted = list(dict.fromkeys([corpus.user, corpus.content.column]))
+    wanted = list(dict.fromkeys(corpus.columns.values()))
     empty = pa.schema([schema.field(name) for name in wanted]).empty_table()
     return run.spark.createDataFrame(_spark_ready(corpus, empty)), load
 

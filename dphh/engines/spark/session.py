@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dphh.corpus import Corpus
 from dphh.engines.session import Limits
+from dphh.engines.spark.counts import Counts
 from dphh.engines.spark.ldp_trie import LocalTries
 from dphh.engines.spark.ngrams import Ngrams
 from dphh.engines.spark.trie import Tries
@@ -14,5 +15,5 @@ def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> Spar
     return SparkSessionOfRun(corpus, randomness, limits)
 
 
-class SparkSessionOfRun(Ngrams, Tries, LocalTries):
+class SparkSessionOfRun(Ngrams, Counts, Tries, LocalTries):
     name = "spark"

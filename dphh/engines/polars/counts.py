@@ -1,0 +1,34 @@
+"""Counts of public keys in Polars: what each user holds of them, and one Gaussian vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from dphh.engines.polars.items import Items
+from dphh.engines.polars.queries import counts as queries
+from dphh.levels import CountsLevel
+from dphh.udfs.given_grams import GivenGrams
+
+
+class Counts(Items):
+    def counts_level(
+        self,
+        level: CountsLevel,
+        items: Sequence[Sequence[str]],
+        groups: Sequence[str],
+        purpose: str,
+    ) -> Any:
+        weighing = level.weighing
+        given = GivenGrams(items, weighing.keys // len(items))
+        users = self.fetch("counts_users", queries.counted_users(self.load(), given, groups))
+        self.refuse_rows_of_nobody(users["user_id"])
+        sums = self.fetch("counts_level", queries.counts_level(users.lazy(), weighing))
+        asked = pl.DataFrame({"key": range(weighing.keys + weighing.octaves)})
+        added = asked.join(sums, on="key", how="left", maintain_order="left")
+        self._noised(added.with_columns(pl.col("weight").fill_null(0)), level, purpose)
+        drawn = self.tables["noised"].sort("key").to_arrow()
+        self.drop("noised")
+        return drawn

@@ -1,0 +1,43 @@
+"""Counts of public keys in Spark: what each user holds of them, and one Gaussian vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dphh.engines.spark.failures import engine_errors
+from dphh.engines.spark.items import Items
+from dphh.levels import CountsLevel
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.udfs.spark import register_noise
+from dphh.udfs.spark_counts import register_counted
+
+
+class Counts(Items):
+    def counts_level(
+        self,
+        level: CountsLevel,
+        items: Sequence[Sequence[str]],
+        groups: Sequence[str],
+        purpose: str,
+    ) -> Any:
+        weighing = level.weighing
+        self.reach()
+        numbers = pa.array(np.arange(len(groups), dtype=np.int64))
+        declared = {"group_name": pa.array(groups, pa.string()), "number": numbers}
+        keys = np.arange(weighing.keys + weighing.octaves, dtype=np.int64)
+        with engine_errors("counts_contributions"):
+            self.show("declared_groups", pa.table(declared))
+            self.show("asked", pa.table({"key": keys}))
+            register_counted(self.spark, *self.tokens, items, weighing)
+            register_noise(self.spark, self.randomness, rounded_gaussian(level.sigma_grid))
+        self.look("counts_users", others=len(groups))
+        self.look("counts_contributions")
+        self.execute("counts_level", sigma=level.sigma_grid, purpose=purpose)
+        drawn = self.fetch("counts_drawn")
+        for table in ("noised", "asked", "declared_groups"):
+            self.drop(table)
+        return drawn

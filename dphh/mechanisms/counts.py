@@ -1,0 +1,224 @@
+"""`counts`: how many users hold each of a list of public items, with intervals.
+
+For each user with m of the n items: add 1 to each if m <= K, else w(m) < 1 to each, and what each
+has lost by that to the coordinate of their octave of m. Release all n counts and all octaves under
+one Gaussian of L2 sensitivity C = sqrt(min(K, n)). From these, [low, high] for each item's number
+of users, which covers what bounding took (`dphh.privacy.counts`, where w and the proof are).
+
+Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem: the Gaussian
+mechanism with its exact curve (Balle & Wang 2018), both directions. The list is public, every item
+of it is released, held by anybody or not, and there is no threshold: all of delta is the curve's.
+
+Within groups n is the number of pairs of item and group, and m how many of them a user holds: who
+is in several groups counts in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, sqrt
+from pathlib import Path
+from typing import Any, Protocol, TypeGuard
+
+from dphh.errors import UsageError
+from dphh.levels import CountsLevel
+from dphh.mechanisms.items import (
+    ADJACENCY,
+    BUDGET_HELP,
+    FOUND_WITH,
+    UNIT,
+    check_budget,
+    check_max_items,
+    set_aside,
+)
+from dphh.price import Finds, Price, Privacy, UsersKnown
+from dphh.privacy.counts import checked_confidence, counts_bits, sigma_on_grid
+from dphh.privacy.events import DeltaEvent, GaussianEvent
+from dphh.privacy.gaussian import gaussian_sigma
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.set_union import arithmetic_delta
+
+
+class Found(Protocol):
+    """A release: a table and the manifest that explains it."""
+
+    @property
+    def table(self) -> Any: ...
+
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+
+
+#: A run id, a folder or a text file; a release; or items, each a text or a list of its tokens.
+Of = str | Path | Found | Sequence[str | Sequence[str]]
+HELP = {
+    "of": "What to count: a release, by its run id or folder; or a text file, one item a line.",
+    **BUDGET_HELP,
+    "top": "Of a release the first so many: of each level in turn.",
+    "min_length": "Items of so many tokens or more.",
+    "max_items": "How many of them a user counts for as one whole user each.",
+    "by": "The column whose values are the groups to count within.",
+    "groups": "Its values to count within, with commas between; all others count as 'other'.",
+    "confidence": "How often an interval holds the truth.",
+    "simultaneous": "All intervals at once, and not each.",
+}
+#: More items than anybody reads; the noise's table is vouched for in this many draws a user.
+MOST_KEYS = 1_000_000
+#: What everything that was not declared is counted as.
+OTHER = "other"
+THEOREM = (
+    "Gaussian mechanism on the counts of public items, with the exact Gaussian curve (Balle & Wang "
+    "2018): a user's vector has an L2 norm of at most sqrt(max_items), in integers, with what is "
+    "said of bounding in it; both directions"
+)
+TABLE = "noise table's distance from the exact Gaussian"
+
+
+def price_counts(
+    *,
+    of: Of,
+    epsilon: float,
+    delta: float,
+    top: int | None = None,
+    min_length: int = 1,
+    max_items: int = 100,
+    by: str | None = None,
+    groups: str | Sequence[str] = (),
+    confidence: float = 0.95,
+    simultaneous: bool = False,
+) -> Price:
+    """How many users hold each of given items, with intervals that hold the truth.
+
+    of: a release, its folder or its run id; or a list, each item a text, read as a row of the
+    corpus, or a list of its tokens; or a text file of one item a line. top: of a release so many
+    alone, the first of each level, then the second of each, and so on. min_length: items of at
+    least so many tokens. max_items: how many of them a user counts for as one whole user each; who
+    holds more counts for less of each, and `high` covers that. by, groups: count within these
+    values of a column, and all others, NULL too, together as "other". confidence: how often each
+    interval holds the truth; with `simultaneous`, all of them at once.
+    """
+    check_budget(epsilon, delta)
+    check_max_items(max_items)
+    items = checked_items(of, top, min_length)
+    declared = checked_groups(by, groups)
+    epsilon, delta = float(epsilon), float(delta)
+    keys = len(items) * (len(declared) + 1 if by is not None else 1)
+    if keys > MOST_KEYS:
+        raise UsageError(
+            f"of, groups: found {keys:,} counts; at most {MOST_KEYS:,} can be asked at once"
+        )
+    spare = set_aside(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
+    level = counts_level(
+        gaussian_sigma(epsilon, delta - spare), keys, max_items, confidence, simultaneous
+    )
+    return Price(
+        verb="counts",
+        method="gaussian",
+        parameters=(
+            ("of", items),
+            ("epsilon", epsilon),
+            ("delta", delta),
+            ("max_items", max_items),
+            ("by", by),
+            ("groups", declared),
+            ("confidence", level.confidence),
+            ("simultaneous", simultaneous),
+        ),
+        levels=(level,),
+        privacy=Privacy(
+            epsilon=epsilon,
+            delta=delta,
+            unit=UNIT,
+            adjacency=ADJACENCY,
+            theorem=THEOREM,
+            delta_shares=(("Gaussian curve", delta - spare), (TABLE, spare)),
+        ),
+        finds=finds(level),
+        events=(
+            GaussianEvent(level.relative_sigma, "counts and what bounding took"),
+            DeltaEvent(spare, TABLE),
+        ),
+    )
+
+
+def counts_level(
+    relative_sigma: float, keys: int, max_items: int, confidence: float, simultaneous: bool
+) -> CountsLevel:
+    """The level at this noise over the L2 norm of a user."""
+    most = min(max_items, keys)
+    bits = counts_bits(relative_sigma * sqrt(most), keys, most)
+    return CountsLevel(
+        level=1,
+        keys=keys,
+        max_items=most,
+        grid_bits=bits,
+        sigma_grid=sigma_on_grid(relative_sigma, most, bits),
+        relative_sigma=relative_sigma,
+        confidence=checked_confidence(confidence),
+        simultaneous=simultaneous,
+    )
+
+
+def takes_for_known(price: Price) -> UsersKnown | None:
+    if price["by"] is None:
+        return None
+    return UsersKnown("by", "tells whether there is such a column", "leave by and groups out")
+
+
+def finds(level: CountsLevel) -> Finds:
+    """The least number of users at whom the low end is above none with this probability."""
+    luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FOUND_WITH)
+    users = ceil((level.reach.below + 1 - luck) / level.weighing.unit)
+    return Finds(
+        probability=float(FOUND_WITH),
+        users=max(1, users),
+        what="an item's interval lies above 0",
+        note="every item asked for is released, whoever holds it",
+    )
+
+
+def checked_items(of: Of, top: int | None, min_length: int) -> tuple[tuple[str, ...], ...]:
+    """Each item once, in the order of the list, as its tokens."""
+    for name, value in (("top", 1 if top is None else top), ("min_length", min_length)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
+    items: dict[tuple[str, ...], None] = {}
+    for place, item in enumerate(of if _is_list(of) else ()):
+        tokens = tuple(item) if _is_list(item) else ()
+        if not tokens or not all(isinstance(token, str) and token for token in tokens):
+            raise UsageError(
+                f"of: number {place} is no item; give each as a list of its tokens, such as "
+                "['new', 'york'], none of them empty"
+            )
+        if len(tokens) >= min_length:
+            items[tokens] = None
+    if not items:
+        raise UsageError(
+            "of: found no items; give a list of items, each a list of its tokens, or a release"
+        )
+    return tuple(items)[:top]
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:
+    if by is None:
+        if groups:
+            raise UsageError("groups: goes with by=, which names the column of these values")
+        return ()
+    if not isinstance(by, str) or not by:
+        raise UsageError(f"by: found {by!r}; name the column whose values are the groups")
+    declared = tuple(groups.split(",") if isinstance(groups, str) else groups)
+    if not declared or not all(isinstance(group, str) and group for group in declared):
+        raise UsageError(
+            "groups: say which values of the column to count within, as texts, such as "
+            "['DE', 'FR']; all others are counted together"
+        )
+    if len(set(declared)) < len(declared) or OTHER in declared:
+        raise UsageError(
+            f"groups: each is declared once, and {OTHER!r} is what all others are counted as; "
+            "leave these out"
+        )
+    return declared

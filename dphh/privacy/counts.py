@@ -1,0 +1,241 @@
+"""How many users hold each of n public keys: what a user adds, and intervals from what comes out.
+
+What a user adds. With K = `max_items` and the grid of g = 2^bits units, a user who holds m <= K of
+the keys adds g to each: one whole user. A user who holds more adds w(m) < g to each, and
+
+    e(m) = ceil(S (g - w(m)) / g),   S = floor(g sqrt(K) / 2),
+
+to the coordinate of their octave, j where K 2^(j-1) < m <= K 2^j: what bounding took from each of
+their keys, in units of 1/S of a user. w(m) is the largest integer that leaves room for both,
+
+    m w^2 + e^2 <= K g^2,
+
+so whoever comes or goes moves the vector of all n counts and all octaves by an L2 norm of at most
+sqrt(K) g, exactly. Without e, w would be g sqrt(K / m); that room costs it 1.1% at m = 2K, 3.4% at
+m = 4K and never more than 13.4%. If K >= n nobody is bounded and there are no octaves.
+
+What that says of the truth. Let x be the sum of the weights at a key that n* users hold. Then
+
+    g n* = x + (lost),   lost = sum of g - w(m_i) over the key's over-full holders,
+
+in integers. Whatever the data, three things bound what a key has lost to octaves j and above:
+the users of an octave lose no more than they report, E_j g / S; and each loses at most r_j times
+what they add, r_j = (g - w) / w at the octave's top. So lost <= max of sum_j l_j where
+sum_(i >= j) l_i <= U_j, the upper bound on sum_(i >= j) E_i g / S, and sum_j l_j / r_j <= x. As
+r_j grows with j, the maximum is had greedily from the top: a concave function of x, in pieces of
+slope r_j (`most_lost`).
+
+The noise is round(N(0, sigma^2)) at every coordinate, independent. Ends come from the rounded
+Gaussian's own exact tails; sums of k octaves from |round(G) - G| <= 1/2 and the Gaussian's tail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import ceil, expm1, isqrt, log1p, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dphh.errors import UsageError
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: The grid: fine where the noise's table stays small, finer for small weights, never beyond these.
+FINEST_BITS = 10
+EASY_SIGMA, LARGEST_SIGMA = 2**12, 2**17
+#: So fine that the least weight is no less than this: it then loses 3% to its rounding at most.
+LEAST_WEIGHT = 32
+#: Of what may go wrong: how much is left to the low end, to the high end, and to the octaves.
+LOW_SHARE, HIGH_SHARE, LOST_SHARE = Fraction(5, 10), Fraction(4, 10), Fraction(1, 10)
+#: Floats that turn a probability into a quantile are wrong by less than this, relatively.
+_CLEARANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """What users add to the counts of `keys` public keys, if each may move them by sqrt(K)."""
+
+    keys: int
+    max_items: int
+    bits: int
+
+    @property
+    def unit(self) -> int:
+        """g: one user."""
+        return 1 << self.bits
+
+    @property
+    def most(self) -> int:
+        """K: nobody holds more than all keys."""
+        return min(self.max_items, self.keys)
+
+    @property
+    def lost_unit(self) -> int:
+        """S: one user whose whole weight was lost, at an octave's coordinate."""
+        return isqrt(self.most * self.unit**2 // 4)
+
+    @property
+    def octaves(self) -> int:
+        """How often K doubles until it reaches all keys."""
+        return (-(-self.keys // self.most) - 1).bit_length() if self.keys else 0
+
+    def octave(self, held: Integers) -> Integers:
+        """Of users who hold so many: 0 for those within K, else 1 to `octaves`."""
+        tops = self.most << np.arange(self.octaves + 1, dtype=np.int64)
+        return np.searchsorted(tops, held).astype(np.int64)
+
+    @cached_property
+    def weights(self) -> Integers:
+        """w(m) for m = 0 to `keys`."""
+        g, adds = self.unit, np.arange(self.unit, 0, -1, dtype=np.int64)
+        # Each weight w, from g down, fits users of up to (K g^2 - e^2) / w^2 keys.
+        fits = (self.most * g * g - self._reported(g - adds) ** 2) // (adds * adds)
+        held = np.arange(self.keys + 1, dtype=np.int64)
+        return g - np.searchsorted(fits, held).astype(np.int64)
+
+    @cached_property
+    def reports(self) -> Integers:
+        """e(m) for m = 0 to `keys`."""
+        return self._reported(self.unit - self.weights)
+
+    def _reported(self, lost: Integers) -> Integers:
+        return -(-self.lost_unit * lost // self.unit)
+
+    @cached_property
+    def ratios(self) -> Floats:
+        """r_j for each octave: what a user of it loses at a key, to what the user adds there."""
+        tops = self.most << np.arange(1, self.octaves + 1, dtype=np.int64)
+        least = self.weights[np.minimum(tops, self.keys)].astype(np.float64)
+        with np.errstate(divide="ignore"):
+            return np.asarray((self.unit - least) / least)
+
+
+def counts_bits(sigma: float, keys: int, max_items: int) -> int:
+    """The grid for noise of `sigma` users on each count."""
+    if sigma > LARGEST_SIGMA:
+        raise UsageError(
+            f"epsilon, max_items: noise of {sigma:,.0f} users on every count would hide all of "
+            "them; give a larger epsilon or a smaller max_items"
+        )
+    least = LEAST_WEIGHT * sqrt(max(1.0, keys / max_items))
+    for bits in range(FINEST_BITS + 1):
+        finer = sigma * 2.0 ** (bits + 1)
+        if finer > LARGEST_SIGMA or (finer > EASY_SIGMA and 2.0**bits >= least):
+            return bits
+    return FINEST_BITS
+
+
+def sigma_on_grid(sigma: float, max_items: int, bits: int) -> int:
+    """The least integer that is no less than sigma sqrt(K) g: noise for an L2 norm of sqrt(K) g."""
+    square = Fraction(sigma) ** 2 * max_items * 4**bits
+    return isqrt(ceil(square) - 1) + 1
+
+
+@dataclass(frozen=True)
+class Ends:
+    """How far intervals reach: below a noised weight and above it, and above sums of octaves.
+
+    `lost[k - 1]` is for the sum of the k uppermost octaves.
+    """
+
+    below: int
+    above: int
+    lost: tuple[int, ...]
+
+
+@lru_cache(maxsize=16)
+def ends(sigma: int, confidence: float, octaves: int = 0, together: int = 1) -> Ends:
+    """Ends that all hold with probability `confidence`, for `together` keys at once.
+
+    The keys' noises are independent, so each may fail with 1 - (1 - failing)^(1 / together); the
+    sums of octaves share theirs out evenly.
+    """
+    noise = rounded_gaussian(sigma)
+    failing = 1 - Fraction(checked_confidence(confidence))
+    lost = failing * LOST_SHARE if octaves else Fraction(0)
+    each = _each_of(failing - lost, together)
+    low = each * LOW_SHARE / (LOW_SHARE + HIGH_SHARE) if octaves else each / 2
+    return Ends(
+        below=noise.smallest_with_tail_at_most(low) - 1,
+        above=noise.smallest_with_tail_at_most(each - low) - 1,
+        lost=tuple(_of_sums(sigma, k, lost / octaves) for k in range(1, octaves + 1)),
+    )
+
+
+def _each_of(failing: Fraction, together: int) -> Fraction:
+    if together <= 1:
+        return failing
+    return Fraction(-expm1(log1p(-float(failing)) / together) * (1 - _CLEARANCE))
+
+
+def _of_sums(sigma: int, terms: int, failing: Fraction) -> int:
+    """What a sum of so many rounded Gaussians stays below, but with this probability."""
+    z = -float(ndtri(float(failing))) * (1 + _CLEARANCE)
+    return ceil(max(z, 0.0) * sigma * sqrt(terms) + terms / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class CountIntervals:
+    users: Integers
+    low: Integers
+    high: Integers
+
+
+def count_intervals(
+    noisy: Integers,
+    lost: Integers,
+    weighing: Weighing,
+    sigma: int,
+    confidence: float,
+    *,
+    simultaneous: bool = False,
+) -> CountIntervals:
+    """From noised weights and the octaves' noised losses: whole users, and where the truth lies.
+
+    [low, high] holds the true number of a key's users with probability `confidence`, whatever the
+    data; with `simultaneous`, all of them do at once.
+    """
+    g = weighing.unit
+    together = len(noisy) if simultaneous else 1
+    reach = ends(sigma, confidence, weighing.octaves, together)
+    users = np.maximum(noisy + g // 2, 0) // g
+    low = np.maximum(-((reach.below - noisy) // g), 0)
+    most = np.maximum(noisy + reach.above, 0)
+    high = (most + most_lost(most, lost, weighing, reach)) // g
+    # An interval that holds no whole number has missed; it may as well hold its own estimate.
+    return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
+
+
+def most_lost(weights: Integers, lost: Integers, weighing: Weighing, reach: Ends) -> Integers:
+    """What bounding can have taken from keys of at most these weights, in grid units, rounded up.
+
+    `lost` are the octaves' noised losses, from the lowest.
+    """
+    if not weighing.octaves:
+        return np.zeros_like(weights)
+    noised = np.cumsum(lost[::-1])  # of the uppermost octave, of the two uppermost, ...
+    scale = weighing.unit / weighing.lost_unit
+    upper = np.maximum(noised + np.asarray(reach.lost), 0) * scale
+    # A sum of more octaves is no less, so its bound is a bound on the shorter sums too.
+    upper = np.minimum.accumulate(upper[::-1])[::-1]
+    slopes = weighing.ratios[::-1]
+    bends = np.cumsum(np.diff(upper, prepend=0.0) / slopes)
+    bent = np.interp(weights, np.append(0.0, bends), np.append(0.0, upper))
+    lost_at_most: Integers = np.ceil(bent).astype(np.int64)
+    return lost_at_most + 1  # one unit more than the floats' roundings come to
+
+
+def checked_confidence(confidence: float) -> float:
+    number = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
+    if not number or not 0.5 <= confidence <= 1 - 1e-9:
+        raise UsageError(
+            f"confidence: found {confidence!r}; give a probability from 0.5, such as 0.95, and "
+            "below 1"
+        )
+    return float(confidence)

@@ -1,0 +1,241 @@
+"""Counts of public keys: what a user adds, and intervals that hold the true number of users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import sqrt
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.stats import binom
+
+from dphh.errors import UsageError
+from dphh.privacy.counts import (
+    Ends,
+    Weighing,
+    count_intervals,
+    counts_bits,
+    ends,
+    most_lost,
+    sigma_on_grid,
+)
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+
+SHAPES = [(1, 1, 0), (2, 1, 4), (50, 1, 10), (50, 7, 3), (999, 30, 8), (10_000, 100, 10), (9, 9, 5)]
+RUNS = 2_000
+
+
+@pytest.mark.parametrize("keys, most, bits", SHAPES)
+def test_whoever_comes_or_goes_moves_the_whole_vector_by_the_priced_norm_at_most(keys, most, bits):
+    weighing = Weighing(keys, most, bits)
+    square = most * 4**bits
+    for held in range(keys + 1):
+        adds, reports = int(weighing.weights[held]), int(weighing.reports[held])
+        assert held * adds**2 + reports**2 <= square
+        if held > most:  # and what is left of it would not give another unit to each key
+            lost = 2**bits - adds - 1
+            more = -(-weighing.lost_unit * lost // 2**bits)
+            assert held * (adds + 1) ** 2 + more**2 > square
+
+
+@pytest.mark.parametrize("keys, most, bits", SHAPES)
+def test_within_the_bound_a_user_counts_whole_and_beyond_it_reports_what_is_lost(keys, most, bits):
+    weighing = Weighing(keys, most, bits)
+    g = weighing.unit
+    assert (weighing.weights[: most + 1] == g).all()
+    assert (weighing.reports[: most + 1] == 0).all()
+    lost = g - weighing.weights
+    assert (weighing.reports * g >= weighing.lost_unit * lost).all()
+    assert (np.diff(weighing.weights) <= 0).all()
+
+
+def test_the_room_for_the_losses_costs_little_weight():
+    weighing = Weighing(102_400, 100, 17)
+    for times, share in [(2, 0.988), (4, 0.965), (1024, 0.866)]:
+        held = 100 * times
+        assert weighing.weights[held] >= share * weighing.unit * sqrt(100 / held)
+
+
+def test_octaves_are_where_the_bound_doubles():
+    weighing = Weighing(1_000, 30, 8)
+    assert weighing.octaves == 6  # 60, 120, 240, 480, 960, 1920
+    held = np.array([1, 30, 31, 60, 61, 960, 961, 1_000])
+    assert weighing.octave(held).tolist() == [0, 0, 1, 1, 2, 5, 6, 6]
+    assert Weighing(30, 30, 8).octaves == Weighing(7, 30, 8).octaves == 0
+
+
+@dataclass(frozen=True)
+class Population:
+    weighing: Weighing
+    #: Of each key: its users, and the sum of their weights.
+    users: np.ndarray
+    weights: np.ndarray
+    #: Of each octave: the sum of its users' reports.
+    lost: np.ndarray
+
+
+def population(weighing, holdings):
+    """`holdings`: of each user, which keys."""
+    held = np.array([len(keys) for keys in holdings])
+    owner, key = np.repeat(np.arange(len(held)), held), np.concatenate(holdings)
+    of_owner = weighing.weights[held][owner].astype(float)
+    lost = np.bincount(
+        weighing.octave(held), weighing.reports[held], minlength=weighing.octaves + 1
+    )
+    return Population(
+        weighing,
+        np.bincount(key, minlength=weighing.keys),
+        np.bincount(key, of_owner, minlength=weighing.keys).astype(np.int64),
+        lost[1:].astype(np.int64),
+    )
+
+
+def people(keys, most, bits, users, heaviest, seed=0):
+    """Users of 1 to `heaviest` keys; all hold key 0, none the last, the heaviest alone the one
+    before."""
+    rng = np.random.default_rng(seed)
+    sizes = np.exp(rng.uniform(0, np.log(heaviest + 1), users)).astype(int)
+    sizes[0] = heaviest
+    holdings = [np.append(0, 1 + rng.permutation(max(keys - 3, 0))[: size - 1]) for size in sizes]
+    if heaviest > most:
+        heavy = [user for user, keys_of in enumerate(holdings) if len(keys_of) > most]
+        holdings = [
+            np.append(keys_of, keys - 2) if user in heavy and len(keys_of) < keys - 1 else keys_of
+            for user, keys_of in enumerate(holdings)
+        ]
+    return population(Weighing(keys, most, bits), holdings)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("keys, most, heaviest", [(40, 3, 37), (500, 10, 490), (60, 25, 57)])
+def test_without_noise_no_key_has_lost_more_than_is_said(keys, most, heaviest, seed):
+    found = people(keys, most, 8, 300, heaviest, seed)
+    no_reach = Ends(0, 0, (0,) * found.weighing.octaves)
+    said = most_lost(found.weights, found.lost, found.weighing, no_reach)
+    truly = found.users * found.weighing.unit - found.weights
+    assert (truly <= said).all()
+    # The key that all over-full users hold has lost as much as they report: it cannot be sharper.
+    assert said[0] <= truly[0] * 1.02 + 300
+
+
+def test_the_most_that_can_be_lost_is_the_optimum_of_its_linear_program():
+    weighing, rng = Weighing(900, 30, 8), np.random.default_rng(1)
+    reach = Ends(0, 0, tuple(range(100, 600, 100)))
+    for _ in range(20):
+        lost = rng.integers(-200, 20_000, weighing.octaves)
+        weight = int(rng.integers(0, 60_000))
+        upper = np.maximum(np.cumsum(lost[::-1]) + reach.lost, 0) * 256 / weighing.lost_unit
+        best = linprog(
+            -np.ones(weighing.octaves),
+            A_ub=np.vstack(
+                [np.tri(weighing.octaves)[:, ::-1], 1 / weighing.ratios]  # the k uppermost
+            ),
+            b_ub=np.append(upper, weight),
+        )
+        said = most_lost(np.array([weight]), lost, weighing, reach)[0]
+        assert -best.fun <= said <= -best.fun + 2.1
+
+
+def test_a_few_exact_ends():
+    noise = rounded_gaussian(500)
+    found = ends(500, 0.95)
+    assert found.below == found.above == 980  # 1.96 sigma, and half a unit
+    assert noise.tail(found.below + 1) <= 0.025 < noise.tail(found.below)
+    together = ends(500, 0.95, together=1_000)
+    assert together.below == pytest.approx(4.05 * 500, abs=5)
+    bounded = ends(500, 0.95, octaves=4)
+    assert bounded.below == 980 and 980 < bounded.above < 1_030
+    assert bounded.lost[3] == pytest.approx(2 * bounded.lost[0], rel=0.01)
+
+
+# Few keys and many; a bound that none meets, and one that most do; noise of few and of many users.
+SETTINGS = {
+    "five keys, nobody bounded": ((5, 5, 10, 400, 3), 8.0),
+    "1,000 keys, nobody bounded": ((1_000, 1_000, 6, 300, 600), 120.0),
+    "300 keys, most are bounded": ((300, 3, 8, 2_000, 290), 6.0),
+    "1,000 keys, some are bounded": ((1_000, 100, 8, 1_000, 900), 40.0),
+    "little noise": ((60, 20, 10, 500, 55), 0.4),
+    "users of 1 to 10,000 keys": ((10_002, 100, 8, 1_000, 10_000), 40.0),
+}
+
+
+@cache
+def setting_of(name):
+    """The population, of which the first key, which all hold, the last two, and 200 others."""
+    shape, sigma = SETTINGS[name]
+    found = people(*shape)
+    keys = np.unique(np.linspace(0, found.weighing.keys - 1, 200).astype(int))
+    keys = np.union1d(keys, [found.weighing.keys - 2])
+    return Population(found.weighing, found.users[keys], found.weights[keys], found.lost), sigma
+
+
+def draws(found, sigma, runs, seed):
+    """Noised weights and losses, run by run."""
+    rng, grid = np.random.default_rng(seed), round(sigma * found.weighing.unit)
+    for _ in range(runs):
+        noise = np.rint(rng.normal(0, grid, len(found.weights) + len(found.lost))).astype(np.int64)
+        weights, lost = np.split(noise, [len(found.weights)])
+        yield found.weights + weights, found.lost + lost, grid
+
+
+def holding(said, found):
+    return (said.low <= found.users) & (found.users <= said.high)
+
+
+@pytest.mark.parametrize(
+    "name, confidence",
+    [*((name, 0.95) for name in SETTINGS), *((name, 0.5) for name in list(SETTINGS)[:3])],
+)
+def test_each_interval_holds_the_truth_as_often_as_it_says(name, confidence):
+    found, sigma = setting_of(name)
+    held = np.zeros(len(found.users))
+    for noisy, lost, grid in draws(found, sigma, RUNS, seed=7):
+        said = count_intervals(noisy, lost, found.weighing, grid, confidence)
+        assert (said.low <= said.users).all() and (said.users <= said.high).all()
+        held += holding(said, found)
+    # The most luckless of these keys, and their mean, which the octaves' noise moves as a whole.
+    assert held.min() >= binom.ppf(0.001 / len(held), RUNS, confidence)
+    assert held.mean() / RUNS >= confidence - 2 * sqrt(confidence * (1 - confidence) / RUNS)
+    if name == "five keys, nobody bounded":  # nothing is wasted, but for the whole number's sake
+        assert held[0] / RUNS <= confidence + 1 / (2 * sigma)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_all_intervals_hold_at_once_as_often_as_they_say(name):
+    found, sigma = setting_of(name)
+    all_held = 0
+    for noisy, lost, grid in draws(found, sigma, RUNS, seed=8):
+        said = count_intervals(noisy, lost, found.weighing, grid, 0.9, simultaneous=True)
+        all_held += bool(holding(said, found).all())
+    assert all_held / RUNS >= 0.9 - 3 * sqrt(0.09 / RUNS)
+
+
+def test_estimates_are_whole_people_and_never_below_none():
+    weighing, noisy = Weighing(4, 4, 3), np.array([-90, -3, 3, 4, 13])
+    said = count_intervals(noisy, np.array([], np.int64), weighing, 2, 0.95)
+    assert said.users.tolist() == [0, 0, 0, 1, 2]
+    assert said.low.min() == 0 and said.low.dtype == np.int64
+
+
+def test_noise_on_the_grid_is_never_less_than_was_priced():
+    for sigma, most, bits in [(4.0, 100, 8), (4.8087, 7, 10), (0.3, 1, 0), (3.0, 10_000, 3)]:
+        grid = sigma_on_grid(sigma, most, bits)
+        exact = sigma * sqrt(most) * 2**bits
+        assert exact * (1 - 1e-12) <= grid <= exact + 1 + exact * 1e-12
+
+
+def test_the_grid_is_fine_where_that_is_cheap_and_for_small_weights():
+    assert counts_bits(4.0, 10, 10) == 10
+    assert counts_bits(40.0, 100, 100) == 6
+    assert counts_bits(40.0, 10_000, 100) == 9
+    assert counts_bits(100_000.0, 10, 10) == 0
+    with pytest.raises(UsageError, match="larger epsilon or a smaller max_items"):
+        counts_bits(1e6, 10, 10)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 0.2, "0.95", True, None, float("nan")])
+def test_a_confidence_is_a_probability(confidence):
+    with pytest.raises(UsageError, match="confidence"):
+        ends(100, confidence)

@@ -1,0 +1,211 @@
+"""What `counts` is asked about, what it costs and says before it is paid, and its release."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import polars as pl
+import pytest
+
+from dphh import Corpus, Ledger, Release, UsageError, counts, items, ngrams, plan_from_json, trie
+from dphh.privacy.accounting import compose
+from dphh.privacy.events import DeltaEvent, GaussianEvent
+from dphh.privacy.gaussian import gaussian_sigma
+from dphh.testing import SeededRandomness
+
+BUDGET = {"epsilon": 1.0, "delta": 1e-8}
+WORDS = [["a"], ["b"], ["a", "b"]]
+
+
+def corpus(**options):
+    return Corpus("/not/there/*.parquet", user="who", **({"text": "what"} | options))
+
+
+@pytest.fixture
+def people(tmp_path):
+    path = tmp_path / "people.parquet"
+    texts = ["new york is big", "york new", "new york new york", "san francisco", "x"]
+    rows = [(user, texts[user % 5], ["DE", "FR", None, "IT"][user % 4]) for user in range(400)]
+    frame = pl.DataFrame(rows, schema=["who", "what", "country"], orient="row")
+    frame.write_parquet(path)
+    return Corpus(str(path), user="who", text="what")
+
+
+@pytest.mark.parametrize("epsilon, delta", [(0.1, 1e-5), (1.0, 1e-8), (8.0, 1e-12)])
+@pytest.mark.parametrize("max_items", [1, 2, 100])
+def test_one_gaussian_is_all_that_it_costs(epsilon, delta, max_items):
+    plan = counts(of=WORDS, epsilon=epsilon, delta=delta, max_items=max_items)
+    gaussian, arithmetic = plan.events
+    assert isinstance(gaussian, GaussianEvent) and isinstance(arithmetic, DeltaEvent)
+    assert arithmetic.delta < delta * 1e-6
+    assert gaussian.sigma == pytest.approx(gaussian_sigma(epsilon, delta), rel=1e-6)
+    assert compose(plan.events).delta(epsilon) <= delta
+    # What is drawn is no less than what is priced, over the norm that whoever comes or goes moves.
+    (level,) = plan.levels
+    norm = sqrt(min(max_items, 3))
+    assert level.sigma >= gaussian.sigma * norm * (1 - 1e-12)
+    assert level.sigma <= gaussian.sigma * norm * 1.001 + 0.001
+
+
+def test_before_spending_the_plan_says_how_far_off_a_count_will_be():
+    plan = counts(of=[[str(number)] for number in range(1_000)], **BUDGET)
+    said = " ".join(repr(plan).split())
+    (level,) = plan.levels
+    assert f"noise: {level.sigma:.2f} users" in said
+    # 5% either way where nobody is bounded; of which 1% is kept for what bounding takes.
+    assert level.half_width == pytest.approx(2.054 * level.sigma, rel=0.001)
+    (unbounded,) = counts(of=WORDS, **BUDGET).levels
+    assert unbounded.half_width == pytest.approx(1.96 * unbounded.sigma, rel=0.001)
+    assert "of 100, " in said and "of 1,000, " in said and "of 10,000" in said
+    assert "each user counts as one for up to 100 of 1,000 counts" in said
+    assert "an item's interval lies above 0 with probability 0.9" in said
+
+
+def test_no_more_than_all_items_are_anybodys_so_the_noise_goes_by_them():
+    few = counts(of=WORDS, max_items=100, **BUDGET)
+    assert few.levels == counts(of=WORDS, max_items=3, **BUDGET).levels
+    assert "for less of each" not in repr(few)
+
+
+def test_an_items_price_is_that_of_any_other_list_of_as_many():
+    known = counts(of=[["known"], ["words"]], **BUDGET)
+    assert known.events == counts(of=[["never"], ["released"]], **BUDGET).events
+
+
+def test_a_plan_is_the_same_after_a_file():
+    plan = counts(corpus(), of=WORDS, by="country", groups=["DE"], **BUDGET)
+    assert plan_from_json(plan.dumps()) == plan
+
+
+def test_an_item_that_is_said_twice_is_counted_once():
+    assert counts(of=[["a"], ["b"], ["a"]], **BUDGET)["of"] == (("a",), ("b",))
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"of": []}, "found no items"),
+        ({"of": [[]]}, "number 0 is no item"),
+        ({"of": [["a"], [""]]}, "number 1 is no item"),
+        ({"of": [["a", None]]}, "number 0 is no item"),
+        ({"of": [3]}, "number 0 is no item"),
+        ({"of": ["new york"]}, "pass the corpus"),
+        ({"of": "no such run"}, "neither a release's folder"),
+        ({"of": WORDS, "max_items": 0}, "max_items"),
+        ({"of": WORDS, "top": 0}, "top"),
+        ({"of": WORDS, "min_length": True}, "min_length"),
+        ({"of": WORDS, "min_length": 3}, "found no items"),
+        ({"of": WORDS, "groups": ["DE"]}, "goes with by="),
+        ({"of": WORDS, "by": "country"}, "say which values"),
+        ({"of": WORDS, "by": "country", "groups": "DE,,FR"}, "say which values"),
+        ({"of": WORDS, "by": "country", "groups": ["DE", None]}, "say which values"),
+        ({"of": WORDS, "by": "country", "groups": ["DE", "DE"]}, "declared once"),
+        ({"of": WORDS, "by": "country", "groups": ["other"]}, "declared once"),
+        ({"of": WORDS, "confidence": 1.0}, "confidence"),
+        ({"of": WORDS, "epsilon": 0}, "epsilon"),
+        ({"of": WORDS, "epsilon": 1e-9, "delta": 1e-30}, "larger epsilon"),
+    ],
+)
+def test_what_cannot_be_counted_is_said_before_it_is_paid_for(options, said):
+    with pytest.raises(UsageError, match=said):
+        counts(**{**BUDGET, **options})
+
+
+def test_a_text_is_read_as_a_row_of_the_corpus_would_be():
+    said = ["new york", "a"]
+    assert counts(corpus(), of=said, **BUDGET)["of"] == (("new", "york"), ("a",))
+    whole = corpus(text=None, item="what")
+    assert counts(whole, of=said, **BUDGET)["of"] == (("new york",), ("a",))
+    letters = counts(corpus(as_="characters"), of=["né"], **BUDGET)
+    assert letters["of"] == (("n", "é"),)
+
+
+def released(plan, **options):
+    return plan.run(randomness=SeededRandomness(5), **options)
+
+
+def test_of_a_release_the_first_of_each_level_come_first(people):
+    found = released(ngrams(people, max_n=2, epsilon=8.0, delta=1e-4))
+    by_level = {
+        level: [tuple(row["tokens"]) for row in found if row["level"] == level] for level in (1, 2)
+    }
+    first = counts(people, of=found, top=3, **BUDGET)
+    assert first["of"] == (by_level[1][0], by_level[2][0], by_level[1][1])
+    assert set(counts(people, of=found, min_length=2, **BUDGET)["of"]) == set(by_level[2])
+
+
+def test_a_release_is_named_by_itself_its_folder_or_its_run_id(people, tmp_path, ledger):
+    found = released(items(people, epsilon=8.0, delta=1e-4), ledger=ledger)
+    found.save(tmp_path / "found")
+    plan = counts(people, of=found, **BUDGET)
+    assert plan["of"] == tuple((row["item"],) for row in found)
+    assert counts(people, of=tmp_path / "found", **BUDGET) == plan
+    assert counts(people, of=str(found.run_id), **BUDGET) == plan
+    (tmp_path / "list.txt").write_text("new york\nx\n")
+    listed = counts(people, of=str(tmp_path / "list.txt"), **BUDGET)
+    assert listed["of"] == (("new", "york"), ("x",))
+
+
+def test_items_that_were_read_otherwise_than_the_corpus_are_refused(people):
+    found = released(items(people, epsilon=8.0, delta=1e-4))
+    lower = Corpus(people.where[0], user="who", text="what", lower=True)
+    with pytest.raises(UsageError, match="made with lower=False"):
+        counts(lower, of=found, **BUDGET)
+    as_given = counts(lower, of=[row["tokens"] for row in found], **BUDGET)
+    assert len(as_given["of"]) == len(found)
+
+
+def test_of_a_trie_the_whole_sequences_are_counted(people, tmp_path):
+    whole = Corpus(people.where[0], user="who", item="what")
+    found = released(trie(whole, epsilon=8.0, delta=1e-3, max_length=20))
+    ended = {row["item"] for row in found if row["ended"]}
+    assert ended and len(ended) < len(found)
+    counted = released(counts(whole, of=found, epsilon=8.0, delta=1e-3))
+    assert {row["item"] for row in counted} == ended
+    (big,) = [row for row in counted if row["item"] == "new york is big"]
+    assert big["low"] <= 80 <= big["high"]
+
+
+def test_a_release_of_counts_says_who_holds_what(people, ledger):
+    plan = counts(people, of=["new york", "new", "nobody's"], **BUDGET)
+    made = released(plan, ledger=ledger)
+    assert made.table.schema.names == ["level", "item", "tokens", "users", "low", "high"]
+    rows = {row["item"]: row for row in made}
+    for item, truth in {"new york": 160, "new": 240, "nobody's": 0}.items():
+        assert rows[item]["low"] <= truth <= rows[item]["high"]
+        assert rows[item]["low"] <= rows[item]["users"] <= rows[item]["high"]
+    assert rows["new york"]["level"] == 2
+    (entry,) = ledger.runs()
+    kinds = [event.kind for event in entry.events]
+    assert kinds.count("gaussian") == 1 and set(kinds) == {"gaussian", "delta"}
+    assert "(low to high)" in repr(made) and "score" not in repr(made)
+    again = Release.from_parquet(*reversed(ledger.release(made.run_id)))
+    assert again.dumps() == made.dumps() and again.table.equals(made.table)
+
+
+def test_within_groups_what_is_not_declared_is_other_and_so_is_null(people):
+    plan = counts(people, of=["new"], by="country", groups=["FR", "DE", "XX"], **BUDGET)
+    made = released(plan)
+    assert made.table.schema.names[3] == "group"
+    rows = {row["group"]: row for row in made}
+    assert set(rows) == {"DE", "FR", "XX", "other"}  # and no value that was not declared
+    for group, truth in {"DE": 60, "FR": 60, "XX": 0, "other": 120}.items():
+        assert rows[group]["low"] <= truth <= rows[group]["high"]
+    assert "in other" in repr(made)
+
+
+def test_the_ledgers_release_can_be_counted_by_the_command_line(people, tmp_path, ledger):
+    from click.testing import CliRunner
+
+    from dphh.cli import cli
+
+    found = released(items(people, epsilon=8.0, delta=1e-4), ledger=ledger)
+    command = ["counts", people.where[0], "--user", "who", "--text", "what", "--of", found.run_id]
+    command += ["--epsilon", "1", "--delta", "1e-8", "--top", "2", "--quiet"]
+    command += ["--by", "country", "--groups", "DE,FR", "--out", str(tmp_path / "counted")]
+    said = CliRunner().invoke(cli, command, catch_exceptions=False)
+    assert said.exit_code == 0
+    made = pl.read_parquet(tmp_path / "counted" / "release.parquet")
+    assert made.columns == ["level", "item", "tokens", "group", "users", "low", "high"]
+    assert len(made) == 6
+    assert len(Ledger(ledger.path).runs()) == 2

@@ -1,0 +1,190 @@
+"""Which public token sequences stand in texts, and what whole users add to their counts.
+
+The sequences are a tree of prefixes: its nodes of depth k are the distinct beginnings of k tokens,
+numbered. From each place of a text one walks down as far as the text goes along: a step looks up
+(node, next word), so each sequence is found wherever it starts, and nothing else of a text is kept.
+A text ends with -1, which is no word: no sequence runs from one text into the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from duckdb.func import FunctionNullHandling, PythonUDFType
+from numpy.typing import NDArray
+
+from dphh.privacy.counts import Weighing
+from dphh.udfs.blocks import places_of_texts
+from dphh.udfs.contributions import distinct
+from dphh.udfs.places import Released
+from dphh.udfs.whole_users import lengths_of, lists_of, one_array, values_of
+
+Integers = NDArray[np.int64]
+#: Steps that are looked up in a table, of four bytes each: it stays in the processor's cache.
+TABLE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class _Depth:
+    """The prefixes of one length: how they are reached, and which of them are sequences."""
+
+    #: (number of the prefix one shorter) * (how many words there are) + (number of the last word),
+    #: in numbers' order; looked up in a table of all there can be, where that is small.
+    steps: Released
+    table: NDArray[np.int32] | None
+    #: For each prefix the number of the sequence that it is, or -1.
+    sequences: Integers
+
+    def places(self, steps: Integers) -> NDArray[np.int32]:
+        return self.steps.places(steps) if self.table is None else self.table[steps]
+
+
+def _depth(prefixes: list[int], sequences: Integers, there_can_be: int) -> _Depth:
+    table = None
+    if there_can_be <= TABLE:
+        table = np.full(there_can_be, -1, dtype=np.int32)
+        table[prefixes] = np.arange(len(prefixes))
+    return _Depth(Released(prefixes), table, sequences)
+
+
+class GivenGrams:
+    """Distinct sequences, of at least one token each, and in how many groups they are sought."""
+
+    def __init__(self, sequences: Sequence[Sequence[str]], groups: int = 1) -> None:
+        self.groups = groups
+        words = sorted({word for sequence in sequences for word in sequence})
+        number = {word: place for place, word in enumerate(words)}
+        self._words = pa.array(words, pa.large_string())
+        self._depths: list[_Depth] = []
+        before = 1
+        at = [0] * len(sequences)  # the prefix of each, numbered among those of its length
+        for depth in range(1, max(map(len, sequences), default=0) + 1):
+            prefixes: dict[int, int] = {}
+            ends: dict[int, int] = {}
+            for place, sequence in enumerate(sequences):
+                if len(sequence) < depth:
+                    continue
+                step = at[place] * len(words) + number[sequence[depth - 1]]
+                at[place] = prefixes.setdefault(step, len(prefixes))
+                if len(sequence) == depth:
+                    ends[at[place]] = place
+            wholes = np.array([ends.get(node, -1) for node in range(len(prefixes))], np.int64)
+            there_can_be, before = before * len(words), len(prefixes)
+            self._depths.append(_depth([*prefixes], wholes, there_can_be))
+
+    def keys(self, tokens: Any, group: Any = None) -> tuple[Integers, Integers]:
+        """The distinct sequences of each text, as keys: how many, and one text's after the other's.
+
+        `tokens` is an Arrow array of lists; `group` has a number a text, from 0. A key is the
+        sequence's number times the number of groups, and the group's.
+        """
+        lengths, words = self._places(tokens)
+        text = np.repeat(np.arange(len(lengths)), lengths)
+        found = [*self._found(words)]
+        owner = text[np.concatenate([at for at, _ in found])]
+        keys = np.concatenate([sequences for _, sequences in found]) * self.groups
+        if group is not None:
+            keys += group[owner]
+        held = distinct(owner, keys, np.zeros_like(lengths))
+        return held.number, held.keys
+
+    def _places(self, tokens: Any) -> tuple[Integers, Integers]:
+        """Each text's words by number, -1 for any that no sequence has, and -1 where it ends."""
+        spelled = tokens.flatten().cast(pa.large_string())
+        unknown = len(self._words)
+        codes = pc.index_in(spelled, value_set=self._words).fill_null(unknown)
+        is_token = pc.not_equal(spelled, "").fill_null(False)
+        codes = pc.if_else(is_token, codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths = pc.list_value_length(tokens).fill_null(0)
+        lengths = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
+        lengths, places = places_of_texts(lengths, codes)
+        return lengths, np.where(places == unknown, -1, places)
+
+    def _found(self, words: Integers) -> Iterator[tuple[Integers, Integers]]:
+        """(place, sequence), wherever one starts, length by length."""
+        at = np.flatnonzero(words >= 0)
+        nodes = np.zeros(len(at), dtype=np.int64)
+        for ahead, depth in enumerate(self._depths):
+            reach = np.searchsorted(at, len(words) - ahead)
+            at, nodes = at[:reach], nodes[:reach]
+            ends = words[at + ahead]
+            words_alone = np.flatnonzero(ends >= 0)
+            at, steps = at[words_alone], (nodes * len(self._words) + ends)[words_alone]
+            places = depth.places(steps)
+            on = np.flatnonzero(places >= 0)
+            at, nodes = at[on], places[on].astype(np.int64)
+            sequences = depth.sequences[nodes]
+            whole = np.flatnonzero(sequences >= 0)
+            yield at[whole], sequences[whole]
+
+
+def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Integers, Integers]:
+    """What whole users add together, key by key: to the counts, and to the octaves behind them
+    (`dphh.privacy.counts`).
+
+    `lengths` says how many of `keys` each user holds, some maybe several times.
+    """
+    owner = np.repeat(np.arange(len(lengths)), lengths)
+    held = distinct(owner, keys, np.zeros_like(lengths))
+    over = held.number[held.number > weighing.most]
+    keys = np.append(held.keys, weighing.keys + weighing.octave(over) - 1)
+    weights = np.append(weighing.weights[held.number][held.owner], weighing.reports[over])
+    # Floats hold the sums of a batch exactly: a weight is at most 2^10.
+    sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octaves)
+    added_to = np.flatnonzero(sums)
+    return added_to, sums[added_to].astype(np.int64)
+
+
+def register_given_grams(
+    con: duckdb.DuckDBPyConnection, given: GivenGrams, weighing: Weighing
+) -> None:
+    """Teach a DuckDB connection `dphh_given(tokens, group)`, the keys that a text holds, and
+    `dphh_counted(keys)`, what the users of a batch add, in its first row."""
+    functions: list[tuple[str, Any, Any, str]] = [
+        ("dphh_given", keys_of_texts(given), ["VARCHAR[]", "BIGINT"], "INTEGER[]"),
+        (
+            "dphh_counted",
+            counted_at_first(weighing),
+            ["INTEGER[]"],
+            "STRUCT(key BIGINT, weight BIGINT)[]",
+        ),
+    ]
+    for name, function, takes, gives in functions:
+        con.create_function(
+            name,
+            function,
+            takes,
+            gives,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=True,  # or it would be called for some rows' sake twice
+        )
+
+
+def keys_of_texts(given: GivenGrams) -> Callable[[Any, Any], Any]:
+    """Of columns (tokens, group): a list of keys a row."""
+
+    def of_rows(tokens: Any, group: Any) -> Any:
+        several = given.groups > 1
+        held = given.keys(one_array(tokens), one_array(group).to_numpy() if several else None)
+        return lists_of(held[0], held[1].astype(np.int32))
+
+    return of_rows
+
+
+def counted_at_first(weighing: Weighing) -> Callable[[Any], Any]:
+    """Of a column of users' keys: what all of them add together in the first row, and no more."""
+
+    def of_rows(keys: Any) -> Any:
+        held = one_array(keys)
+        key, weight = counted(weighing, lengths_of(held), values_of(held))
+        pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
+        return lists_of(np.where(np.arange(len(held)) == 0, len(key), 0), pairs)
+
+    return of_rows
