@@ -191,6 +191,17 @@ def test_runs_without_events_cost_their_claim(book: Ledger, reviews: Source) -> 
         ask(book, "b", reviews, 0.9, 1e-6, events=[])
 
 
+def test_runs_without_events_cost_their_claim_beside_noise_too(
+    book: Ledger, reviews: Source
+) -> None:
+    """The first run decides how the cap is kept: here by what noise tells."""
+    book.add("reviews", reviews, 1.0, 1e-5)
+    ask(book, "noise", reviews, 0.5, 1e-6, events=items_price(0.5, 1e-6))
+    with pytest.raises(BudgetRefused):
+        for run in range(5):
+            ask(book, f"none {run}", reviews, 0.9, 1e-6, events=[])
+
+
 @pytest.mark.parametrize(
     ("epsilon", "delta"),
     [(-0.1, 0.0), (math.nan, 0.0), (math.inf, 0.0), (0.1, -1e-9), (0.1, math.nan), (0.1, 1.0)],
@@ -314,6 +325,9 @@ def test_the_file_itself_refuses_to_take_a_price_back(book: Ledger, reviews: Sou
     ):
         with pytest.raises(sqlite3.IntegrityError):
             tampered(book, statement)
+    tampered(book, "DELETE FROM holds")  # a run that nobody holds does not go back either
+    with pytest.raises(sqlite3.IntegrityError, match="cannot go back"):
+        tampered(book, "UPDATE runs SET state = 'cancelled'")
 
 
 def test_the_same_request_again_returns_the_release_and_spends_nothing(
