@@ -9,8 +9,8 @@ SEPARATOR = "\x1f"
 
 def sequences_of_rows(tokens_of_rows: pl.LazyFrame) -> pl.LazyFrame:
     """The rows that hold a sequence, without empty tokens."""
-    rows_of_users = tokens_of_rows.with_columns(
-        pl.col("tokens").list.eval(pl.element().filter(pl.element() != ""))
+    rows_of_users = tokens_of_rows.select(
+        "user_id", tokens=pl.col("tokens").list.eval(pl.element().filter(pl.element() != ""))
     )
     return rows_of_users.filter(pl.col("tokens").list.len() > 0)
 
