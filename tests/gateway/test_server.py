@@ -72,6 +72,34 @@ def test_releases_of_other_corpora_are_not_there(place: Place) -> None:
     assert len(place.client("bob").ask(f"FROM dphh_release('{run.run_id}')")) == 5
 
 
+def test_counts_are_of_releases_that_an_analyst_may_see_and_of_lists(place: Place) -> None:
+    place.gateway()
+    alice = place.client("alice")
+    place.client("bob").ask("FROM dphh_items('letters', epsilon := 0.5, delta := 1e-7)")
+    (theirs,) = place.ledger.runs()
+    alice.ask(f"FROM {ITEMS}")
+    (own,) = (run.run_id for run in place.ledger.runs() if run.run_id != theirs.run_id)
+    price = "epsilon := 0.5, delta := 1e-7"
+
+    counted = alice.ask(
+        f"SELECT item, low, high FROM dphh_counts('reviews', of := '{own}', {price})"
+    )
+    assert {item for item, _, _ in counted} == {"cat", "dog", "ran", "sat", "the"}
+    (the,) = ((low, high) for item, low, high in counted if item == "the")
+    assert the[0] <= 900 + 100 and the[1] >= 900 - 100
+
+    asked = f"FROM dphh_counts('reviews', of := ['the cat', 'elm street'], {price})"
+    assert [row[:2] for row in alice.ask(asked)] == [(2, "the cat"), (2, "elm street")]
+    runs = len(place.ledger.runs())
+    for of in (theirs.run_id, "nowhere", str(place.folder / "reviews.parquet")):
+        for macro in ("dphh_counts", "dphh_plan_counts"):
+            said = alice.refused(f"FROM {macro}('reviews', of := '{of}', {price})")
+            assert "no such release" in said
+    by = f"FROM dphh_counts('reviews', of := ['the'], \"by\" := 'who', groups := ['u0'], {price})"
+    assert "whether there is such a column" in alice.refused(by)
+    assert len(place.ledger.runs()) == runs
+
+
 def test_another_name_for_the_same_files_is_not_told(place: Place) -> None:
     source = place.ledger.status("reviews").source
     place.ledger.add("layoffs-2026", source, 0.6, 1e-6)

@@ -7,7 +7,18 @@ from math import sqrt
 import polars as pl
 import pytest
 
-from dphh import Corpus, Ledger, Release, UsageError, counts, items, ngrams, plan_from_json, trie
+from dphh import (
+    Corpus,
+    Ledger,
+    Release,
+    UsageError,
+    connect,
+    counts,
+    items,
+    ngrams,
+    plan_from_json,
+    trie,
+)
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
@@ -209,3 +220,22 @@ def test_the_ledgers_release_can_be_counted_by_the_command_line(people, tmp_path
     assert made.columns == ["level", "item", "tokens", "group", "users", "low", "high"]
     assert len(made) == 6
     assert len(Ledger(ledger.path).runs()) == 2
+
+
+def test_sql_counts_what_a_release_found_by_its_run_id(people, ledger):
+    found = released(items(people, epsilon=8.0, delta=1e-4), ledger=ledger)
+    con = connect(ledger)
+    corpus = f"'{people.where[0]}', user_column := 'who', text_column := 'what'"
+    price = "epsilon := 1.0, delta := 1e-8"
+    rows = con.execute(
+        f"SELECT item, low, users, high FROM dphh_counts({corpus}, of := '{found.run_id}', {price})"
+    ).fetchall()
+    assert {item for item, *_ in rows} == {row["item"] for row in found}
+    assert all(low <= users <= high for _, low, users, high in rows)
+    (first, again) = (
+        con.execute(f"FROM dphh_counts({corpus}, of := ['new york'], {price})").fetchall()
+        for _ in range(2)
+    )
+    assert first == again and len(ledger.runs()) == 3
+    said = con.execute(f"FROM dphh_plan_counts({corpus}, of := ['new york'], {price})").fetchall()
+    assert any("one standard deviation" in line for _, _, line in said)
