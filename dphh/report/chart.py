@@ -110,7 +110,9 @@ def chart_of(release: Released, top: int, counts: Released | None = None) -> Cha
         there = {tuple(row["tokens"]): row for row in sorted(group, key=_order, reverse=True)}
         best = sorted(there.values(), key=_order)
         bars = tuple(_bar(row, bool(people)) for row in best[:top])
-        panels.append(Panel(_named(release, title), bars, len(best) - len(bars)))
+        uncounted = bool(people) and all(bar.value is None for bar in bars)
+        named = _named(release, title) + (", not counted" if uncounted else "")
+        panels.append(Panel(named, bars, len(best) - len(bars)))
     found = f"{len(release):,} found by {release.manifest['verb']}"
     return Chart(found, _measure(release, rows, bool(people)), tuple(panels))
 

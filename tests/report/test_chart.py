@@ -41,6 +41,7 @@ def test_people_have_intervals_and_decide_the_order():
         ("you", 900), ("see", 200),
     ]  # fmt: skip
     assert chart.panels[0].bars[2].value is None  # not counted: no bar, and no score beside people
+    assert [panel.title for panel in chart.panels] == ["1 word", "2 words", "3 words, not counted"]
     assert "850–960" in chart._repr_html_()
     assert counts.chart().panels[0].bars[0].text == "you"
 
