@@ -297,23 +297,26 @@ CREATE OR REPLACE TEMP MACRO dphh_price_items(
 ) AS TABLE
     WITH
 
+    rounds AS (
+        SELECT
+            CASE method WHEN 'sips' THEN dphh_sips_shares() WHEN 'gaussian' THEN [1.0] END AS shares
+    ),
+
     shared AS (
         SELECT
-            unnest(CASE method WHEN 'sips' THEN dphh_sips_shares() WHEN 'gaussian' THEN [1.0] END)
-                AS share,
-            generate_subscripts(
-                CASE method WHEN 'sips' THEN dphh_sips_shares() WHEN 'gaussian' THEN [1.0] END, 1
-            ) AS round
+            unnest(shares) AS share,
+            generate_subscripts(shares, 1) AS round,
+            len(shares) AS rounds
+        FROM rounds
     ),
 
     calibrated AS (
         SELECT
             round,
             CAST(share AS DOUBLE) AS share,
-            count(*) OVER () AS rounds,
-            dphh_gaussian_sigma(
-                epsilon, delta * dphh_curve_share(epsilon, delta, count(*) OVER ())
-            ) / sqrt(CAST(share AS DOUBLE)) AS sigma
+            delta * dphh_new_items_share(epsilon, delta, rounds) AS of_new_items,
+            dphh_gaussian_sigma(epsilon, delta * dphh_curve_share(epsilon, delta, rounds))
+            / sqrt(CAST(share AS DOUBLE)) AS sigma
         FROM shared
     ),
 
@@ -321,7 +324,7 @@ CREATE OR REPLACE TEMP MACRO dphh_price_items(
         SELECT
             round,
             share,
-            rounds,
+            of_new_items,
             CAST(ceil(sigma * pow(2, min(dphh_grid_bits(sigma)) OVER ())) AS BIGINT) AS sigma_grid,
             min(dphh_grid_bits(sigma)) OVER () AS bits
         FROM calibrated
@@ -330,12 +333,8 @@ CREATE OR REPLACE TEMP MACRO dphh_price_items(
     thresholds AS (
         SELECT
             *,
-            dphh_grid_threshold(
-                sigma_grid,
-                bits,
-                max_items,
-                share * delta * dphh_new_items_share(epsilon, delta, rounds)
-            ) AS threshold_grid
+            dphh_grid_threshold(sigma_grid, bits, max_items, share * of_new_items)
+                AS threshold_grid
         FROM on_grid
     )
 
