@@ -298,8 +298,8 @@ CREATE OR REPLACE TEMP MACRO dphh_price_items(
     WITH
 
     rounds AS (
-        SELECT
-            CASE method WHEN 'sips' THEN dphh_sips_shares() WHEN 'gaussian' THEN [1.0] END AS shares
+        SELECT CASE method WHEN 'sips' THEN dphh_sips_shares() WHEN 'gaussian' THEN [1.0] END
+            AS shares
     ),
 
     shared AS (
