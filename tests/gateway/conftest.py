@@ -103,7 +103,7 @@ class Place:
 
     def long_request(self) -> str:
         """A request whose run takes seconds, on a corpus of alice's own."""
-        rows = pl.DataFrame({"n": range(300_000)}).select(
+        rows = pl.DataFrame({"n": range(1_200_000)}).select(
             who=pl.format("u{}", pl.col("n") // 2),
             what=pl.concat_str(
                 [pl.format("w{}", pl.col("n").hash(k) % 400) for k in range(24)], separator=" "
