@@ -86,23 +86,6 @@ def run_options(command: Command) -> Command:
     return with_options(command, _RUN)
 
 
-def budget_options(command: Command) -> Command:
-    return with_options(
-        command,
-        [
-            click.option(
-                "--epsilon", type=float, required=True, help="The promise: 1 is strict, 8 is weak."
-            ),
-            click.option(
-                "--delta",
-                type=float,
-                required=True,
-                help="How often it may fail: well below one over the number of users.",
-            ),
-        ],
-    )
-
-
 def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Command:
     for each in reversed(options):
         command = each(command)

@@ -7,21 +7,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from dphh.engines.climbing import Climbing
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import ladder as queries
 from dphh.engines.polars.queries import set_union
-from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.forecast import Step
+from dphh.engines.two_rounds import Rule
 from dphh.ladder import Integers, Ladder, ValidGrams
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.spurious import with_spurious
 from dphh.udfs.hashes import of_numbers
 
 
-class Ngrams(Items):
-    #: How many rungs of the ladder stand in `positions`.
-    placed = 0
-
+class Ngrams(Items, Climbing):
     def hold_texts(self) -> None:
         self.hold_items()
 
@@ -45,24 +42,13 @@ class Ngrams(Items):
         self.drop("noised")
         return released
 
-    def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
-        self._place_all(ladder)
-        rounds = TwoRounds(lambda rule: self._sums(rule, ladder), self.randomness, purpose)
-        return step.run(rounds).to_table()
-
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
-        """What users add to each gram by the rule of a round: keys and sums, without noise."""
         positions = self.table("positions")
         histogram = queries.grams_level(positions, self.whole_users, ladder.ahead, rule)
         sums = self.fetch("forecast_sums", histogram)
         return sums["key"].to_numpy(), sums["weight"].to_numpy()
 
-    def _place_all(self, ladder: Ladder) -> None:
-        for rungs in range(self.placed + 1, len(ladder.rungs) + 1):
-            self._place(ladder.up_to(rungs))
-
     def _place(self, ladder: Ladder) -> None:
-        """Where the grams of the ladder's top stand."""
         if len(ladder.rungs) == 1:
             self.whole_users.release_words(ladder.vocabulary)
             self.tables["users"] = self.tables.pop("texts", self.tables["users"])

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dphh.engines.climbing import Climbing
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.items import Items
-from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.forecast import Step
+from dphh.engines.two_rounds import Rule
 from dphh.ladder import Integers, Ladder, ValidGrams
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.spurious import with_spurious
@@ -21,10 +21,7 @@ from dphh.udfs.spark_ladder import (
 )
 
 
-class Ngrams(Items):
-    #: How many rungs of the ladder stand in `positions`.
-    placed = 0
-
+class Ngrams(Items, Climbing):
     def hold_texts(self) -> None:
         self.hold_items()
 
@@ -51,25 +48,14 @@ class Ngrams(Items):
         self.drop("noised")
         return released
 
-    def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
-        self._place_all(ladder)
-        rounds = TwoRounds(lambda rule: self._sums(rule, ladder), self.randomness, purpose)
-        return step.run(rounds).to_table()
-
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
-        """What users add to each gram by the rule of a round: keys and sums, without noise."""
         with engine_errors("forecast_sums"):
             register_sums_of_grams(self.spark, ladder.ahead, rule)
         self.look("contributions_of_grams")
         sums = self.fetch("forecast_sums")
         return sums.column("key").to_numpy(), sums.column("weight").to_numpy()
 
-    def _place_all(self, ladder: Ladder) -> None:
-        for rungs in range(self.placed + 1, len(ladder.rungs) + 1):
-            self._place(ladder.up_to(rungs))
-
     def _place(self, ladder: Ladder) -> None:
-        """Where the grams of the ladder's top stand."""
         if len(ladder.rungs) == 1 and self.texts_kept:
             self.rename("texts", "blocks")
         single = ladder.pruning == "single"
