@@ -222,6 +222,8 @@ class Ledger:
         delta: float,
         *,
         account: str | None = None,
+        files: str | None = None,
+        once: bool = False,
     ) -> Reservation:
         """Spend a run's whole price on every account that shares data with its source, or refuse.
 
@@ -230,6 +232,10 @@ class Ledger:
         where that account lives. The same request with the same run id spends nothing, and carries
         the stored release if there is one: a run that did not finish may begin again. Whoever asks
         the same holds the same run, and the price comes back only when nobody does any more.
+
+        `files` tells the data from others (`files_check`), and is kept for requests to come; a
+        test's run has none. With `once`, a run of the same request and files is held, whatever its
+        id, and `run_id` is for where there is none.
         """
         if not run_id.isprintable() or not 0 < len(run_id) <= 200:
             raise UsageError("A run id is 1 to 200 printable characters.")
@@ -244,6 +250,9 @@ class Ledger:
             named = self._named()
             touched = {row.id for row in _touched(request.source, named)}
             with writing(self.path) as con:
+                if once and files and (found := records.asked_before(con, request.digest, files)):
+                    request = replace(request, run_id=found["run_id"])
+                    hold = replace(hold, run_id=found["run_id"])
                 if (earlier := _repeated(con, request, hold)) is not None:
                     return earlier
                 rows = records.accounts(con)
@@ -258,9 +267,28 @@ class Ledger:
                 refusing = _first_to_refuse(paying, prices, request, self.analyst)
                 if refusing is None:
                     paying = paying or [_unnamed(con, rows, request.source)]
-                    return _charge(con, request, hold, paying, self.analyst)
+                    return _charge(con, request, hold, paying, self.analyst, files)
             assert refusing.cap is not None
             raise BudgetRefused(refusal(refusing.label, prices[refusing.id], refusing.cap, price))
+
+    def asked_before(
+        self,
+        source: Source,
+        verb: str,
+        parameters: dict[str, Any],
+        events: Sequence[Event],
+        epsilon: float,
+        delta: float,
+        *,
+        account: str | None = None,
+        files: str = "",
+    ) -> Entry | None:
+        """The run that `reserve` would hold `once`; None where there is none. Only looks."""
+        price = checked_booking(events, epsilon, delta)
+        request = Request("", source.absolute(), account, verb, parameters, price)
+        with reading(self.path) as con:
+            found = None if con is None else records.asked_before(con, request.digest, files)
+        return None if found is None else records.entry(found, ())
 
     def would_refuse(
         self,
@@ -342,6 +370,12 @@ class Ledger:
             records.move(con, run, "settled")
             records.insert_release(con, run, manifest, parquet)
             unfinished.forget(con, run)
+
+    def failed(self, hold: Hold) -> None:
+        """Record that an attempt has ended without a release, so that none is awaited. Its price
+        stays spent, and the same request goes on with it."""
+        with writing(self.path) as con:
+            unfinished.failed(con, unfinished.running(records.held(con, hold)))
 
     def cancel(self, hold: Hold) -> None:
         """Let go of a run that never began, so that it provably drew nothing.
@@ -481,8 +515,9 @@ def _charge(
     hold: Hold,
     paying: Sequence[AccountRow],
     analyst: str | None,
+    files: str | None,
 ) -> Reservation:
-    sequence = records.insert_run(con, request, [row.id for row in paying])
+    sequence = records.insert_run(con, request, [row.id for row in paying], files)
     records.insert_hold(con, sequence, hold)
     if analyst is not None:
         record_asker(con, sequence, analyst)
