@@ -142,7 +142,7 @@ def test_a_table_pays_from_the_account_it_names(con: Any, texts: str, ledger: Le
 
 def test_trie_and_ngrams_answer_like_their_verbs(con: Any, texts: str) -> None:
     grams = con.execute(
-        "SELECT max(level) FROM dphh_ngrams('reviews', max_n := 3, max_items := [9, 9, 9], "
+        "SELECT max(level) FROM dphh_ngrams('reviews', max_n := 3, max_items := 9, "
         "epsilon := 4, delta := 1e-6)"
     ).fetchone()
     assert grams == (3,)
