@@ -1,9 +1,10 @@
 """`ngrams`: runs of up to T tokens. The forecast ladder (`forecast.py`), or the paper's methods.
 
 DPNE, differentially private n-gram extraction: Kim, Gopi, Kulkarni & Yekhanin 2021, Algorithm 1.
-S_1 comes from DPSU (see `items`). Then, for k = 2..T: V_k, the valid k-grams, are those whose pieces were released; every user i takes the
-distinct k-grams of their texts that are valid, U_i, keeps at most Delta_k of them, and adds
-1/sqrt(|U_i|) to H_k[u] for each; S_k = { u in V_k : H_k[u] + N(0, sigma_k^2) > rho_k }.
+S_1 comes from DPSU (see `items`). Then, for k = 2..T: V_k, the valid k-grams, are those whose
+pieces were released; every user i takes the distinct k-grams of their texts that are valid, U_i,
+keeps at most Delta_k of them, and adds 1/sqrt(|U_i|) to H_k[u] for each; S_k = { u in V_k : H_k[u]
++ N(0, sigma_k^2) > rho_k }.
 
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem 2.1: level 1
 is DPSU at sigma_1, with delta / 2 for new items over rho_1; each further level is a Gaussian

@@ -50,8 +50,7 @@ def climbed(
         max_items=tuple(caps),
         epsilon=8,
         delta=1e-3,
-        method="dpne",
-        **options,
+        **{"method": "dpne", **options},
     )
     levels = []
     for level in plan.levels:
