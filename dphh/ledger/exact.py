@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from scipy.optimize import minimize_scalar
-
 from dphh.privacy.events import (
     ApproximateEvent,
     DeltaEvent,
@@ -74,6 +72,8 @@ def allowed(epsilon: float, delta: float) -> Amounts:
     def divergence(order: float) -> float:
         gained = math.log(rest) + math.log(order - 1) - order * math.log1p(-1 / order)
         return epsilon + gained / (order - 1)
+
+    from scipy.optimize import minimize_scalar  # slow to import, and only caps need it
 
     best = minimize_scalar(
         lambda x: -divergence(1 + 2**x) / (1 + 2**x), bounds=(-10.0, 40.0), method="bounded"
