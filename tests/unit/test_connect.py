@@ -115,7 +115,8 @@ def test_cursors_asking_at_once_pay_once(con: Any, ledger: Ledger) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(120)
+        assert not thread.is_alive()
     assert len(ledger.runs()) == 1
     assert all(rows == found[0] for rows in found) and len(found) == 4
 
