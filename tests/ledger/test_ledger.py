@@ -473,17 +473,17 @@ def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(
     assert level[:100] not in kept
 
 
-BACK_TO_SCHEMA_4 = "DROP TABLE asked; ALTER TABLE unfinished DROP failed; PRAGMA user_version = 4"
+BACK_TO_SCHEMA_5 = "DROP TABLE asked; ALTER TABLE unfinished DROP failed; PRAGMA user_version = 5"
 
 
-def test_runs_of_schema_4_stay_what_they_were_and_are_nobodys_answer(
+def test_runs_of_schema_5_stay_what_they_were_and_are_nobodys_answer(
     book: Ledger, reviews: Source
 ) -> None:
     book.add("reviews", reviews, 1.0, 1e-6)
     begun = ask(book, "a", reviews, 0.1, 1e-8).hold
     book.begin(begun, {"engine": "one"}, b"key")
     with closing(sqlite3.connect(book.path)) as con, con:
-        con.executescript(BACK_TO_SCHEMA_4)
+        con.executescript(BACK_TO_SCHEMA_5)
     before = book.status("reviews"), book.runs()  # readers change nothing
     (request,) = before[1]
     asked = (reviews, request.verb, request.parameters, request.events, 0.1, 1e-8)
@@ -503,8 +503,11 @@ def written_by_schema_3(book: Ledger, source: Source) -> None:
     book.begin(hold)
     book.settle(hold, {}, b"rows")
     with closing(sqlite3.connect(book.path)) as con, con:
-        con.executescript("DROP TRIGGER caps_are_kept_as_settled; ALTER TABLE caps DROP kept")
-        con.executescript(BACK_TO_SCHEMA_4)
+        con.executescript(BACK_TO_SCHEMA_5)
+        con.executescript(
+            "DROP TRIGGER charges_stand; ALTER TABLE charges DROP cap; DROP TABLE drawn;"
+            "DROP TRIGGER caps_are_kept_as_settled; ALTER TABLE caps DROP kept"
+        )
         con.execute("UPDATE runs SET recorded = 1000000.25, changed = 1000007.5")
         con.execute("PRAGMA user_version = 3")
 
