@@ -13,7 +13,7 @@ is a matter of file permissions.
 """
 
 # Globs and addresses are texts, and pathlib would tidy away what engines see.
-# ruff: noqa: PTH109, PTH110, PTH111, PTH112, PTH114, PTH116, PTH117, PTH118, PTH120, PTH208
+# ruff: noqa: PTH109, PTH110, PTH111, PTH112, PTH113, PTH114, PTH116, PTH117, PTH118, PTH120, PTH208
 from __future__ import annotations
 
 import hashlib
@@ -31,7 +31,15 @@ KINDS = ("path", "frame", "table")
 _MAGIC = re.compile(r"[*?\[]")
 _REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _FILE = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
+_DATABASE = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "http": "https", "abfs": "abfss"}
+#: Stores that are also read over plain https, with the bucket before the host or after it.
+_STORE_HOST = re.compile(
+    r"(?:(?P<bucket>.+)\.)?"
+    r"(?:s3[.-](?:[a-z0-9-]+\.)*amazonaws\.com(?:\.cn)?|(?P<google>storage\.googleapis\.com))"
+    r"(?::\d+)?$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,7 @@ def places(source: Source) -> Places:
                 remote.add(_address(spelling))
                 continue
             path = _absolute(spelling)
+            path = database_of(path) or path  # all tables of a file are one place
             patterns.add(_resolved(path))
             for file in _files(path):
                 folder, name = os.path.split(file)
@@ -166,18 +175,37 @@ def files_state(source: Source, besides: str) -> str:
     if source.kind != "path":
         return "in memory"
     apart = {_real(besides), _real(besides + "-journal")}
-    spellings = {_absolute(each) for place in source.where for each in _spellings(place)}
     found = set()
-    for spelling in spellings:
-        for file in () if _remote(spelling) else _files(spelling):
-            try:
-                status = os.stat(file)
-            except OSError:
-                continue  # gone since it was listed, or a dangling link: nothing to read
-            if (real := _real(file)) not in apart:
-                found.add((real, status.st_size, status.st_mtime_ns))
+    for file in (file for place in source.where for file in files_of(place)):
+        try:
+            status = os.stat(file)
+        except OSError:
+            continue  # gone since it was listed, or a dangling link: nothing to read
+        if (real := _real(file)) not in apart:
+            found.add((real, status.st_size, status.st_mtime_ns))
     digest = hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()
     return digest[:32]
+
+
+def files_of(place: str) -> Iterator[str]:
+    """Every file on this machine that a path, a folder or a glob may mean, in any engine."""
+    for spelling in {_absolute(each) for each in _spellings(place)}:
+        if _remote(spelling):
+            continue
+        if (database := database_of(spelling)) is None:
+            yield from _files(spelling)
+            continue
+        yield database
+        if os.path.exists(log := database + ".wal"):
+            yield log
+
+
+def database_of(path: str) -> str | None:
+    """The file that holds a table which is written as a path below it: `app.duckdb/reviews`."""
+    if _remote(path) or os.path.lexists(path):
+        return path if os.path.isfile(path) and _DATABASE.search(path) else None
+    folder = os.path.dirname(path)
+    return folder if os.path.isfile(folder) else None
 
 
 def _absolute(path: str) -> str:
@@ -196,6 +224,9 @@ def _address(url: str) -> str:
     scheme, _, rest = url.partition("://")
     scheme = _SAME_STORE.get(scheme.lower(), scheme.lower())
     host, _, path = _MAGIC.split(rest)[0].partition("/")
+    if scheme == "https" and (known := _STORE_HOST.match(host)) is not None:
+        scheme = "gs" if known["google"] else "s3"
+        host, path = (known["bucket"], path) if known["bucket"] else path.partition("/")[::2]
     return f"{scheme}://{host.lower()}/" + "/".join(
         p for p in path.split("/") if p not in ("", ".")
     )
