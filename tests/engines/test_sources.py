@@ -349,6 +349,29 @@ def test_a_clone_is_not_a_budget_of_its_own(make, tmp_path, ledger):
     assert ledger.accounts() == []
 
 
+def test_one_tables_release_is_not_another_tables(tmp_path, ledger):
+    file = database(tmp_path / "app.duckdb", ROWS)
+    asked = [
+        Corpus(f"{file}/{name}", user="who", text="what") for name in ("reviews", "old.reviews")
+    ]
+    made = [items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger).run_id for corpus in asked]
+    assert made[0] != made[1]
+    again = items(asked[0], epsilon=1, delta=1e-6).run(ledger=ledger, progress=lambda _: None)
+    assert again.run_id == made[0]
+
+
+def test_gaps_of_a_pandas_frame_are_null_and_its_rows_are_not_shown(engine, no_noise):
+    pandas = pytest.importorskip("pandas")
+    rows = pandas.DataFrame({"who": ["1", "2", "3"], "what": ["a", None, float("nan")]})
+    corpus = Corpus(rows, user="who", text="what")
+    assert histogram(engine, corpus, no_noise, 3) == expected([("1", "a")])
+    assert repr(corpus) == "Corpus(<frame 'pandas:DataFrame'>, user='who', text='what')"
+    mixed = pandas.DataFrame({"who": [1, "SENTINEL"], "what": ["a", "b"]})
+    with pytest.raises(CorpusError, match=r"could not be read: it failed with Arrow") as caught:
+        histogram(engine, Corpus(mixed, user="who", text="what"), no_noise, 3)
+    assert "SENTINEL" not in str(caught.value)
+
+
 def test_objects_of_tables_say_to_name_the_folder(tmp_path):
     deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
     with pytest.raises(UsageError, match="give the table's folder"):
