@@ -10,6 +10,7 @@ from dphh.asking import when_polars_comes
 
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
+    from dphh.checking import Checked, check
     from dphh.corpus import TRIEHH_WORDS, Content, Corpus
     from dphh.errors import (
         BudgetRefused,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TRIEHH_WORDS",
     "BudgetRefused",
+    "Checked",
     "Content",
     "Corpus",
     "CorpusError",
@@ -46,6 +48,7 @@ __all__ = [
     "Release",
     "UsageError",
     "__version__",
+    "check",
     "connect",
     "counts",
     "evaluate",
@@ -61,6 +64,7 @@ __all__ = [
 #: waits for no engine. No public name is a module's too: whichever came last would have it.
 _MADE_IN = {
     "dphh.asking.connect": ("connect",),
+    "dphh.checking": ("Checked", "check"),
     "dphh.corpus": ("TRIEHH_WORDS", "Content", "Corpus"),
     "dphh.errors": (
         "BudgetRefused",
