@@ -11,6 +11,7 @@ from dphh.asking import when_polars_comes
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
     from dphh.checking import Checked, check
+    from dphh.comparing import Comparison, compare
     from dphh.corpus import TRIEHH_WORDS, Content, Corpus
     from dphh.errors import (
         BudgetRefused,
@@ -33,6 +34,7 @@ __all__ = [
     "TRIEHH_WORDS",
     "BudgetRefused",
     "Checked",
+    "Comparison",
     "Content",
     "Corpus",
     "CorpusError",
@@ -49,6 +51,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "check",
+    "compare",
     "connect",
     "counts",
     "evaluate",
@@ -65,6 +68,7 @@ __all__ = [
 _MADE_IN = {
     "dphh.asking.connect": ("connect",),
     "dphh.checking": ("Checked", "check"),
+    "dphh.comparing": ("Comparison", "compare"),
     "dphh.corpus": ("TRIEHH_WORDS", "Content", "Corpus"),
     "dphh.errors": (
         "BudgetRefused",
