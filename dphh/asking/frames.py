@@ -58,10 +58,10 @@ class NgramsOptions(CorpusOptions, total=False):
     delta: Required[float]
     max_items: int | Sequence[int]
     spurious: float
+    method: ngrams.Method
     pruning: Pruning
     decay: float
     shares: Sequence[float] | None
-    method: ngrams.Method
 
 
 class CountsOptions(CorpusOptions, total=False):
