@@ -1,1 +1,1 @@
-"""What the site's build makes: tables from the registry, pages from docstrings, pictures of prices."""
+"""What the site's build makes: options, docstrings, pictures of prices."""

@@ -90,7 +90,9 @@ def _written(parameters: list[inspect.Parameter]) -> list[str]:
         if each.kind is inspect.Parameter.KEYWORD_ONLY and bare:
             written.append("*")
             bare = False
-        written.append(re.sub(r"'([\w. |\[\],]+)'", r"\1", str(each)) if _quoted(each) else str(each))
+        written.append(
+            re.sub(r"'([\w. |\[\],]+)'", r"\1", str(each)) if _quoted(each) else str(each)
+        )
     return written
 
 

@@ -16,10 +16,11 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE.parent)]
 
+from mkdocs.structure.files import File, Files  # noqa: E402
+
 from building.api import api_page  # noqa: E402
 from building.options import options_page  # noqa: E402
 from building.pictures import PICTURES  # noqa: E402
-from mkdocs.structure.files import File, Files  # noqa: E402
 
 MADE: dict[str, Callable[[], str]] = {"options": options_page, "api": api_page, **PICTURES}
 ROOT_PAGES = {

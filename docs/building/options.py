@@ -39,9 +39,7 @@ def options_of_corpora() -> Iterator[Option]:
     for name, parameter in signature(Corpus.__init__, eval_str=True).parameters.items():
         if name not in HELP:
             continue
-        yield Option(
-            name, SQL_NAMES.get(name, name), flag(name), _default(parameter), HELP[name]
-        )
+        yield Option(name, SQL_NAMES.get(name, name), flag(name), _default(parameter), HELP[name])
 
 
 def options_of_runs() -> Iterator[tuple[str, str]]:
@@ -111,5 +109,3 @@ def _choices(annotation: Any) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
-
-

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from building.lines import Line, lines_svg
-
 import dphh
+from building.lines import Line, lines_svg
 from dphh.ledger.budget import Cap, checked_booking, fits, kept_for
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma
@@ -51,7 +50,7 @@ def epsilon_and_users() -> str:
                 [(e, _among(_items(e, DELTA, 10), 10)) for e in EPSILONS],
             ),
             Line(
-                "a phrase of 3 words",
+                "a phrase of 3 words, by method dpne",
                 [(e, _of_length(_phrases(e, DELTA), 3)) for e in EPSILONS],
             ),
             Line(
@@ -105,9 +104,7 @@ def epsilon_and_guesses() -> str:
         "Right guesses in 100 whether you took part, where 50 are luck",
         "epsilon",
         [
-            Line(
-                "most that epsilon allows", [(e, right(_pure(e))) for e in steps], dashed=True
-            ),
+            Line("most that epsilon allows", [(e, right(_pure(e))) for e in steps], dashed=True),
             Line(
                 "most that a run of items allows",
                 [(e, right(compose(_items(e, DELTA, 10).events).delta(0.0))) for e in steps],

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.docs.pages import Running, shown
+from tests.docs.pages import Running, same_noise, shown
 
 
 def written_anew(page: Path) -> str:
@@ -22,9 +22,8 @@ def written_anew(page: Path) -> str:
     return "".join([*new, text[done:]])
 
 
-for name in sys.argv[1:]:
-    page = Path(name).resolve()
-    with TemporaryDirectory() as folder:
+for page in [Path(name).resolve() for name in sys.argv[1:]]:
+    with TemporaryDirectory() as folder, same_noise():
         os.chdir(folder)
         os.environ["DPHH_LEDGER"] = f"{folder}/ledger.sqlite"
         os.environ["COLUMNS"] = "100"

@@ -12,8 +12,9 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import warnings
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from click.testing import CliRunner
 
 from dphh.cli import cli
 from dphh.errors import DphhError
+from dphh.testing import SeededRandomness
+from dphh.udfs.randomness import SystemRandomness
 
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -85,6 +88,19 @@ class Running:
             return f"{found.output}dphh: {found.exception}\n"
         assert found.exit_code == 0, found.output
         return found.output
+
+
+@contextmanager
+def same_noise() -> Iterator[None]:
+    """The same noise at every run, so that no page fails for a word that luck added or took."""
+    seeded, drawn = SeededRandomness(20), SystemRandomness.words
+    SystemRandomness.words = lambda _, *asked: seeded.words(*asked)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        SystemRandomness.words = drawn
 
 
 def alike(printed: str, said: str) -> bool:

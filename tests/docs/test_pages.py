@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import ROOT, Running, alike, shown
+from tests.docs.pages import ROOT, Running, alike, same_noise, shown
 
 PAGES = ("start", "budget", "why-not-found", "weekly", "choose")
 
@@ -19,11 +19,12 @@ def test_a_page_runs_as_it_stands(
     monkeypatch.setenv("COLUMNS", "100")
     running = Running()
     said = 0
-    for what in shown((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")):
-        printed = running.run(what)
-        if what.printed is not None:
-            said += 1
-            assert alike(printed, what.printed), f"line {what.line}:\n{printed}"
+    with same_noise():
+        for what in shown((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")):
+            printed = running.run(what)
+            if what.printed is not None:
+                said += 1
+                assert alike(printed, what.printed), f"line {what.line}:\n{printed}"
     assert said
 
 
