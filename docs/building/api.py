@@ -62,7 +62,8 @@ def _public(thing: type) -> list[tuple[str, Any]]:
 
 def _member(of: str, name: str, found: Any) -> str:
     function = found.__func__ if isinstance(found, (classmethod, staticmethod)) else found
-    return f"#### `{of}.{name}` {{: #{of}.{name} }}\n\n{_signature(name, function)}\n\n{_doc(function)}"
+    heading = f"#### `{of}.{name}` {{: #{of}.{name} }}"
+    return f"{heading}\n\n{_signature(name, function)}\n\n{_doc(function)}"
 
 
 def _signature(name: str, thing: Any) -> str:
@@ -90,14 +91,8 @@ def _written(parameters: list[inspect.Parameter]) -> list[str]:
         if each.kind is inspect.Parameter.KEYWORD_ONLY and bare:
             written.append("*")
             bare = False
-        written.append(
-            re.sub(r"'([\w. |\[\],]+)'", r"\1", str(each)) if _quoted(each) else str(each)
-        )
+        written.append(str(each))
     return written
-
-
-def _quoted(each: inspect.Parameter) -> bool:
-    return isinstance(each.annotation, str) and not isinstance(each.default, str)
 
 
 def _plain(annotation: Any) -> Any:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from math import log10
 
-WIDTH, HEIGHT = 640, 340
-LEFT, RIGHT, TOP, BOTTOM = 58, 16, 40, 44
+WIDTH, HEIGHT = 640, 360
+LEFT, RIGHT, TOP, BOTTOM = 70, 26, 44, 60
 COLOURS = ("one", "two", "three")
 
 
@@ -52,19 +52,19 @@ def lines_svg(
     lowest = bottom if bottom is not None else (min(ys) if logs[1] else 0.0)
     across_axis = Axis(xs[0], xs[-1], LEFT, WIDTH - RIGHT, logs[0])
     up_axis = Axis(lowest, top or max(ys), HEIGHT - BOTTOM, TOP, logs[1])
-    parts = [f'<text class="title" x="{LEFT}" y="18">{escape(title)}</text>']
+    parts = [f'<text class="title" x="4" y="20">{escape(title)}</text>']
     for x in xs:
         place = across_axis.at(x)
-        parts.append(f'<text x="{place:.1f}" y="{HEIGHT - 24}" class="across">{said(x)}</text>')
+        parts.append(f'<text x="{place:.1f}" y="{HEIGHT - 34}" class="across">{said(x)}</text>')
     for y in _ticks(up_axis):
         place = up_axis.at(y)
         parts.append(
-            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{place:.1f}" y2="{place:.1f}"/>'
-            f'<text x="{LEFT - 8}" y="{place + 4:.1f}" class="up">{said(y)}</text>'
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" '
+            f'y1="{place:.1f}" y2="{place:.1f}"/>'
+            f'<text x="{LEFT - 8}" y="{place + 5:.1f}" class="up">{said(y)}</text>'
         )
-    parts.append(
-        f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" class="across">{escape(across)}</text>'
-    )
+    middle = (LEFT + WIDTH - RIGHT) / 2
+    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" class="across">{escape(across)}</text>')
     for colour, line in zip(COLOURS, lines, strict=False):
         drawn = " ".join(f"{across_axis.at(x):.1f},{up_axis.at(y):.1f}" for x, y in line.points)
         dash = " dashed" if line.dashed else ""

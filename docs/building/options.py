@@ -1,4 +1,4 @@
-"""Every option of every verb, as Python, SQL and the command line have it: read from the registry."""
+"""Every option of every verb, by its names in Python, in SQL and on the command line."""
 
 from __future__ import annotations
 

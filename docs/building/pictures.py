@@ -1,4 +1,4 @@
-"""Pictures of what choices cost, drawn from the code that prices runs: never from written numbers."""
+"""Pictures of what choices cost, drawn from the code that prices runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def epsilon_and_users() -> str:
 def delta_and_users() -> str:
     """How many people must share an item, by delta."""
     return lines_svg(
-        "People who must share a word, where nothing else is held",
+        "People who must share a word",
         "delta",
         [
             Line(f"epsilon {e:g}", [(d, _alone(_items(e, d, 10))) for d in DELTAS])
@@ -101,7 +101,7 @@ def epsilon_and_guesses() -> str:
 
     steps = [e for e in EPSILONS if e <= 8]
     return lines_svg(
-        "Right guesses in 100 whether you took part, where 50 are luck",
+        "Right guesses in 100, where 50 are luck",
         "epsilon",
         [
             Line("most that epsilon allows", [(e, right(_pure(e))) for e in steps], dashed=True),
@@ -128,7 +128,7 @@ def people_and_promise() -> str:
     sigma = gaussian_sigma(1.0, DELTA)
     copies = (1, 2, 3, 5, 10)
     return lines_svg(
-        "Epsilon of a person with several user ids, for the noise of (1, 1e-8)",
+        "Epsilon of a person with several user ids",
         "user ids of one person",
         [Line("epsilon at delta 1e-8", [(k, _epsilon(sigma / k)) for k in copies])],
     )
@@ -145,7 +145,7 @@ def weeks_and_epsilon() -> str:
     """How many equal weekly runs fit under a cap."""
     weeks = (1, 4, 13, 52)
     return lines_svg(
-        f"Epsilon of each weekly run of items under a cap of ({CAP[0]:g}, {CAP[1]:g})",
+        f"Epsilon of each weekly run, cap ({CAP[0]:g}, {CAP[1]:g})",
         "weeks",
         [
             Line("as the ledger composes them", [(w, _weekly(w)) for w in weeks]),
@@ -157,7 +157,7 @@ def weeks_and_epsilon() -> str:
 
 @lru_cache
 def _weekly(weeks: int) -> float:
-    """The largest epsilon, to two digits, of which so many runs fit; each has an even share of delta."""
+    """The largest epsilon, to 4%, of which so many runs fit under the cap."""
     delta = CAP[1] / 2 / weeks
     low, high = CAP[0] / weeks, CAP[0]
     while high / low > 1.04:
