@@ -28,11 +28,12 @@ from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, source_of, unseen
 from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
-from dphh.price import Price
+from dphh.price import Price, stated
 from dphh.privacy.events import event_from_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
+from dphh.unit import as_json
 
 Progress = Callable[[str], None]
 
@@ -117,7 +118,7 @@ def request(price: Price, corpus: Corpus) -> dict[str, Any]:
     """What is asked, as the ledger and the manifest record it."""
     return {
         **dict(price.parameters),
-        "user": corpus.user,
+        "user": as_json(corpus.user),
         "content": corpus.content.to_json(),
     }
 
@@ -193,7 +194,7 @@ def _manifest(
         "run_id": run_id,
         "parameters": request(price, corpus),
         **({} if (said := unseen(corpus)) is None else {"not_seen": said}),
-        "privacy": price.privacy.to_json(),
+        "privacy": stated(price.privacy, corpus.user).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": [event.to_json() for event in price.events],

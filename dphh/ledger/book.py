@@ -59,6 +59,7 @@ from dphh.ledger.sources import Source, places
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
 from dphh.report.accounts import accounts_html
+from dphh.unit import User, as_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -482,12 +483,18 @@ def _first_to_refuse(
             )
         if not same_user:
             raise BudgetRefused(
-                f"Refused: the account {row.label!r} protects users by the column "
-                f"{row.source.user!r}, and this run counts them by {request.source.user!r}, which "
-                f"promises the former nothing. Nothing was spent. Use user={row.source.user!r}."
+                f"Refused: the account {row.label!r} protects {_whom(row.source.user)}, and this "
+                f"run counts them by {as_json(request.source.user)!r}, which promises the former "
+                f"nothing. Nothing was spent. Use user={as_json(row.source.user)!r}."
             )
         return row
     return None
+
+
+def _whom(user: User) -> str:
+    if isinstance(user, str):
+        return f"users by the column {user!r}"
+    return f"combinations of the columns {', '.join(map(repr, user))}"
 
 
 def _check_own(
