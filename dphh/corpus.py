@@ -29,6 +29,12 @@ TRIEHH_WORDS: dict[str, Any] = {
     "drop": r"(?:http|www).*|.*[?!.;,]",
 }
 
+#: Tables that know more than their rows: what to give in their place.
+_TABLES = {
+    "deltalake": "give the table's folder, which is read as its log has it now",
+    "pyiceberg": "give the table's folder, or table.scan().to_arrow() and name=",
+}
+
 #: What each option of a corpus says, for whoever offers it.
 HELP = {
     "user": "The column that says whose row it is; given twice or more, the columns that do.",
@@ -136,11 +142,13 @@ class Content:
 
 @dataclass(frozen=True, init=False)
 class Corpus:
-    """Parquet files, or a table that is already in memory, and the columns that matter.
+    """Files, or a table that is already in memory, and the columns that matter.
 
     `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
-    columns); or a DuckDB relation or a Spark frame, or the name of a table or view beside
-    `connection=`; or anything that offers Arrow data: an Arrow table, a Polars frame.
+    columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); the folder of a
+    Delta or an Iceberg table (docs/sources.md); or a DuckDB relation or a Spark frame, or the name
+    of a table or view beside `connection=`; or anything that offers Arrow data: an Arrow table, a
+    Polars or a pandas frame.
 
     `user=` names the column of users. Of several columns, `["author", "month"]`, each combination
     of values is protected by itself: a person who is in many of them is not.
@@ -338,10 +346,12 @@ def _locate(
     label = f"{module}:{type(source).__name__}"
     if module in ("duckdb", "polars", "pyspark") or hasattr(source, "__arrow_c_stream__"):
         return ("table" if module == "duckdb" else "frame"), (label,), source
+    if module in _TABLES:
+        raise UsageError(f"source: found a {type(source).__name__}; {_TABLES[module]}")
     raise UsageError(
         f"source: found a {type(source).__name__}; give a Parquet path, glob, list or folder, "
-        "a DuckDB relation (or a table's name and connection=), an Arrow table, a Polars or a "
-        "Spark frame"
+        "a DuckDB relation (or a table's name and connection=), an Arrow table, a Polars, a "
+        "pandas or a Spark frame"
     )
 
 

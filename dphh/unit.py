@@ -40,3 +40,10 @@ def whom(user: User) -> str:
     if isinstance(user, str):
         return "each user"
     return f"each combination of {named(user)}; less to a person, who may be in many of them"
+
+
+def counted_by(user: User) -> str:
+    """What an account protects."""
+    if isinstance(user, str):
+        return f"users by the column {user!r}"
+    return f"combinations of the columns {', '.join(map(repr, user))}"
