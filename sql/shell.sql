@@ -375,9 +375,9 @@ CREATE OR REPLACE TEMP MACRO dphh_price_ngrams(max_n, epsilon, delta, max_items 
     on_grid AS (
         SELECT
             round,
-            delta / 2 * CAST(delta_share AS DOUBLE) AS of_new_words,
+            CAST(ceil(sigma * pow(2, first_bits)) AS BIGINT) AS sigma_grid,
             first_bits + round - 1 AS bits,
-            CAST(ceil(sigma * pow(2, first_bits)) AS BIGINT) AS sigma_grid
+            delta / 2 * CAST(delta_share AS DOUBLE) AS of_new_words
         FROM rounds
         CROSS JOIN gridded
     ),

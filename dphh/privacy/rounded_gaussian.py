@@ -19,7 +19,8 @@ q = exp(-1 / sigma^2). All of it runs on Python integers in units of 2^-320. No 
 
 How far it can be wrong. Every constant is rounded down, every product is rounded down, and every
 term of h is positive, so leaving out its last terms, or its last bits where g has no more to be
-multiplied with, lowers it. Hence each computed mass is at most the true one. True masses sum to 1. So
+multiplied with, lowers it. Hence each computed mass is at most the true one. True masses sum to 1.
+So
 
     missing = 1 - (m(0) + 2 (m(1) + ... + m(K)))        (computed masses)
 
