@@ -108,6 +108,29 @@ def drawn(events: Iterable[Event], order: float) -> Amounts:
     return Amounts(order, math.fsum(divergences) * (1 + _ROUNDINGS), delta)
 
 
+def less_drawn(some: Iterable[Event], whole: Iterable[Event]) -> bool:
+    """Whether some events draw no more than others at every order: no more noise, no more delta,
+    and of steps of an epsilon of their own the very same."""
+    (noise, delta, others), (most_noise, most_delta, same) = _told(some), _told(whole)
+    most = 1 + 2.0**-40  # more than a few roundings
+    return noise <= most_noise * most and delta <= most_delta * Fraction(most) and others == same
+
+
+def _told(events: Iterable[Event]) -> tuple[float, Fraction, list[Event]]:
+    """The sum of 1 / sigma^2, of delta, and the steps of an epsilon of their own."""
+    noise: list[float] = []
+    delta = Fraction(0)
+    others: list[Event] = []
+    for event in events:
+        if isinstance(event, (GaussianEvent, SetUnionEvent)):
+            noise.append(1 / event.sigma**2)
+        if isinstance(event, (DeltaEvent, SetUnionEvent)):
+            delta += Fraction(event.delta)
+        if isinstance(event, (ApproximateEvent, OneDirectionEvent, LocalEvent)):
+            others.append(event)
+    return math.fsum(noise), delta, others
+
+
 def draws_noise(events: Iterable[Event]) -> bool:
     """Whether a run is Gaussian releases and thresholds alone, which gain by such amounts."""
     of_noise = (GaussianEvent, SetUnionEvent, DeltaEvent, LocalEvent)
