@@ -100,9 +100,7 @@ def trie_paper_reversed(engine: str, folder: Path, size: int) -> Measured:
     schema = {"who": pl.Int64, "what": pl.List(pl.String)}
     for row, idle in enumerate((2, 1)):
         rows = [(user, [] if user < idle else ["x"]) for user in range(36)]
-        frame = pl.DataFrame(
-            rows, schema={"who": pl.Int64, "what": pl.List(pl.String)}, orient="row"
-        )
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
         corpus = Corpus(frame, user="who", text="what", as_="list")
         failed[row] = [len(released_once(plan, corpus, engine)) == 0 for _ in range(30 * size)]
     return Measured(
