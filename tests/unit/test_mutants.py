@@ -88,7 +88,7 @@ def test_mutants_have_names_of_their_own_and_tests_that_are_there():
 
 
 def test_every_mutant_has_one_place():
-    """So that whoever moves or rewrites what a mutant changes sees it here, and mends the mutant."""
+    """Whoever moves or rewrites what a mutant changes sees it here, and mends the mutant."""
     texts = [(path.relative_to(ROOT), text) for path, text in sources(ROOT)]
     for each in MUTANTS:
         stands = sum(text.count(each.old) for path, text in texts if path.match(each.within))
