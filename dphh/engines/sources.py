@@ -32,6 +32,16 @@ ROWS_OF_NOBODY = (
 )
 
 
+#: Tables whose rows are at hand: to be looked at twice, and in no time.
+_AT_HAND = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
+
+
+def at_hand(corpus: Corpus) -> bool:
+    """Whether a corpus is a table whose rows are there already, rather than a query for them."""
+    kind = type(corpus.source)
+    return (kind.__module__.split(".")[0], kind.__name__) in _AT_HAND
+
+
 def parquet_pattern(path: str) -> str:
     """What is there is meant, whatever its name; a folder stands for all Parquet files below it."""
     there = Path(path)

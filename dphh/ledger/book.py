@@ -25,7 +25,15 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
-from dphh.ledger.budget import Booking, Budget, checked_booking, checked_budget, fits, refusal
+from dphh.ledger.budget import (
+    Booking,
+    Budget,
+    checked_booking,
+    checked_budget,
+    checked_draw,
+    fits,
+    refusal,
+)
 from dphh.ledger.records import (
     Account,
     AccountRow,
@@ -129,7 +137,7 @@ class Ledger:
             for run in records.runs(con):
                 if shares(run["source"]):
                     charge = (account, run["sequence"])
-                    con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", charge)
+                    con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?, NULL)", charge)
             records.settle_how_kept(con, account)
         return self.status(name)
 
@@ -222,6 +230,8 @@ class Ledger:
         delta: float,
         *,
         account: str | None = None,
+        files: str | None = None,
+        once: bool = False,
     ) -> Reservation:
         """Spend a run's whole price on every account that shares data with its source, or refuse.
 
@@ -230,6 +240,10 @@ class Ledger:
         where that account lives. The same request with the same run id spends nothing, and carries
         the stored release if there is one: a run that did not finish may begin again. Whoever asks
         the same holds the same run, and the price comes back only when nobody does any more.
+
+        `files` tells the data from others (`files_check`), and is kept for requests to come; a
+        test's run has none. With `once`, a run of the same request and files is held, whatever its
+        id, and `run_id` is for where there is none.
         """
         if not run_id.isprintable() or not 0 < len(run_id) <= 200:
             raise UsageError("A run id is 1 to 200 printable characters.")
@@ -244,6 +258,9 @@ class Ledger:
             named = self._named()
             touched = {row.id for row in _touched(request.source, named)}
             with writing(self.path) as con:
+                if once and files and (found := records.asked_before(con, request.digest, files)):
+                    request = replace(request, run_id=found["run_id"])
+                    hold = replace(hold, run_id=found["run_id"])
                 if (earlier := _repeated(con, request, hold)) is not None:
                     return earlier
                 rows = records.accounts(con)
@@ -258,9 +275,28 @@ class Ledger:
                 refusing = _first_to_refuse(paying, prices, request, self.analyst)
                 if refusing is None:
                     paying = paying or [_unnamed(con, rows, request.source)]
-                    return _charge(con, request, hold, paying, self.analyst)
+                    return _charge(con, request, hold, paying, self.analyst, files)
             assert refusing.cap is not None
             raise BudgetRefused(refusal(refusing.label, prices[refusing.id], refusing.cap, price))
+
+    def asked_before(
+        self,
+        source: Source,
+        verb: str,
+        parameters: dict[str, Any],
+        events: Sequence[Event],
+        epsilon: float,
+        delta: float,
+        *,
+        account: str | None = None,
+        files: str = "",
+    ) -> Entry | None:
+        """The run that `reserve` would hold `once`; None where there is none. Only looks."""
+        price = checked_booking(events, epsilon, delta)
+        request = Request("", source.absolute(), account, verb, parameters, price)
+        with reading(self.path) as con:
+            found = None if con is None else records.asked_before(con, request.digest, files)
+        return None if found is None else records.entry(found, ())
 
     def would_refuse(
         self,
@@ -335,13 +371,32 @@ class Ledger:
                 unfinished.insert_level(con, run, step, data)
         return standing or data
 
-    def settle(self, hold: Hold, manifest: Manifest, parquet: bytes) -> None:
-        """Store the release. Only what stands in the ledger may be shown."""
+    def settle(
+        self,
+        hold: Hold,
+        manifest: Manifest,
+        parquet: bytes,
+        drew: Sequence[Event] | None = None,
+    ) -> None:
+        """Store the release. Only what stands in the ledger may be shown.
+
+        `drew`: what the run drew of what it reserved, where its releases alone left the rest of it
+        undone. The rest is given back with this, to accounts that can take it back.
+        """
         with writing(self.path) as con:
-            run = records.in_state(records.held(con, hold), "settle", "running")
+            found = records.held(con, hold)
+            run = records.in_state(found, "settle", "running")
+            if drew is not None and tuple(drew) != (booked := records.events_of(found["events"])):
+                records.insert_drawn(con, run, checked_draw(booked, drew))
             records.move(con, run, "settled")
             records.insert_release(con, run, manifest, parquet)
             unfinished.forget(con, run)
+
+    def failed(self, hold: Hold) -> None:
+        """Record that an attempt has ended without a release, so that none is awaited. Its price
+        stays spent, and the same request goes on with it."""
+        with writing(self.path) as con:
+            unfinished.failed(con, unfinished.running(records.held(con, hold)))
 
     def cancel(self, hold: Hold) -> None:
         """Let go of a run that never began, so that it provably drew nothing.
@@ -372,9 +427,13 @@ class Ledger:
             payers: dict[int, list[str]] = {run["sequence"]: [] for run in found}
             for run, account in [] if con is None else _charges(con):
                 payers[run].append(labels[account])
+            drawn = {} if con is None else records.drawn(con)
         if name is not None and name not in labels.values():
             raise unknown_account(name)
-        entries = [records.entry(run, tuple(payers[run["sequence"]])) for run in found]
+        entries = [
+            records.entry(run, tuple(payers[run["sequence"]]), drawn.get(run["sequence"]))
+            for run in found
+        ]
         return [entry for entry in entries if name is None or name in entry.accounts]
 
     def export(self, path: str | Path) -> None:
@@ -481,8 +540,9 @@ def _charge(
     hold: Hold,
     paying: Sequence[AccountRow],
     analyst: str | None,
+    files: str | None,
 ) -> Reservation:
-    sequence = records.insert_run(con, request, [row.id for row in paying])
+    sequence = records.insert_run(con, request, [row.id for row in paying], files)
     records.insert_hold(con, sequence, hold)
     if analyst is not None:
         record_asker(con, sequence, analyst)
@@ -524,6 +584,10 @@ def _charges(con: sqlite3.Connection) -> list[tuple[int, int]]:
     return con.execute("SELECT run, account FROM charges ORDER BY run, account").fetchall()
 
 
+def _drawn_text(entry: Entry) -> str | None:
+    return None if entry.drawn is None else json.dumps([x.to_json() for x in entry.drawn])
+
+
 def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
     """Flat columns, so that Parquet and CSV say the same."""
     import polars as pl
@@ -536,6 +600,7 @@ def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
         "verb": ([e.verb for e in entries], pl.String),
         "parameters": ([json.dumps(e.parameters) for e in entries], pl.String),
         "events": ([json.dumps([x.to_json() for x in e.events]) for e in entries], pl.String),
+        "drawn": ([_drawn_text(e) for e in entries], pl.String),
         "epsilon": ([e.epsilon for e in entries], pl.Float64),
         "delta": ([e.delta for e in entries], pl.Float64),
         "state": ([e.state for e in entries], pl.String),
