@@ -26,6 +26,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from dphh.errors import UsageError
+from dphh.ledger.older_copy import NEW, SUFFIX
 
 KINDS = ("path", "frame", "table")
 _MAGIC = re.compile(r"[*?\[]")
@@ -165,7 +166,7 @@ def files_state(source: Source, besides: str) -> str:
     """
     if source.kind != "path":
         return "in memory"
-    apart = {_real(besides), _real(besides + "-journal")}
+    apart = {_real(besides + ending) for ending in ("", "-journal", SUFFIX, SUFFIX + NEW)}
     spellings = {_absolute(each) for place in source.where for each in _spellings(place)}
     found = set()
     for spelling in spellings:

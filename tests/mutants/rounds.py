@@ -168,8 +168,8 @@ BUDGET = (
     ),
     Mutant(
         "a table in memory that comes again under a run's id goes without a word",
-        '            if corpus.kind != "path":\n                warnings.warn(',
-        "            if False:\n                warnings.warn(",
+        '    if corpus.kind != "path":\n        warnings.warn(',
+        "    if False:\n        warnings.warn(",
         (
             "tests/unit/test_run.py"
             "::test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_first_ones",
