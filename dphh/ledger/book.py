@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
+from dphh.ledger.ahead import Ahead, ahead
 from dphh.ledger.budget import (
     Booking,
     Budget,
@@ -325,6 +326,28 @@ class Ledger:
         if refusing is None or refusing.cap is None:
             return None
         return refusal(refusing.label, prices[refusing.id], refusing.cap, price)
+
+    def ahead(
+        self,
+        source: Source,
+        events: Sequence[Event],
+        epsilon: float,
+        delta: float,
+        *,
+        account: str | None = None,
+    ) -> Ahead | None:
+        """What such a run would meet at the account that allows least; None where none is capped.
+        Only looks."""
+        price = checked_booking(events, epsilon, delta)
+        touched = {row.id for row in _touched(source.absolute(), self._named())}
+        with reading(self.path) as con:
+            rows = [] if con is None else records.accounts(con)
+            if account is not None:
+                touched |= {_found(rows, account).id}
+            paying = [row for row in rows if row.id in touched and row.cap is not None]
+            prices = {row.id: [] if con is None else records.prices(con, row.id) for row in paying}
+        found = [ahead(row.label, prices[row.id], row.cap, price) for row in paying if row.cap]
+        return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
 
     def begin(
         self, hold: Hold, setting: Setting | None = None, key: bytes = b""
