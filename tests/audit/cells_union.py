@@ -171,7 +171,7 @@ def sips_shared(engine: str, folder: Path, size: int) -> Measured:
 
 
 def dpne_words(engine: str, folder: Path, size: int) -> Measured:
-    return _new_text(engine, folder, size, ngrams(**LADDER, max_n=2, max_items=2))
+    return _new_text(engine, folder, size, ngrams(**LADDER, max_n=2, max_items=2, method="dpne"))
 
 
 def dpsu_all(engine: str, folder: Path, size: int) -> Measured:
@@ -239,7 +239,7 @@ GRAMS = ("a", "b", "c", "a b", "b c", "a b c")
 
 def dpne_all_levels(engine: str, folder: Path, size: int) -> Measured:
     """A text of three words that others have too, by all six scores of its grams."""
-    plan, groups = ngrams(**LADDER, max_n=3, max_items=3), 4000 * size
+    plan, groups = ngrams(**LADDER, max_n=3, max_items=3, method="dpne"), 4000 * size
     text = "g || '/a ' || g || '/b ' || g || '/c'"
     corpus = written(
         folder,
@@ -300,7 +300,7 @@ def _new_pairs(engine: str, plan: Plan, runs: int, least: float) -> tuple[int, i
 
 
 def dpne_new_pair(engine: str, folder: Path, size: int) -> Measured:
-    plan = ngrams(**LADDER, max_n=2, max_items=2, spurious=0.5)
+    plan = ngrams(**LADDER, max_n=2, max_items=2, spurious=0.5, method="dpne")
     level, epsilon = plan.levels[1], plan.privacy.epsilon
     assert isinstance(level, PrunedLevel)
     noise, unit = rounded_gaussian(level.sigma_grid), 2**level.grid_bits
