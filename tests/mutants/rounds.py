@@ -1,4 +1,4 @@
-"""Counts with intervals, the forecast ladder, caps that hold exactly, and holds."""
+"""Counts with intervals, the forecast ladder, and the ledger's newer rules."""
 
 from __future__ import annotations
 
@@ -151,14 +151,14 @@ BUDGET = (
         "a cap's releases draw half of what they cost",
         "                divergences.append(order / 2 / sigma**2)\n            case DeltaEvent",
         "                divergences.append(order / 4 / sigma**2)\n            case DeltaEvent",
-        (_CAPS,),
+        (f"{_CAPS}::test_what_a_step_draws_is_its_divergence_rounded_up",),
     ),
     Mutant(
         "a set union draws no delta from a cap",
         "                divergences.append(order / 2 / sigma**2)\n"
         "                delta += Fraction(lost)\n            case Approx",
         "                divergences.append(order / 2 / sigma**2)\n            case Approx",
-        (_CAPS,),
+        (f"{_CAPS}::test_a_set_union_draws_as_its_noise_and_its_threshold_do",),
     ),
     Mutant(
         "whoever knows a run's name holds it",
@@ -168,8 +168,8 @@ BUDGET = (
     ),
     Mutant(
         "a table in memory that comes again under a run's id goes without a word",
-        '    if corpus.kind != "path":\n        warnings.warn(',
-        "    if False:\n        warnings.warn(",
+        '    if corpus.kind != "path":\n        told = (',
+        "    if False:\n        told = (",
         (
             "tests/unit/test_run.py"
             "::test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_first_ones",
@@ -177,4 +177,49 @@ BUDGET = (
     ),
 )
 
-MUTANTS = (*COUNTS, *FORECAST, *BUDGET)
+LEDGER = (
+    Mutant(
+        "what a run gave back is counted as a run of the whole cap's",
+        "    if price.drew is None or not drawn(price.events, most.order).within(most):\n",
+        "    if price.drew is None:\n",
+        (
+            "tests/ledger/test_ledger_given_back.py"
+            "::test_a_run_that_fits_by_being_alone_leaves_nothing_however_it_went",
+        ),
+    ),
+    Mutant(
+        "a run may draw more than it reserved",
+        "    if not less_drawn(drew, booked):\n",
+        "    if False:\n",
+        (
+            "tests/ledger/test_ledger_given_back.py"
+            "::test_a_run_cannot_have_drawn_more_than_it_reserved",
+        ),
+    ),
+    Mutant(
+        "another table's release is handed out for the same request",
+        "        return str(self.book.path), self.price, about, self.rows\n",
+        "        return str(self.book.path), self.price, about, None\n",
+        ("tests/unit/test_again.py::test_another_frames_release_is_never_handed_out",),
+    ),
+    Mutant(
+        "an older copy of the ledger is spent from",
+        "    if any(number < noted for number, noted in zip(now, before, strict=True)):\n",
+        "    if False:\n",
+        ("tests/ledger/test_ledger_replaced.py",),
+    ),
+    Mutant(
+        "a ledger on a network is written",
+        "    if kind is None or _NETWORK.fullmatch(kind) is None or",
+        "    if kind is None or kind or",
+        ("tests/ledger/test_ledger_replaced.py",),
+    ),
+    Mutant(
+        "a score's interval forgets that it passed a threshold",
+        "        return noise.survival(y - x) * den > num * noise.survival(rho - x)\n",
+        "        return noise.survival(y - x) * den > num * noise.survival(-noise.reach)\n",
+        ("tests/privacy/test_selective.py",),
+    ),
+)
+
+MUTANTS = (*COUNTS, *FORECAST, *BUDGET, *LEDGER)
