@@ -23,9 +23,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
 from dphh.ledger.ahead import Ahead, ahead
+from dphh.ledger.behind import source_of
 from dphh.ledger.budget import (
     Booking,
     Budget,
@@ -102,7 +104,7 @@ class Ledger:
 
     # Accounts
 
-    def add(self, name: str, source: Source, epsilon: float, delta: float) -> Account:
+    def add(self, name: str, source: Source | Corpus, epsilon: float, delta: float) -> Account:
         """Name a corpus and cap it.
 
         Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
@@ -110,7 +112,7 @@ class Ledger:
         """
         cap = checked_budget(epsilon, delta)
         checked_name(name)
-        source = source.absolute()
+        source = (source_of(source) if isinstance(source, Corpus) else source).absolute()
         fingerprint = source.fingerprint()
         here = places(source)
 
