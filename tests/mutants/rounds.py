@@ -79,8 +79,8 @@ FORECAST = (
     ),
     Mutant(
         "forecast: a norm that is rounded up has less noise than was asked for",
-        "    return int(SIGMA_GRID / sigma * (1 - 2**-40))\n",
-        "    return int(SIGMA_GRID / sigma) + 1\n",
+        "    return int(sigma_grid / sigma * (1 - 2**-40))\n",
+        "    return int(sigma_grid / sigma) + 1\n",
         (f"{_GRID}::test_the_noise_is_no_less_than_asked_for",),
     ),
     Mutant(
@@ -115,10 +115,8 @@ FORECAST = (
     ),
     Mutant(
         "forecast: both rounds have one noise",
-        '        purpose = f"{self._purpose}/{what}"\n'
-        "        return sums + draw_rounded_gaussian(self._randomness, SIGMA_GRID, len(sums), purpose, named)\n",
-        '        purpose = f"{self._purpose}/{what}"\n'
-        "        drawn = draw_rounded_gaussian(self._randomness, SIGMA_GRID, len(sums), purpose, named)\n"
+        "        return sums + draw_rounded_gaussian(self._randomness, sigma, len(sums), purpose, named)\n",
+        "        drawn = draw_rounded_gaussian(self._randomness, sigma, len(sums), purpose, named)\n"
         "        self._once = getattr(self, '_once', {})\n"
         "        return sums + self._once.setdefault(len(sums), drawn)\n",
         (f"{_ROUNDS}::test_both_rounds_have_noise_of_their_own",),
