@@ -25,6 +25,7 @@ from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, with
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.corpora import check_account, source_of, unseen
+from dphh.mechanisms.counts_levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price
 from dphh.registry import VERBS
@@ -171,8 +172,13 @@ def released(
     for step in VERBS[price.verb].levels(price, session, corpus.content.joiner):
         say(f"level {step.level.level}: {step.rows.num_rows:,} released")
         done.append(step)
-    table = as_text(pa.concat_tables([step.rows for step in done]), corpus.content)
-    return Release(in_order(table), _manifest(price, corpus, session, run_id, randomness, done))
+    table = in_order(pa.concat_tables([step.rows for step in done]))
+    manifest = _manifest(price, corpus, session, run_id, randomness, done)
+    if price.counting is not None:
+        say("counting what was found")
+        counted, table = with_counts(table, price.counting, session)
+        manifest["counting"] = counted
+    return Release(in_order(as_text(table, corpus.content)), manifest)
 
 
 def _manifest(

@@ -53,6 +53,7 @@ class ItemsOptions(CorpusOptions, total=False):
     delta: Required[float]
     max_items: int
     method: items.Method
+    counts: float | None
 
 
 class NgramsOptions(CorpusOptions, total=False):
@@ -65,6 +66,7 @@ class NgramsOptions(CorpusOptions, total=False):
     decay: float
     shares: Sequence[float] | None
     method: ngrams.Method
+    counts: float | None
 
 
 class CountsOptions(CorpusOptions, total=False):
