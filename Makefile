@@ -9,8 +9,11 @@ BIN := $(VENV)/bin
 demo: $(VENV)/ready
 	$(BIN)/dphh demo
 
+# A test that waits for what never comes is ended, with the stacks of all its threads.
+LIMITED := --timeout=300 --durations=15
+
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=15 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(LIMITED) $(ARGS)
 
 # Every test on every engine with all its counts: hours. CHANGELOG says when it was last green.
 test-all: $(VENV)/ready
@@ -22,7 +25,7 @@ OLDER := tests/engines tests/gateway tests/shell_sql tests/udfs tests/unit/test_
 	tests/unit/test_corpus.py tests/unit/test_cli.py tests/unit/test_errors.py
 test-duckdb15: $(VENV_15)/ready
 	$(VENV_15)/bin/python -m pytest -m "not slow and not published" \
-		--engines duckdb --durations=15 $(OLDER) $(ARGS)
+		--engines duckdb $(LIMITED) $(OLDER) $(ARGS)
 
 # Mistakes planted on purpose, each in a copy of the tree: the tests must catch every one. Run it
 # before a release. `make mutants ARGS=noise` takes those with a word in the name.

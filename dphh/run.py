@@ -24,10 +24,13 @@ from dphh.engines.session import Limits, Session
 from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
+from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, source_of, unseen
 from dphh.mechanisms.counts_levels import with_counts
+from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price
+from dphh.privacy.events import event_from_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
@@ -189,6 +192,8 @@ def _manifest(
     randomness: Randomness,
     done: list[LevelDone],
 ) -> dict[str, Any]:
+    found = any(step.rows.num_rows for step in done)
+    drew = checked_draw(price.events, drawn_events(price, [step.level for step in done], found))
     return {
         "verb": price.verb,
         "method": price.method,
@@ -199,6 +204,7 @@ def _manifest(
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": [event.to_json() for event in price.events],
+        **({} if drew == price.events else {"drawn": [event.to_json() for event in drew]}),
         "randomness": _whose(randomness),
         "engine": {"name": session.name, "version": session.version},
         "versions": {
@@ -216,8 +222,10 @@ def _whose(randomness: Randomness) -> str:
 
 
 def settled(book: Ledger, release: Release, hold: Hold) -> Release:
+    drawn = release.manifest.get("drawn")
+    drew = None if drawn is None else [event_from_json(event) for event in drawn]
     try:
-        book.settle(hold, release.manifest, release.parquet())
+        book.settle(hold, release.manifest, release.parquet(), drew)
     except NotHeldError:
         raise  # the ledger is not the one that was paid from: an older copy of it, perhaps
     except LedgerError as problem:

@@ -25,7 +25,15 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
-from dphh.ledger.budget import Booking, Budget, checked_booking, checked_budget, fits, refusal
+from dphh.ledger.budget import (
+    Booking,
+    Budget,
+    checked_booking,
+    checked_budget,
+    checked_draw,
+    fits,
+    refusal,
+)
 from dphh.ledger.records import (
     Account,
     AccountRow,
@@ -129,7 +137,7 @@ class Ledger:
             for run in records.runs(con):
                 if shares(run["source"]):
                     charge = (account, run["sequence"])
-                    con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", charge)
+                    con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?, NULL)", charge)
             records.settle_how_kept(con, account)
         return self.status(name)
 
@@ -335,10 +343,23 @@ class Ledger:
                 unfinished.insert_level(con, run, step, data)
         return standing or data
 
-    def settle(self, hold: Hold, manifest: Manifest, parquet: bytes) -> None:
-        """Store the release. Only what stands in the ledger may be shown."""
+    def settle(
+        self,
+        hold: Hold,
+        manifest: Manifest,
+        parquet: bytes,
+        drew: Sequence[Event] | None = None,
+    ) -> None:
+        """Store the release. Only what stands in the ledger may be shown.
+
+        `drew`: what the run drew of what it reserved, where its releases alone left the rest of it
+        undone. The rest is given back with this, to accounts that can take it back.
+        """
         with writing(self.path) as con:
-            run = records.in_state(records.held(con, hold), "settle", "running")
+            found = records.held(con, hold)
+            run = records.in_state(found, "settle", "running")
+            if drew is not None and tuple(drew) != (booked := records.events_of(found["events"])):
+                records.insert_drawn(con, run, checked_draw(booked, drew))
             records.move(con, run, "settled")
             records.insert_release(con, run, manifest, parquet)
             unfinished.forget(con, run)
@@ -372,9 +393,13 @@ class Ledger:
             payers: dict[int, list[str]] = {run["sequence"]: [] for run in found}
             for run, account in [] if con is None else _charges(con):
                 payers[run].append(labels[account])
+            drawn = {} if con is None else records.drawn(con)
         if name is not None and name not in labels.values():
             raise unknown_account(name)
-        entries = [records.entry(run, tuple(payers[run["sequence"]])) for run in found]
+        entries = [
+            records.entry(run, tuple(payers[run["sequence"]]), drawn.get(run["sequence"]))
+            for run in found
+        ]
         return [entry for entry in entries if name is None or name in entry.accounts]
 
     def export(self, path: str | Path) -> None:
@@ -524,6 +549,10 @@ def _charges(con: sqlite3.Connection) -> list[tuple[int, int]]:
     return con.execute("SELECT run, account FROM charges ORDER BY run, account").fetchall()
 
 
+def _drawn_text(entry: Entry) -> str | None:
+    return None if entry.drawn is None else json.dumps([x.to_json() for x in entry.drawn])
+
+
 def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
     """Flat columns, so that Parquet and CSV say the same."""
     import polars as pl
@@ -536,6 +565,7 @@ def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
         "verb": ([e.verb for e in entries], pl.String),
         "parameters": ([json.dumps(e.parameters) for e in entries], pl.String),
         "events": ([json.dumps([x.to_json() for x in e.events]) for e in entries], pl.String),
+        "drawn": ([_drawn_text(e) for e in entries], pl.String),
         "epsilon": ([e.epsilon for e in entries], pl.Float64),
         "delta": ([e.delta for e in entries], pl.Float64),
         "state": ([e.state for e in entries], pl.String),

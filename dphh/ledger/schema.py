@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dphh.errors import LedgerError
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
@@ -134,6 +134,23 @@ UPDATE runs SET recorded = CAST(recorded / 86400 AS INTEGER) * 86400.0,
 UPDATE clock SET latest = CAST(latest / 86400 AS INTEGER) * 86400.0;
 """
 
+# Since schema 5. What a settled run drew, where that is less than it reserved, and the cap under
+# which each account was charged: what was not drawn is given back under that cap or a larger one.
+DRAWN = """
+CREATE TABLE drawn (
+    run    INTEGER PRIMARY KEY REFERENCES runs (sequence),
+    events TEXT NOT NULL                -- JSON list, as of `runs`
+);
+CREATE TRIGGER only_a_run_that_settles_gives_back BEFORE INSERT ON drawn
+WHEN (SELECT state FROM runs WHERE sequence = NEW.run) <> 'running'
+BEGIN SELECT RAISE (ABORT, 'only a run that settles gives back'); END;
+CREATE TRIGGER what_was_drawn_stands BEFORE UPDATE ON drawn
+BEGIN SELECT RAISE (ABORT, 'what a run drew cannot be changed'); END;
+ALTER TABLE charges ADD COLUMN cap INTEGER REFERENCES caps (id);
+CREATE TRIGGER charges_stand BEFORE UPDATE OF run, cap ON charges
+BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be changed'); END;
+"""
+
 # One verb at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
 # would give the child a connection whose closing rolls the parent's transaction back, so forks
 # wait; and closing any descriptor of the file drops all POSIX locks that the process holds on it,
@@ -242,7 +259,7 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
     if known == SCHEMA_VERSION:
         return
-    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT)[known:])
+    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN)[known:])
     statement = ""
     for line in missing.splitlines(keepends=True):  # executescript would commit
         statement += line
@@ -253,9 +270,14 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
+def has_column(con: sqlite3.Connection, table: str, column: str) -> bool:
+    """Whether a table is there and has a column: a reader may meet a ledger of an earlier dphh."""
+    return any(row[1] == column for row in con.execute(f"PRAGMA table_info ({table})"))
+
+
 def has_kept(con: sqlite3.Connection, table: str) -> bool:
-    """Whether a table of caps says how they are kept: a reader may meet one of an earlier dphh."""
-    return any(row[1] == "kept" for row in con.execute(f"PRAGMA table_info ({table})"))
+    """Whether a table of caps says how they are kept."""
+    return has_column(con, table, "kept")
 
 
 _CAUSES = {

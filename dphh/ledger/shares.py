@@ -63,6 +63,10 @@ class Share:
     def label(self) -> str:
         return self.account
 
+    @property
+    def given_back(self) -> None:
+        """A share counts what its analyst reserved."""
+
 
 def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float) -> None:
     """Give an analyst a share of an account, or change it. One below what was spent refuses."""

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import sqrt
 
 from dphh.errors import UsageError
 from dphh.levels import FoundCounts
-from dphh.privacy.counts import MOST_KEYS
+from dphh.privacy.counts import MOST_KEYS, counts_bits
 from dphh.privacy.events import Event, GaussianEvent
 from dphh.privacy.gaussian import split_sigma
 from dphh.privacy.set_union import arithmetic_delta
@@ -26,6 +27,7 @@ COUNTING_THEOREM = (
     "; what is found is counted by one Gaussian more, of the share `counts` of the same budget "
     "(docs/counts.md)"
 )
+#: What the counts' event says of itself, and nothing else does.
 NOTE = "counts of what was found, and what bounding took"
 
 
@@ -65,10 +67,11 @@ def checked_counting(counts: float | None) -> Counting:
 
 
 def found_counts(events: Iterable[Event], max_items: int) -> FoundCounts | None:
-    """How what is found is counted, at the noise that these events have for it."""
+    """How what is found is counted, at the noise that these events have for it; refused, where that
+    would hide everything."""
     for event in events:
         if isinstance(event, GaussianEvent) and event.note == NOTE:
             counting = FoundCounts(event.sigma, max_items)
-            counting.widest  # refused now, if its noise would hide everything
+            counts_bits(counting.relative_sigma * sqrt(max_items), max_items, max_items)
             return counting
     return None

@@ -1,9 +1,10 @@
-"""`ngrams`: runs of up to T tokens. Differentially private n-gram extraction (DPNE).
+"""`ngrams`: runs of up to T tokens. The forecast ladder (`forecast.py`), or the paper's methods.
 
-Kim, Gopi, Kulkarni & Yekhanin 2021, Algorithm 1. S_1 comes from DPSU (see `items`). Then, for
-k = 2..T: V_k, the valid k-grams, are those whose pieces were released; every user i takes the
-distinct k-grams of their texts that are valid, U_i, keeps at most Delta_k of them, and adds
-1/sqrt(|U_i|) to H_k[u] for each; S_k = { u in V_k : H_k[u] + N(0, sigma_k^2) > rho_k }.
+DPNE, differentially private n-gram extraction: Kim, Gopi, Kulkarni & Yekhanin 2021, Algorithm 1.
+S_1 comes from DPSU (see `items`). Then, for k = 2..T: V_k, the valid k-grams, are those whose
+pieces were released; every user i takes the distinct k-grams of their texts that are valid, U_i,
+keeps at most Delta_k of them, and adds 1/sqrt(|U_i|) to H_k[u] for each; S_k = { u in V_k : H_k[u]
++ N(0, sigma_k^2) > rho_k }.
 
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem 2.1: level 1
 is DPSU at sigma_1, with delta / 2 for new items over rho_1; each further level is a Gaussian
@@ -24,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, isfinite
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import Level, PrunedLevel, Pruning, SetUnionLevel
@@ -67,13 +68,14 @@ METHODS = get_args(Method)
 HELP = {
     **BUDGET_HELP,
     "max_n": "The longest n-gram, in tokens.",
-    "max_items": "N-grams of one length that a user may count for; one number, or one a length.",
+    "max_items": "Words that a user may count for; of the paper's methods, n-grams of one length: "
+    "one number, or one a length.",
     "spurious": "Share that nobody need hold.",
-    "pruning": "What must be released below: all but its first and all but its last word, or the "
-    "latter.",
-    "decay": "Each length's noise over the one below's.",
-    "shares": "Each length's share of the budget, instead of --decay.",
     "method": "forecast or dpne: length by length; the others: set union over whole n-grams.",
+    "pruning": "Of dpne. What must be released below: all but its first and all but its last word, "
+    "or the latter.",
+    "decay": "Of dpne. Each length's noise over the one below's.",
+    "shares": "Of dpne. Each length's share of the budget, instead of --decay.",
     **COUNTING_HELP,
 }
 LONGEST = 100
@@ -105,21 +107,25 @@ def price_ngrams(
     delta: float,
     max_items: int | Sequence[int] = 100,
     spurious: float = 0.01,
+    method: Method = "forecast",
     pruning: Pruning = "both",
     decay: float = 1.0,
     shares: Sequence[float] | None = None,
-    method: Method = "dpne",
     counts: float | None = None,
 ) -> Price:
-    """Runs of up to `max_n` tokens that many users hold (DPNE).
+    """Runs of up to `max_n` tokens that many users hold.
 
-    max_items: how many different n-grams of one length a user may count for; one number, or one a
-    length. spurious: the share of n-grams, of the number found one length below, that nobody need
-    hold. pruning: a longer n-gram is looked at if "both" its ends were found, or on a "single"
-    side, its beginning and its last token. decay: each length's noise over that of the length
-    below; `shares=` gives each length's share of the budget instead. method: "dpne", or the
-    paper's baselines "dpsu-all", "dpsu-even", "dpsu-single". counts: the share of the budget, such
-    as 0.3, that says of what is found how many users hold it, with intervals.
+    max_items: how many different words a user may count for; nothing bounds longer n-grams.
+    spurious: the share of n-grams, of the number found one length below, that nobody need hold.
+    method: "forecast", which spends each length's budget where releases so far foretell finds;
+    "dpne", the paper's, which spends it evenly; or the paper's baselines "dpsu-all", "dpsu-even",
+    "dpsu-single". counts: the share of the budget, such as 0.3, that says of what is found how many
+    users hold it, with intervals.
+
+    The paper's methods bound every length by `max_items`: one number, or one a length. "dpne" alone
+    takes the rest. pruning: a longer n-gram is looked at if "both" its ends were found, or on a
+    "single" side, its beginning and its last token. decay: each length's noise over that of the
+    length below; `shares=` gives each length's share of the budget instead.
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
@@ -132,18 +138,21 @@ def price_ngrams(
     counting = checked_counting(counts)
     bounds = _bounds(max_items, max_n)
     _check_shape(spurious, pruning, decay, shares, max_n)
-    parameters = (
+    parameters: tuple[tuple[str, Any], ...] = (
         ("max_n", max_n),
         ("epsilon", epsilon),
         ("delta", delta),
         ("max_items", max_items if isinstance(max_items, int) else tuple(max_items)),
         ("spurious", float(spurious)),
-        ("pruning", pruning),
-        ("decay", float(decay)),
-        ("shares", None if shares is None else tuple(map(float, shares))),
         ("method", method),
         ("counts", counting.share or None),
     )
+    if method != "forecast":
+        parameters += (
+            ("pruning", pruning),
+            ("decay", float(decay)),
+            ("shares", None if shares is None else tuple(map(float, shares))),
+        )
     if method == "forecast":
         levels, events, delta_shares = price_forecast(
             epsilon, delta, max_n, bounds[0], float(spurious), counting
@@ -398,8 +407,8 @@ def _check_forecast(
     if any(asked.values()):
         names = ", ".join(name for name, is_asked in asked.items() if is_asked)
         raise UsageError(
-            f"{names}: found with method='forecast', which bounds words alone, by one number, and "
-            "shares the budget by what it finds; leave it out, or say method='dpne'"
+            f"{names}: found with method='forecast', the default, which bounds words alone, by one "
+            "number, and shares the budget by what it finds; leave it out, or say method='dpne'"
         )
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from dphh import Ledger, items, ngrams
 from dphh.mechanisms import counts_levels
+from dphh.mechanisms.counting import NOTE
 from dphh.testing import SeededRandomness
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-4}
@@ -42,6 +43,8 @@ def test_all_that_is_found_is_counted_whoever_finds_it(engine, written, no_noise
         assert row["low"] <= row["users"] <= row["high"]
     assert release.table.schema.names[3:] == ["score", "users", "low", "high"]
     assert release.manifest["counting"]["counted"] == len(rows)
+    drew = release.manifest.get("drawn", release.manifest["events"])
+    assert sum(event.get("note") == NOTE for event in drew) == 1  # whatever was given back
 
 
 def test_a_seeds_release_is_the_same_counted_on_this_engine(engine, written):
@@ -59,6 +62,8 @@ def test_where_nothing_is_found_nothing_is_counted(engine, written, how):
     assert len(release) == 0
     assert release.table.schema.names[-3:] == ["users", "low", "high"]
     assert release.manifest["counting"]["counted"] == 0
+    # What was meant for counts is given back; what is left of the price is finding's.
+    assert all(event["note"] != NOTE for event in release.manifest["drawn"])
 
 
 def standing(ledger):

@@ -100,8 +100,9 @@ def test_positions_four_times_larger_than_the_memory_limit_finish(tmp_path):
             f"TO '{path}' (FORMAT parquet)"
         )
     plan = ngrams(
-        Corpus(path, user="who", text="what"), max_n=2, epsilon=4, delta=1e-7, max_items=12
-    )
+        Corpus(path, user="who", text="what"), max_n=2, epsilon=4, delta=1e-7, max_items=12,
+        method="dpne",
+    )  # fmt: skip
     release = plan.run(engine="duckdb", memory_limit="64MB", threads=1)
     released = {level["level"]: level["released"] for level in release.manifest["levels"]}
     assert released[1] == 1000

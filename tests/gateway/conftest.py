@@ -144,6 +144,6 @@ def in_thread(what: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
         except duckdb.Error as problem:
             found.append(problem)
 
-    thread = threading.Thread(target=run)
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
     return thread, found

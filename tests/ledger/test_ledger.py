@@ -480,7 +480,10 @@ def written_by_schema_3(book: Ledger, source: Source) -> None:
     book.begin(hold)
     book.settle(hold, {}, b"rows")
     with closing(sqlite3.connect(book.path)) as con, con:
-        con.executescript("DROP TRIGGER caps_are_kept_as_settled; ALTER TABLE caps DROP kept")
+        con.executescript(
+            "DROP TRIGGER charges_stand; ALTER TABLE charges DROP cap; DROP TABLE drawn;"
+            "DROP TRIGGER caps_are_kept_as_settled; ALTER TABLE caps DROP kept"
+        )
         con.execute("UPDATE runs SET recorded = 1000000.25, changed = 1000007.5")
         con.execute("PRAGMA user_version = 3")
 

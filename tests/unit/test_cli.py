@@ -151,7 +151,7 @@ def test_what_a_flag_of_the_ledger_says_is_kept(dphh, path, ledger):
 @pytest.mark.parametrize("name", VERBS)
 def test_a_commands_options_are_those_of_the_verb_and_of_the_corpus(name):
     verb = VERBS[name]
-    params = {param.name: param for param in cli.commands[name.replace("_", "-")].params}
+    params = {param.name: param for param in called([name.replace("_", "-")]).params}
     assert verb.help.keys() == verb.options.keys() <= params.keys()
     assert {each for each in HELP if each not in verb.options} <= params.keys()
     for option in verb.options.values():
@@ -327,15 +327,22 @@ def test_completion_knows_the_options():
 
 def commands(group=cli, names=()):
     yield names
-    for name, command in getattr(group, "commands", {}).items():
-        yield from commands(command, (*names, name))
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            yield from commands(group.get_command(context, name), (*names, name))
+
+
+def called(names):
+    command = cli
+    for name in names:
+        command = command.get_command(click.Context(command), name)
+    return command
 
 
 @pytest.mark.parametrize("names", list(commands()), ids=" ".join)
 def test_every_command_and_option_explains_itself(names):
-    command = cli
-    for name in names:
-        command = command.commands[name]
+    command = called(names)
     assert command.help
     for option in command.params:
         assert isinstance(option, click.Argument) or option.help, option.name

@@ -115,7 +115,8 @@ def test_cursors_asking_at_once_pay_once(con: Any, ledger: Ledger) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(120)
+        assert not thread.is_alive()
     assert len(ledger.runs()) == 1
     assert all(rows == found[0] for rows in found) and len(found) == 4
 
@@ -142,7 +143,7 @@ def test_a_table_pays_from_the_account_it_names(con: Any, texts: str, ledger: Le
 
 def test_trie_and_ngrams_answer_like_their_verbs(con: Any, texts: str) -> None:
     grams = con.execute(
-        "SELECT max(level) FROM dphh_ngrams('reviews', max_n := 3, max_items := [9, 9, 9], "
+        "SELECT max(level) FROM dphh_ngrams('reviews', max_n := 3, max_items := 9, "
         "epsilon := 4, delta := 1e-6)"
     ).fetchone()
     assert grams == (3,)
