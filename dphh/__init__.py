@@ -10,6 +10,8 @@ from dphh.asking import when_polars_comes
 
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
+    from dphh.checking import Checked, check
+    from dphh.comparing import Comparison, compare
     from dphh.corpus import TRIEHH_WORDS, Content, Corpus
     from dphh.errors import (
         BudgetRefused,
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = [
     "TRIEHH_WORDS",
     "BudgetRefused",
+    "Checked",
+    "Comparison",
     "Content",
     "Corpus",
     "CorpusError",
@@ -46,6 +50,8 @@ __all__ = [
     "Release",
     "UsageError",
     "__version__",
+    "check",
+    "compare",
     "connect",
     "counts",
     "evaluate",
@@ -61,6 +67,8 @@ __all__ = [
 #: waits for no engine. No public name is a module's too: whichever came last would have it.
 _MADE_IN = {
     "dphh.asking.connect": ("connect",),
+    "dphh.checking": ("Checked", "check"),
+    "dphh.comparing": ("Comparison", "compare"),
     "dphh.corpus": ("TRIEHH_WORDS", "Content", "Corpus"),
     "dphh.errors": (
         "BudgetRefused",

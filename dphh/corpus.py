@@ -27,6 +27,12 @@ TRIEHH_WORDS: dict[str, Any] = {
     "drop": r"(?:http|www).*|.*[?!.;,]",
 }
 
+#: Tables that know more than their rows: what to give in their place.
+_TABLES = {
+    "deltalake": "give the table's folder, which is read as its log has it now",
+    "pyiceberg": "give the table's folder, or table.scan().to_arrow() and name=",
+}
+
 #: What each option of a corpus says, for whoever offers it.
 HELP = {
     "user": "The column that says whose row it is.",
@@ -134,11 +140,13 @@ class Content:
 
 @dataclass(frozen=True, init=False)
 class Corpus:
-    """Parquet files, or a table that is already in memory, and the two columns that matter.
+    """Files, or a table that is already in memory, and the two columns that matter.
 
     `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
-    columns); or a DuckDB relation or a Spark frame, or the name of a table or view beside
-    `connection=`; or anything that offers Arrow data: an Arrow table, a Polars frame.
+    columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); the folder of a
+    Delta or an Iceberg table (docs/sources.md); or a DuckDB relation or a Spark frame, or the name
+    of a table or view beside `connection=`; or anything that offers Arrow data: an Arrow table, a
+    Polars or a pandas frame.
 
     `text=` reads words by default, `item=` takes each row whole; `as_=` chooses
     "words", "characters", "whole" or "list" (a list column, taken as is). `characters=` says what
@@ -313,10 +321,12 @@ def _locate(
     label = f"{module}:{type(source).__name__}"
     if module in ("duckdb", "polars", "pyspark") or hasattr(source, "__arrow_c_stream__"):
         return ("table" if module == "duckdb" else "frame"), (label,), source
+    if module in _TABLES:
+        raise UsageError(f"source: found a {type(source).__name__}; {_TABLES[module]}")
     raise UsageError(
         f"source: found a {type(source).__name__}; give a Parquet path, glob, list or folder, "
-        "a DuckDB relation (or a table's name and connection=), an Arrow table, a Polars or a "
-        "Spark frame"
+        "a DuckDB relation (or a table's name and connection=), an Arrow table, a Polars, a "
+        "pandas or a Spark frame"
     )
 
 

@@ -73,6 +73,7 @@ class Plan:
         ledger: Ledger | str | Path | None = None,
         engine: str | None = None,
         run_id: str | None = None,
+        again: bool = False,
         out: str | Path | None = None,
         memory_limit: str | None = None,
         threads: int | None = None,
@@ -81,7 +82,9 @@ class Plan:
     ) -> Release:
         """Spend the price and hand back the release.
 
-        The same `run_id` again costs nothing more, and goes on with a run that was cut short.
+        The same plan on data that have not changed costs nothing more, unless `again`: its release
+        comes back, or a run that was cut short goes on. So does the same `run_id`, whatever it is
+        run on.
         """
         corpus = corpus or self.corpus
         if corpus is None:
@@ -92,6 +95,7 @@ class Plan:
             ledger=ledger,
             engine=engine,
             run_id=run_id,
+            again=again,
             out=out,
             memory_limit=memory_limit,
             threads=threads,

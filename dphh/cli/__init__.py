@@ -14,6 +14,7 @@ from dphh.stopping import end_by, received, stopping
 #: Where commands are made that are no verbs: those that the help names before verbs, and after.
 _BEFORE = {"demo": "dphh.cli.demo", "bench": "dphh.cli.bench"}
 _AFTER = {
+    "check": "dphh.cli.check",
     "ledger": "dphh.cli.ledger",
     "report": "dphh.cli.report",
     "serve": "dphh.cli.gateway",
@@ -81,13 +82,13 @@ def main() -> None:
 
 def _exit_code() -> int:
     try:
-        cli.main(prog_name="dphh", standalone_mode=False)
+        code = cli.main(prog_name="dphh", standalone_mode=False)
     except BaseException as problem:
         if received() is not None or isinstance(problem, (click.Abort, KeyboardInterrupt)):
             _say_interrupted(problem)
             return 1
         return _failed(problem)
-    return 0
+    return code if isinstance(code, int) else 0  # `Context.exit` says one
 
 
 def _failed(problem: BaseException) -> int:

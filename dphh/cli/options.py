@@ -52,6 +52,9 @@ _RUN = [
         metavar="ID",
         help="Name the run: the same request again returns its release, or goes on if cut short.",
     ),
+    click.option(
+        "--again", is_flag=True, help="Spend again on a request that has its release already."
+    ),
     click.option("--memory-limit", metavar="SIZE", help="What the engine may take, such as 4GB."),
     click.option("--threads", type=click.IntRange(min=1), help="How many the engine may use."),
     click.option("--quiet", is_flag=True, help="Nothing on standard error but errors."),
@@ -130,6 +133,7 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
             ledger=book,
             engine=run["engine"],
             run_id=run["run_id"],
+            again=run["again"],
             out=run["out"],
             memory_limit=run["memory_limit"],
             threads=run["threads"],

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
+from dphh.ledger.ahead import Ahead, ahead
 from dphh.ledger.budget import (
     Booking,
     Budget,
@@ -230,6 +231,8 @@ class Ledger:
         delta: float,
         *,
         account: str | None = None,
+        files: str | None = None,
+        once: bool = False,
     ) -> Reservation:
         """Spend a run's whole price on every account that shares data with its source, or refuse.
 
@@ -238,6 +241,10 @@ class Ledger:
         where that account lives. The same request with the same run id spends nothing, and carries
         the stored release if there is one: a run that did not finish may begin again. Whoever asks
         the same holds the same run, and the price comes back only when nobody does any more.
+
+        `files` tells the data from others (`files_check`), and is kept for requests to come; a
+        test's run has none. With `once`, a run of the same request and files is held, whatever its
+        id, and `run_id` is for where there is none.
         """
         if not run_id.isprintable() or not 0 < len(run_id) <= 200:
             raise UsageError("A run id is 1 to 200 printable characters.")
@@ -252,6 +259,9 @@ class Ledger:
             named = self._named()
             touched = {row.id for row in _touched(request.source, named)}
             with writing(self.path) as con:
+                if once and files and (found := records.asked_before(con, request.digest, files)):
+                    request = replace(request, run_id=found["run_id"])
+                    hold = replace(hold, run_id=found["run_id"])
                 if (earlier := _repeated(con, request, hold)) is not None:
                     return earlier
                 rows = records.accounts(con)
@@ -266,9 +276,28 @@ class Ledger:
                 refusing = _first_to_refuse(paying, prices, request, self.analyst)
                 if refusing is None:
                     paying = paying or [_unnamed(con, rows, request.source)]
-                    return _charge(con, request, hold, paying, self.analyst)
+                    return _charge(con, request, hold, paying, self.analyst, files)
             assert refusing.cap is not None
             raise BudgetRefused(refusal(refusing.label, prices[refusing.id], refusing.cap, price))
+
+    def asked_before(
+        self,
+        source: Source,
+        verb: str,
+        parameters: dict[str, Any],
+        events: Sequence[Event],
+        epsilon: float,
+        delta: float,
+        *,
+        account: str | None = None,
+        files: str = "",
+    ) -> Entry | None:
+        """The run that `reserve` would hold `once`; None where there is none. Only looks."""
+        price = checked_booking(events, epsilon, delta)
+        request = Request("", source.absolute(), account, verb, parameters, price)
+        with reading(self.path) as con:
+            found = None if con is None else records.asked_before(con, request.digest, files)
+        return None if found is None else records.entry(found, ())
 
     def would_refuse(
         self,
@@ -297,6 +326,28 @@ class Ledger:
         if refusing is None or refusing.cap is None:
             return None
         return refusal(refusing.label, prices[refusing.id], refusing.cap, price)
+
+    def ahead(
+        self,
+        source: Source,
+        events: Sequence[Event],
+        epsilon: float,
+        delta: float,
+        *,
+        account: str | None = None,
+    ) -> Ahead | None:
+        """What such a run would meet at the account that allows least; None where none is capped.
+        Only looks."""
+        price = checked_booking(events, epsilon, delta)
+        touched = {row.id for row in _touched(source.absolute(), self._named())}
+        with reading(self.path) as con:
+            rows = [] if con is None else records.accounts(con)
+            if account is not None:
+                touched |= {_found(rows, account).id}
+            paying = [row for row in rows if row.id in touched and row.cap is not None]
+            prices = {row.id: [] if con is None else records.prices(con, row.id) for row in paying}
+        found = [ahead(row.label, prices[row.id], row.cap, price) for row in paying if row.cap]
+        return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
 
     def begin(
         self, hold: Hold, setting: Setting | None = None, key: bytes = b""
@@ -363,6 +414,12 @@ class Ledger:
             records.move(con, run, "settled")
             records.insert_release(con, run, manifest, parquet)
             unfinished.forget(con, run)
+
+    def failed(self, hold: Hold) -> None:
+        """Record that an attempt has ended without a release, so that none is awaited. Its price
+        stays spent, and the same request goes on with it."""
+        with writing(self.path) as con:
+            unfinished.failed(con, unfinished.running(records.held(con, hold)))
 
     def cancel(self, hold: Hold) -> None:
         """Let go of a run that never began, so that it provably drew nothing.
@@ -506,8 +563,9 @@ def _charge(
     hold: Hold,
     paying: Sequence[AccountRow],
     analyst: str | None,
+    files: str | None,
 ) -> Reservation:
-    sequence = records.insert_run(con, request, [row.id for row in paying])
+    sequence = records.insert_run(con, request, [row.id for row in paying], files)
     records.insert_hold(con, sequence, hold)
     if analyst is not None:
         record_asker(con, sequence, analyst)

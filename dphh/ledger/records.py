@@ -76,7 +76,7 @@ class Entry:
     events: tuple[Event, ...]
     epsilon: float
     delta: float
-    state: str  # reserved, running, settled or cancelled; the last alone costs nothing
+    state: str  # reserved, running, failed, settled or cancelled; the last alone costs nothing
     when: datetime  # the day on which it was reserved
     changed: datetime  # the day on which it came into its state
     drawn: tuple[Event, ...] | None = None  # of a settled run that drew less than its events
@@ -264,6 +264,21 @@ def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
     return next(iter(_dicts(con, query, (run_id,))), None)
 
 
+def asked_before(con: sqlite3.Connection, digest: str, files: str) -> dict[str, Any] | None:
+    """The last run of this very request, if `files` tells its data from no others; whatever its id.
+
+    The last alone: among many earlier states of the files, so few bits would soon meet by chance.
+    """
+    if not has_column(con, "asked", "files"):
+        return None
+    query = """
+        SELECT runs.*, files FROM runs JOIN asked ON run = sequence
+        WHERE digest = ? AND state <> 'cancelled' ORDER BY sequence DESC LIMIT 1
+    """
+    found = next(iter(_dicts(con, query, (digest,))), None)
+    return found if found is not None and found["files"] == files else None
+
+
 def insert_hold(con: sqlite3.Connection, run: int, hold: Hold) -> None:
     con.execute("INSERT OR IGNORE INTO holds VALUES (?, ?)", (run, hold.token))
 
@@ -286,10 +301,17 @@ def let_go(con: sqlite3.Connection, run: int, hold: Hold) -> bool:
 
 
 def runs(con: sqlite3.Connection) -> list[dict[str, Any]]:
-    return _dicts(con, "SELECT * FROM runs ORDER BY sequence")
+    found = _dicts(con, "SELECT * FROM runs ORDER BY sequence")
+    if has_column(con, "unfinished", "failed"):
+        ended = {run for (run,) in con.execute("SELECT run FROM unfinished WHERE failed")}
+        for run in found:
+            run["state"] = "failed" if run["sequence"] in ended else run["state"]
+    return found
 
 
-def insert_run(con: sqlite3.Connection, request: Request, payers: Iterable[int]) -> int:
+def insert_run(
+    con: sqlite3.Connection, request: Request, payers: Iterable[int], files: str | None
+) -> int:
     time_now = now(con)
     sequence = con.execute(
         "INSERT INTO runs (run_id, digest, verb, parameters, source, events, epsilon, delta, "
@@ -308,6 +330,8 @@ def insert_run(con: sqlite3.Connection, request: Request, payers: Iterable[int])
         ),
     ).lastrowid
     assert sequence is not None
+    if files is not None:
+        con.execute("INSERT INTO asked VALUES (?, ?)", (sequence, files))
     for account in payers:
         con.execute(
             "INSERT INTO charges SELECT :account, :run, max(id) FROM caps WHERE account = :account",

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dphh.errors import LedgerError
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
@@ -151,6 +151,19 @@ CREATE TRIGGER charges_stand BEFORE UPDATE OF run, cap ON charges
 BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be changed'); END;
 """
 
+# Since schema 6. What the same request is told by when it comes again, and which runs failed.
+REPEATS = """
+-- Of a run that draws from the operating system. `files` is what `sources.files_check` says of the
+-- corpus when the run was reserved: a few bits of its files' names, sizes and times; '' where the
+-- data cannot be compared. No verb shows it and no export has it (docs/threats.md).
+CREATE TABLE asked (
+    run   INTEGER PRIMARY KEY REFERENCES runs (sequence),
+    files TEXT NOT NULL
+);
+ALTER TABLE unfinished ADD COLUMN       -- 1 when an attempt has ended without a release
+    failed INTEGER NOT NULL DEFAULT 0;
+"""
+
 # One verb at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
 # would give the child a connection whose closing rolls the parent's transaction back, so forks
 # wait; and closing any descriptor of the file drops all POSIX locks that the process holds on it,
@@ -259,7 +272,7 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
     if known == SCHEMA_VERSION:
         return
-    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN)[known:])
+    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS)[known:])
     statement = ""
     for line in missing.splitlines(keepends=True):  # executescript would commit
         statement += line

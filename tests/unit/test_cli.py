@@ -93,7 +93,7 @@ def test_out_writes_what_load_reads(dphh, path, tmp_path):
         "release.json",
         "release.parquet",
     ]
-    code, _, err = dphh("items", path, *READ, *COST, "--out", tmp_path / "out")
+    code, _, err = dphh("items", path, *READ, *COST, "--out", tmp_path / "out", "--again")
     assert code == 2
     assert "holds another release" in err
 
@@ -109,7 +109,7 @@ def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
     code, out, _ = dphh("items", "notes", *COST)
     assert code == 0
     assert "3 found" in out
-    code, out, err = dphh("items", "notes", *COST)
+    code, out, err = dphh("items", "notes", *COST, "--again")
     assert (code, out) == (3, "")
     assert err.startswith("dphh: Refused")
     assert "'notes'" in err
