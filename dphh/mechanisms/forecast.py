@@ -60,7 +60,7 @@ class Budget:
 
 
 def budget_of(
-    epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting
+    epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting = NO_COUNTING
 ) -> Budget:
     spare = set_aside(
         len(WORDS_ROUNDS) * arithmetic_delta(max_items, epsilon)
