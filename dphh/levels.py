@@ -215,6 +215,8 @@ class ForecastLevel:
     level: int
     #: Noise that all rounds of all levels come to together, in users.
     total_sigma: float
+    #: Noise of each round, in units of a grid on which a user has what the round's share buys.
+    sigma_grid: int
     #: At most this share of the level below's number is expected to be spurious here.
     spurious: float
     #: |V_k|, how many grams the released level below makes valid.

@@ -10,7 +10,7 @@ from typing import Any, Generic, ParamSpec
 import pyarrow as pa
 
 from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED_AND_COUNTED
-from dphh.corpus import Corpus, as_sequences, in_groups
+from dphh.corpus import Corpus, as_sequences, in_groups, of_people
 from dphh.engines.session import Session
 from dphh.given import with_items
 from dphh.mechanisms import counts, items, ldp_trie, ngrams, trie
@@ -89,7 +89,7 @@ COUNTS = Verb(
     counts.HELP,
     counts_levels,
     COUNTED_IN_GROUPS,
-    read=lambda corpus, price: in_groups(corpus, price["by"]),
+    read=lambda corpus, price: in_groups(of_people(corpus), price["by"]),
     asked=with_items,
     takes_for_known=counts.takes_for_known,
 )

@@ -32,7 +32,7 @@ from dphh.ledger.corpora import check_account, unseen
 from dphh.mechanisms.counts_levels import with_counts
 from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
-from dphh.price import Price
+from dphh.price import Price, stated
 from dphh.privacy.events import event_from_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
@@ -226,7 +226,7 @@ def _manifest(
         "run_id": run_id,
         "parameters": request(price, corpus),
         **({} if (said := unseen(corpus)) is None else {"not_seen": said}),
-        "privacy": price.privacy.to_json(),
+        "privacy": stated(price.privacy, corpus.user).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": [event.to_json() for event in price.events],

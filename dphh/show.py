@@ -24,7 +24,7 @@ from dphh.levels import (
     SetUnionLevel,
     VoteLevel,
 )
-from dphh.price import Finds, Price, Privacy
+from dphh.price import Finds, Price, Privacy, stated
 from dphh.words import number, plural, shorten
 
 #: A heading, and its lines: (what, said).
@@ -37,7 +37,7 @@ WIDTH = 96
 def plan_sections(
     price: Price, corpus: Corpus | None, ledger: Ledger | None = None
 ) -> list[Section]:
-    privacy = price.privacy
+    privacy = price.privacy if corpus is None else stated(price.privacy, corpus.user)
     promise = [
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class RowsOptions(TypedDict, total=False):
     """What `Corpus` takes beside its source, but for `keep`, which is `ldp_trie`'s own."""
 
-    user: Required[str]
+    user: Required[str | Sequence[str]]
     text: str | None
     item: str | None
     as_: Reading | None

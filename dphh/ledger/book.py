@@ -23,9 +23,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
 from dphh.ledger.ahead import Ahead, ahead
+from dphh.ledger.behind import source_of
 from dphh.ledger.budget import (
     Booking,
     Budget,
@@ -60,6 +62,7 @@ from dphh.ledger.sources import Source, places
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
 from dphh.report.accounts import accounts_html
+from dphh.unit import as_json, counted_by
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,7 +105,7 @@ class Ledger:
 
     # Accounts
 
-    def add(self, name: str, source: Source, epsilon: float, delta: float) -> Account:
+    def add(self, name: str, source: Source | Corpus, epsilon: float, delta: float) -> Account:
         """Name a corpus and cap it.
 
         Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
@@ -110,7 +113,7 @@ class Ledger:
         """
         cap = checked_budget(epsilon, delta)
         checked_name(name)
-        source = source.absolute()
+        source = (source_of(source) if isinstance(source, Corpus) else source).absolute()
         fingerprint = source.fingerprint()
         here = places(source)
 
@@ -539,9 +542,9 @@ def _first_to_refuse(
             )
         if not same_user:
             raise BudgetRefused(
-                f"Refused: the account {row.label!r} protects users by the column "
-                f"{row.source.user!r}, and this run counts them by {request.source.user!r}, which "
-                f"promises the former nothing. Nothing was spent. Use user={row.source.user!r}."
+                f"Refused: the account {row.label!r} protects {counted_by(row.source.user)}, and "
+                f"this run counts them by {as_json(request.source.user)!r}, which promises the "
+                f"former nothing. Nothing was spent. Use user={as_json(row.source.user)!r}."
             )
         return row
     return None

@@ -21,6 +21,7 @@ from dphh.ledger.schema import has_column, has_kept
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event, event_from_json
 from dphh.report.accounts import accounts_html
+from dphh.unit import User
 
 Manifest = dict[str, Any]
 
@@ -98,6 +99,11 @@ class Account:
     @property
     def label(self) -> str:
         return self.source.label if self.name is None else self.name
+
+    @property
+    def user(self) -> User:
+        """The unit that is protected: a user by one column or, of several, less than a user."""
+        return self.source.user
 
     def __repr__(self) -> str:
         return accounts_text([self])

@@ -69,6 +69,7 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
         max_n,
         1 / above[0].total_sigma,
         above[0].spurious,
+        above[0].sigma_grid,
     )
     for planned in above:
         step = run.step()

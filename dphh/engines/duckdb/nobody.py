@@ -37,7 +37,7 @@ def has_rows_of_nobody(corpus: Corpus, session: Session | None = None) -> bool:
     """By the run's own session where that is DuckDB's, else by one for this alone."""
     if isinstance(session, DuckDBSession):
         return _found(session)
-    own = open_session(corpus, SystemRandomness(), Limits())
+    own = open_session(opened(corpus), SystemRandomness(), Limits())
     try:
         return _found(own)
     finally:
