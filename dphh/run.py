@@ -102,7 +102,7 @@ def run(
             asking.remember(run_id)
         if reservation.release is not None:
             if not known:
-                _warn_of_table(corpus, run_id)
+                _warn_of_other_data(corpus, run_id, asking.files, reservation.files)
             manifest, parquet = reservation.release
             release = Release.from_parquet(parquet, manifest)
         else:
@@ -125,14 +125,22 @@ def _refuse_rows_of_nobody(corpus: Corpus, session: Session, known: bool) -> Non
         raise CorpusError(f"{ROWS_OF_NOBODY}. Nothing was spent")
 
 
-def _warn_of_table(corpus: Corpus, run_id: str) -> None:
+def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:
+    """Where a run id that was given hands out what was made of other data, or may have been."""
     if corpus.kind != "path":
-        warnings.warn(
-            f"run {run_id} was made before, and this is its release: whether of this table nobody "
-            "can tell, since tables in memory cannot be compared; for another table use a new run "
-            "id, which spends",
-            stacklevel=4,
+        told = (
+            "whether of this table nobody can tell, since tables in memory cannot be compared; for "
+            "another table"
         )
+    elif files and then and files != then:
+        told = "of its files as they were then: they have changed since; for what they hold now"
+    else:
+        return
+    warnings.warn(
+        f"run {run_id} was made before, and this is its release: {told} use a new run id, which "
+        "spends",
+        stacklevel=4,
+    )
 
 
 def _saved(release: Release, out: str | Path) -> Release:
