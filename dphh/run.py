@@ -29,6 +29,7 @@ from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, unseen
+from dphh.mechanisms.counts_levels import with_counts
 from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
@@ -208,8 +209,13 @@ def released(
     for step in VERBS[price.verb].levels(price, session, corpus.content.joiner):
         say(f"level {step.level.level}: {step.rows.num_rows:,} released")
         done.append(step)
-    table = as_text(pa.concat_tables([step.rows for step in done]), corpus.content)
-    return Release(in_order(table), _manifest(price, corpus, session, run_id, randomness, done))
+    table = in_order(pa.concat_tables([step.rows for step in done]))
+    manifest = _manifest(price, corpus, session, run_id, randomness, done)
+    if price.counting is not None:
+        say("counting what was found")
+        counted, table = with_counts(table, price.counting, session)
+        manifest["counting"] = counted
+    return Release(in_order(as_text(table, corpus.content)), manifest)
 
 
 def _manifest(
@@ -220,7 +226,8 @@ def _manifest(
     randomness: Randomness,
     done: list[LevelDone],
 ) -> dict[str, Any]:
-    drew = checked_draw(price.events, drawn_events(price, [step.level for step in done]))
+    found = any(step.rows.num_rows for step in done)
+    drew = checked_draw(price.events, drawn_events(price, [step.level for step in done], found))
     return {
         "verb": price.verb,
         "method": price.method,
