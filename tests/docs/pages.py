@@ -72,7 +72,8 @@ class Running:
         self.names: dict[str, Any] = {"__name__": "page", **given}
 
     def run(self, what: Shown) -> str:
-        return self._python(what) if what.kind == "python" else self._command(what.source)
+        printed = self._python(what) if what.kind == "python" else self._command(what.source)
+        return printed.replace(f"{Path.cwd()}/", "")
 
     def _python(self, what: Shown) -> str:
         code = compile("\n" * what.line + what.source, "the page", "exec")
