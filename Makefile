@@ -4,13 +4,16 @@ VENV := .venv
 VENV_15 := .venv-duckdb15
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-duckdb15 mutants lint format wheel-demo bench clean
+.PHONY: demo test test-all test-duckdb15 mutants lint format docs wheel-demo bench clean
 
 demo: $(VENV)/ready
 	$(BIN)/dphh demo
 
+# A test that waits for what never comes is ended, with the stacks of all its threads.
+LIMITED := --timeout=300 --durations=15
+
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=15 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(LIMITED) $(ARGS)
 
 # Every test on every engine with all its counts: hours. CHANGELOG says when it was last green.
 test-all: $(VENV)/ready
@@ -22,7 +25,7 @@ OLDER := tests/engines tests/gateway tests/shell_sql tests/udfs tests/unit/test_
 	tests/unit/test_corpus.py tests/unit/test_cli.py tests/unit/test_errors.py
 test-duckdb15: $(VENV_15)/ready
 	$(VENV_15)/bin/python -m pytest -m "not slow and not published" \
-		--engines duckdb --durations=15 $(OLDER) $(ARGS)
+		--engines duckdb $(LIMITED) $(OLDER) $(ARGS)
 
 # Mistakes planted on purpose, each in a copy of the tree: the tests must catch every one. Run it
 # before a release. `make mutants ARGS=noise` takes those with a word in the name.
@@ -38,6 +41,10 @@ lint: $(VENV)/ready
 format: $(VENV)/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The site, into build/site: without a network, and with broken links as errors.
+docs: $(VENV)/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 # As a stranger gets it: a wheel, installed into a clean environment, run in an empty folder.
 wheel-demo: $(VENV)/ready

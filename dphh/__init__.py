@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from dphh import _tree  # noqa: F401 - first: it says where all else is
-from dphh.asking.connect import connect
-from dphh.asking.frames import register as _register_frames
-from dphh.corpus import TRIEHH_WORDS, Content, Corpus
-from dphh.errors import (
-    BudgetRefused,
-    CorpusError,
-    DphhError,
-    EngineError,
-    LedgerError,
-    UsageError,
-)
-from dphh.evaluate import Evaluation, ExactCounts, evaluate, exact_ngrams
-from dphh.ledger import Ledger
-from dphh.plan import Plan, plan_from_json
-from dphh.price import Price, Privacy
-from dphh.release import Release
-from dphh.verbs import counts, items, ldp_trie, ngrams, trie
+from dphh.asking import when_polars_comes
 
-__version__ = version("dphh")
-_register_frames()
+if TYPE_CHECKING:
+    from dphh.asking.connect import connect
+    from dphh.checking import Checked, check
+    from dphh.comparing import Comparison, compare
+    from dphh.corpus import TRIEHH_WORDS, Content, Corpus
+    from dphh.errors import (
+        BudgetRefused,
+        CorpusError,
+        DphhError,
+        EngineError,
+        LedgerError,
+        UsageError,
+    )
+    from dphh.evaluation import Evaluation, ExactCounts, evaluate, exact_ngrams
+    from dphh.ledger import Ledger
+    from dphh.plan import Plan, plan_from_json
+    from dphh.price import Price, Privacy
+    from dphh.release import Release
+    from dphh.verbs import counts, items, ldp_trie, ngrams, trie
+
+    __version__: str
 
 __all__ = [
     "TRIEHH_WORDS",
     "BudgetRefused",
+    "Checked",
+    "Comparison",
     "Content",
     "Corpus",
     "CorpusError",
@@ -44,6 +50,8 @@ __all__ = [
     "Release",
     "UsageError",
     "__version__",
+    "check",
+    "compare",
     "connect",
     "counts",
     "evaluate",
@@ -54,6 +62,45 @@ __all__ = [
     "plan_from_json",
     "trie",
 ]
+
+#: Where each public name is made. It is imported when it is first asked for, so that `import dphh`
+#: waits for no engine. No public name is a module's too: whichever came last would have it.
+_MADE_IN = {
+    "dphh.asking.connect": ("connect",),
+    "dphh.checking": ("Checked", "check"),
+    "dphh.comparing": ("Comparison", "compare"),
+    "dphh.corpus": ("TRIEHH_WORDS", "Content", "Corpus"),
+    "dphh.errors": (
+        "BudgetRefused",
+        "CorpusError",
+        "DphhError",
+        "EngineError",
+        "LedgerError",
+        "UsageError",
+    ),
+    "dphh.evaluation": ("Evaluation", "ExactCounts", "evaluate", "exact_ngrams"),
+    "dphh.ledger": ("Ledger",),
+    "dphh.plan": ("Plan", "plan_from_json"),
+    "dphh.price": ("Price", "Privacy"),
+    "dphh.release": ("Release",),
+    "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
+}
+_MODULE = {name: module for module, names in _MADE_IN.items() for name in names}
+
+when_polars_comes.register()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        made: Any = version("dphh")
+    elif name in _MODULE:
+        made = getattr(import_module(_MODULE[name]), name)
+    else:
+        raise AttributeError(f"module 'dphh' has no attribute {name!r}")
+    globals()[name] = made
+    return made
 
 
 def __dir__() -> list[str]:

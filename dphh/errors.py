@@ -64,6 +64,10 @@ class EngineOutOfMemory(EngineError):  # noqa: N818 - says what ran out
     """A step needs more memory, or more room to spill, than the engine may use."""
 
 
+class Notice(UserWarning):
+    """What a run has to say of its price where nobody watches its progress."""
+
+
 def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
     """What reads private rows lets errors of dphh out alone: no error behind them, no inner frame.
 

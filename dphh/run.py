@@ -17,16 +17,23 @@ from typing import Any
 
 import pyarrow as pa
 
+from dphh.again import Asking, notice, request
 from dphh.columns import in_order
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
+from dphh.engines.duckdb.nobody import can_be_looked_at, has_rows_of_nobody
 from dphh.engines.session import Limits, Session
+from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
-from dphh.ledger.corpora import check_account, source_of, unseen
+from dphh.ledger.budget import checked_draw
+from dphh.ledger.corpora import check_account, unseen
+from dphh.mechanisms.counts_levels import with_counts
+from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
-from dphh.price import Price
+from dphh.price import Price, stated
+from dphh.privacy.events import event_from_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
@@ -42,6 +49,7 @@ def run(
     ledger: Ledger | str | Path | None = None,
     engine: str | None = None,
     run_id: str | None = None,
+    again: bool = False,
     out: str | Path | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
@@ -50,42 +58,51 @@ def run(
 ) -> Release:
     """Spend the price on a corpus, once, and hand back the release.
 
-    If a run with this run id and request was cut short, it goes on after its last whole level.
+    The same request on data that have not changed comes to the release that it came to before, or
+    goes on after its last whole level if it was cut short; `again` spends again.
     """
     corpus = VERBS[price.verb].read(corpus, price)
     if run_id is not None and (not run_id.isprintable() or not 0 < len(run_id) <= 200):
         raise UsageError("run_id: give a printable text of 1 to 200 characters")
-    say = progress or _quiet
+    if again and run_id is not None:
+        raise UsageError("again: spends again under an id of its own; leave again or run_id out")
+    say = progress or notice
     source = RunRandomness(randomness or SystemRandomness())
-    if out is not None:
-        checked_out(out, run_id)
-    run_id = run_id or uuid.uuid4().hex
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
+    asking = Asking.of(price, corpus, book)
+    # A test's randomness is chosen by hand, and so is what it is drawn for.
+    once = run_id is None and not again and randomness is None
+    if once:
+        run_id = asking.before(say)
+    known = once and run_id is not None
+    if out is not None:
+        checked_out(out, run_id)
 
     # Opening looks at names and types alone, so what it refuses has cost nothing.
     session = open_session(
         engine or engine_of(corpus), corpus, source, Limits(memory_limit, threads)
     )
     try:
+        _refuse_rows_of_nobody(corpus, session, known)
         reservation = book.reserve(
-            run_id,
-            source_of(corpus),
+            run_id or uuid.uuid4().hex,
+            asking.source,
             price.verb,
             request(price, corpus),
             price.events,
             price.privacy.booked_epsilon,
             price.privacy.delta,
             account=corpus.name,
+            files=None if source.is_test else asking.files,
+            once=once,
         )
+        run_id = reservation.run_id
+        if not source.is_test:
+            asking.remember(run_id)
         if reservation.release is not None:
-            if corpus.kind != "path":
-                warnings.warn(
-                    f"run {run_id} was made before, and this is its release: whether of this "
-                    "table nobody can tell, since tables in memory cannot be compared; for "
-                    "another table use a new run id, which spends",
-                    stacklevel=3,
-                )
+            if not known:
+                _warn_of_other_data(corpus, run_id, asking.files, reservation.files)
             manifest, parquet = reservation.release
             release = Release.from_parquet(parquet, manifest)
         else:
@@ -99,24 +116,43 @@ def run(
                 release = theirs
     finally:
         session.close()
-    if out is not None:
-        try:
-            release.save(out)
-        except UsageError as problem:
-            raise UsageError(
-                f"{problem}. The release is made and paid for, and the ledger keeps it: "
-                f"`dphh ledger release {run_id} --out DIR`, or run again with run_id={run_id!r}"
-            ) from None
+    return release if out is None else _saved(release, out)
+
+
+def _refuse_rows_of_nobody(corpus: Corpus, session: Session, known: bool) -> None:
+    """Before anything is paid, where that takes no time; the engine looks again in any case."""
+    if not known and can_be_looked_at(corpus) and has_rows_of_nobody(corpus, session):
+        raise CorpusError(f"{ROWS_OF_NOBODY}. Nothing was spent")
+
+
+def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:
+    """Where a run id that was given hands out what was made of other data, or may have been."""
+    if corpus.kind != "path":
+        told = (
+            "whether of this table nobody can tell, since tables in memory cannot be compared; for "
+            "another table"
+        )
+    elif files and then and files != then:
+        told = "of its files as they were then: they have changed since; for what they hold now"
+    else:
+        return
+    warnings.warn(
+        f"run {run_id} was made before, and this is its release: {told} use a new run id, which "
+        "spends",
+        stacklevel=4,
+    )
+
+
+def _saved(release: Release, out: str | Path) -> Release:
+    try:
+        release.save(out)
+    except UsageError as problem:
+        run_id = release.run_id
+        raise UsageError(
+            f"{problem}. The release is made and paid for, and the ledger keeps it: "
+            f"`dphh ledger release {run_id} --out DIR`, or run again with run_id={run_id!r}"
+        ) from None
     return release
-
-
-def request(price: Price, corpus: Corpus) -> dict[str, Any]:
-    """What is asked, as the ledger and the manifest record it."""
-    return {
-        **dict(price.parameters),
-        "user": corpus.user,
-        "content": corpus.content.to_json(),
-    }
 
 
 def _made(
@@ -146,9 +182,11 @@ def _made(
     try:
         journal = journaled(session, book, hold)
         release = released(price, corpus, journal, hold.run_id, randomness, say)
-    except CorpusError:  # whoever mends the data changes it, and begins another run
-        raise
     except BaseException as problem:
+        with suppress(LedgerError):
+            book.failed(hold)
+        if isinstance(problem, CorpusError):  # who mends the data changes it, for another run
+            raise
         spent = f"epsilon {price.privacy.booked_epsilon:g}, delta {price.privacy.delta:g}"
         problem.add_note(
             f"the price is spent once ({spent}): the same request with run id {hold.run_id} goes "
@@ -171,8 +209,13 @@ def released(
     for step in VERBS[price.verb].levels(price, session, corpus.content.joiner):
         say(f"level {step.level.level}: {step.rows.num_rows:,} released")
         done.append(step)
-    table = as_text(pa.concat_tables([step.rows for step in done]), corpus.content)
-    return Release(in_order(table), _manifest(price, corpus, session, run_id, randomness, done))
+    table = in_order(pa.concat_tables([step.rows for step in done]))
+    manifest = _manifest(price, corpus, session, run_id, randomness, done)
+    if price.counting is not None:
+        say("counting what was found")
+        counted, table = with_counts(table, price.counting, session)
+        manifest["counting"] = counted
+    return Release(in_order(as_text(table, corpus.content)), manifest)
 
 
 def _manifest(
@@ -183,16 +226,19 @@ def _manifest(
     randomness: Randomness,
     done: list[LevelDone],
 ) -> dict[str, Any]:
+    found = any(step.rows.num_rows for step in done)
+    drew = checked_draw(price.events, drawn_events(price, [step.level for step in done], found))
     return {
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
         "parameters": request(price, corpus),
         **({} if (said := unseen(corpus)) is None else {"not_seen": said}),
-        "privacy": price.privacy.to_json(),
+        "privacy": stated(price.privacy, corpus.user).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": [event.to_json() for event in price.events],
+        **({} if drew == price.events else {"drawn": [event.to_json() for event in drew]}),
         "randomness": _whose(randomness),
         "engine": {"name": session.name, "version": session.version},
         "versions": {
@@ -210,8 +256,10 @@ def _whose(randomness: Randomness) -> str:
 
 
 def settled(book: Ledger, release: Release, hold: Hold) -> Release:
+    drawn = release.manifest.get("drawn")
+    drew = None if drawn is None else [event_from_json(event) for event in drawn]
     try:
-        book.settle(hold, release.manifest, release.parquet())
+        book.settle(hold, release.manifest, release.parquet(), drew)
     except NotHeldError:
         raise  # the ledger is not the one that was paid from: an older copy of it, perhaps
     except LedgerError as problem:
@@ -233,7 +281,3 @@ def _settled_by_another(book: Ledger, hold: Hold) -> Release | None:
     except LedgerError:
         return None
     return Release.from_parquet(parquet, manifest)
-
-
-def _quiet(_: str) -> None:
-    """Nobody watches."""

@@ -352,11 +352,61 @@ CREATE OR REPLACE TEMP MACRO dphh_price_items(
     FROM thresholds
     ORDER BY round;
 
--- `ngrams` (DPNE): a row for each length. Beyond words the threshold follows from what is
--- released; `threshold` is then the most it can be if at most `words` words are.
+-- `ngrams`: a row for each round in which words are found; few rounds may be enough. Longer n-grams
+-- share the rest of the budget by what the run finds, so of them there is nothing to say here.
+CREATE OR REPLACE TEMP MACRO dphh_price_ngrams(max_n, epsilon, delta, max_items := 100) AS TABLE
+    WITH
+
+    -- Each round has half the noise of the one before it: 1, 4 and 16 parts of an even share.
+    rounds (round, delta_share) AS (VALUES (1, 0.02), (2, 0.03), (3, 0.95)),
+
+    calibrated AS (SELECT dphh_gaussian_sigma(epsilon, delta / 2) * sqrt(max_n * 21) AS sigma),
+
+    -- A grid on which the table of noise stays small, as long as every weight is on it.
+    gridded AS (
+        SELECT
+            sigma,
+            CAST(
+                greatest(floor(log2(32768 / sigma)), ceil(log2(max_items) / 2)) AS INTEGER
+            ) AS first_bits
+        FROM calibrated
+    ),
+
+    on_grid AS (
+        SELECT
+            round,
+            CAST(ceil(sigma * pow(2, first_bits)) AS BIGINT) AS sigma_grid,
+            first_bits + round - 1 AS bits,
+            delta / 2 * CAST(delta_share AS DOUBLE) AS of_new_words
+        FROM rounds
+        CROSS JOIN gridded
+    ),
+
+    thresholds AS (
+        SELECT
+            *,
+            dphh_grid_threshold(sigma_grid, bits, max_items, of_new_words) AS threshold_grid
+        FROM on_grid
+    )
+
+    SELECT
+        1 AS level,
+        round,
+        CAST(max_items AS BIGINT) AS max_items,
+        CAST(bits AS INTEGER) AS grid_bits,
+        sigma_grid,
+        threshold_grid,
+        sigma_grid / pow(2, bits) AS sigma,
+        threshold_grid / pow(2, bits) AS threshold,
+        dphh_users_needed(sigma_grid, bits, threshold_grid) AS users_needed
+    FROM thresholds
+    ORDER BY round;
+
+-- `ngrams` with method "dpne": a row for each length. Beyond words the threshold follows from what
+-- is released; `threshold` is then the most it can be if at most `words` words are.
 -- `users_needed`: users who hold one n-gram of that length and nothing else find it with
 -- probability 0.9; its pieces must be found too, and their chances to fail are added up.
-CREATE OR REPLACE TEMP MACRO dphh_price_ngrams(
+CREATE OR REPLACE TEMP MACRO dphh_price_dpne(
     max_n,
     epsilon,
     delta,
@@ -875,9 +925,14 @@ CREATE OR REPLACE TEMP MACRO dphh_help() AS TABLE
         ),
         (
             'price',
-            'FROM dphh_price_ngrams(max_n, epsilon, delta, max_items := 100, spurious := 0.01, '
+            'FROM dphh_price_ngrams(max_n, epsilon, delta, max_items := 100)',
+            'ngrams: the same for words, a row for each round'
+        ),
+        (
+            'price',
+            'FROM dphh_price_dpne(max_n, epsilon, delta, max_items := 100, spurious := 0.01, '
             || 'decay := 1.0, shares := NULL, words := 1000000)',
-            'ngrams: the same for each length, if at most so many words are released'
+            'ngrams with method "dpne": for each length, if at most so many words are released'
         ),
         (
             'price', 'FROM dphh_price_trie_batches(users, epsilon, max_length, delta := NULL)',

@@ -1,9 +1,9 @@
 """`dphh.connect()`: a DuckDB connection in which the verbs are table macros.
 
-Within one connection a request is drawn once. Asked again, in the same query or a later one, its
-release comes back and costs nothing: a query may mention a macro twice, an optimiser may run it
-twice, and a relation runs again whenever somebody looks at it. Whoever wants a second draw gives
-it a `run_id` of its own.
+A request is drawn once. Asked again, in the same query or a later one, its release comes back and
+costs nothing: a query may mention a macro twice, an optimiser may run it twice, and a relation runs
+again whenever somebody looks at it. Of files, so it does on a later connection (`dphh.again`).
+Whoever wants a second draw gives it a `run_id` of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from dphh.again import Asking, notice
 from dphh.asking.answers import (
     Arguments,
     corpus_name,
@@ -104,10 +105,14 @@ class _Owner:
             if request not in self._made:
                 asked = with_release(arguments, self._ledger, files=False)
                 plan = plan_of(verb, asked, self._corpus(verb.name, arguments))
-                run_id = arguments["run_id"]
-                if run_id is None:
-                    # Kept when the run fails: asking again goes on with it, for the price paid.
-                    run_id = self._run_ids.setdefault(request, uuid.uuid4().hex)
+                run_id = arguments["run_id"] or self._run_ids.get(request)
+                assert plan.corpus is not None
+                if run_id is None and plan.corpus.kind != "path":
+                    # Kept when the run fails: asking again goes on with it, for the price paid. Of
+                    # files the ledger knows.
+                    asked_for = Asking.of(plan.price, plan.corpus, self._ledger)
+                    run_id = asked_for.before(notice) or uuid.uuid4().hex
+                    self._run_ids[request] = run_id
                 release = plan.run(ledger=self._ledger, engine=self._engine, run_id=run_id)
                 self._made[request] = release.table
             return self._made[request]

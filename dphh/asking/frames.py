@@ -7,10 +7,7 @@ A lazy frame stays lazy until the plan runs, and then Polars optimises it and th
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
 class RowsOptions(TypedDict, total=False):
     """What `Corpus` takes beside its source, but for `keep`, which is `ldp_trie`'s own."""
 
-    user: Required[str]
+    user: Required[str | Sequence[str]]
     text: str | None
     item: str | None
     as_: Reading | None
@@ -53,6 +50,7 @@ class ItemsOptions(CorpusOptions, total=False):
     delta: Required[float]
     max_items: int
     method: items.Method
+    counts: float | None
 
 
 class NgramsOptions(CorpusOptions, total=False):
@@ -61,10 +59,11 @@ class NgramsOptions(CorpusOptions, total=False):
     delta: Required[float]
     max_items: int | Sequence[int]
     spurious: float
+    method: ngrams.Method
     pruning: Pruning
     decay: float
     shares: Sequence[float] | None
-    method: ngrams.Method
+    counts: float | None
 
 
 class CountsOptions(CorpusOptions, total=False):
@@ -142,37 +141,3 @@ def _planned(verb: Callable[..., Plan], frame: Any, options: dict[str, Any]) -> 
     reading = {name: value for name, value in options.items() if name not in of_verb}
     asked = {name: value for name, value in options.items() if name in of_verb}
     return verb(Corpus(frame, **reading), **asked)
-
-
-def register() -> None:
-    """Give frames their `dphh`: now if Polars is imported, else when it is, so that `import dphh`
-    need not wait for it."""
-    if "polars" in sys.modules:
-        _register()
-    else:
-        sys.meta_path.insert(0, _WhenPolarsComes())
-
-
-class _WhenPolarsComes(MetaPathFinder):
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        if fullname != "polars":
-            return None
-        sys.meta_path.remove(self)
-        spec = find_spec("polars")
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
-
-        def execute_and_register(module: Any) -> None:
-            execute(module)
-            _register()
-
-        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
-        return spec
-
-
-def _register() -> None:
-    import polars as pl
-
-    pl.api.register_dataframe_namespace("dphh")(Verbs)
-    pl.api.register_lazyframe_namespace("dphh")(Verbs)

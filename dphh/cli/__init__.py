@@ -4,23 +4,49 @@ from __future__ import annotations
 
 import sys
 import traceback
+from importlib import import_module
 
 import click
 
-from dphh import __version__
-from dphh.cli.bench import bench
-from dphh.cli.demo import demo
-from dphh.cli.gateway import serve, shell
-from dphh.cli.ledger import ledger
-from dphh.cli.report import report
-from dphh.cli.sql import sql
-from dphh.cli.verbs import COMMANDS
 from dphh.errors import DphhError
 from dphh.stopping import end_by, received, stopping
 
+#: Where commands are made that are no verbs: those that the help names before verbs, and after.
+_BEFORE = {"demo": "dphh.cli.demo", "bench": "dphh.cli.bench"}
+_AFTER = {
+    "check": "dphh.cli.check",
+    "ledger": "dphh.cli.ledger",
+    "report": "dphh.cli.report",
+    "serve": "dphh.cli.gateway",
+    "shell": "dphh.cli.gateway",
+    "sql": "dphh.cli.sql",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="dphh", message="%(prog)s %(version)s")
+
+class Commands(click.Group):
+    """Commands are imported when they are asked for: `dphh --version` waits for no engine."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_BEFORE, *self._verbs(), *_AFTER, *self.commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        made_in = (_BEFORE | _AFTER).get(cmd_name)
+        if made_in is not None:
+            command: click.Command = getattr(import_module(made_in), cmd_name)
+            return command
+        return self.commands.get(cmd_name) or self._verbs().get(cmd_name)
+
+    def _verbs(self) -> dict[str, click.Command]:
+        from dphh.cli.verbs import COMMANDS
+
+        return {str(command.name): command for command in COMMANDS}
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="dphh", prog_name="dphh", message="%(prog)s %(version)s")
 def cli() -> None:
     """Find what many people share in private data, and publish it with differential privacy.
 
@@ -42,10 +68,6 @@ def completion(shell: str) -> None:
     click.echo(source(cli, {}, "dphh", "_DPHH_COMPLETE").source())
 
 
-for command in (demo, bench, *COMMANDS, ledger, report, serve, shell, sql):
-    cli.add_command(command)
-
-
 def main() -> None:
     """The entry point: errors of dphh are one line and an exit code, never a traceback.
 
@@ -60,13 +82,13 @@ def main() -> None:
 
 def _exit_code() -> int:
     try:
-        cli.main(prog_name="dphh", standalone_mode=False)
+        code = cli.main(prog_name="dphh", standalone_mode=False)
     except BaseException as problem:
         if received() is not None or isinstance(problem, (click.Abort, KeyboardInterrupt)):
             _say_interrupted(problem)
             return 1
         return _failed(problem)
-    return 0
+    return code if isinstance(code, int) else 0  # `Context.exit` says one
 
 
 def _failed(problem: BaseException) -> int:

@@ -58,7 +58,7 @@ def _best(job: Callable[[], None]) -> float:
 
 
 def _run(plan: Plan, folder: str, engine: str) -> None:
-    plan.run(ledger=Path(folder) / "ledger.sqlite", engine=engine)
+    plan.run(ledger=Path(folder) / "ledger.sqlite", engine=engine, again=True)
 
 
 def _count(path: Path) -> None:

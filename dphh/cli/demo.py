@@ -53,6 +53,6 @@ def demo() -> None:
         click.echo(accounts_text(book.accounts()))
         click.secho("\n6. Once more? The ledger says no", bold=True)
         try:
-            plan.run(ledger=book)
+            plan.run(ledger=book, again=True)
         except BudgetRefused as refusal:
             click.echo(f"   {refusal}")

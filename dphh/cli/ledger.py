@@ -121,7 +121,7 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
             listed = [
                 {"run_id": run.run_id, "verb": run.verb, "state": run.state,
                  "epsilon": run.epsilon, "delta": run.delta, "when": run.when.isoformat(),
-                 "local_epsilon": local_epsilon(run)}
+                 "local_epsilon": local_epsilon(run), "drawn": _drawn(run)}
                 for run in runs
             ]  # fmt: skip
             click.echo(json.dumps({**shown[0], "runs": listed}))
@@ -132,6 +132,8 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
             f"   {run.when:%Y-%m-%d}  {run.verb:<9} {run.state:<9} "
             f"({run.epsilon:g}, {run.delta:g})  {run.run_id}"
         )
+        if run.drawn is not None:
+            click.echo(f"{'':<14}drew less than was reserved, and the rest was given back")
         if (told := local_epsilon(run)) is not None:
             click.echo(f"{'':<14}to the curator, beside it: local epsilon {told:g} a user")
 
@@ -160,6 +162,11 @@ def export(file: str, ledger_file: str | None) -> None:
     click.echo(f"{plural(len(book.runs()), 'run')} written to {file}", err=True)
 
 
+def _drawn(run: Entry) -> list[dict[str, Any]] | None:
+    """What a settled run drew, where that is less than it had reserved."""
+    return None if run.drawn is None else [event.to_json() for event in run.drawn]
+
+
 def local_epsilon(run: Entry) -> float | None:
     """What a user's own messages told whoever received them; None where none were sent."""
     told = [event.epsilon for event in run.events if isinstance(event, LocalEvent)]
@@ -175,6 +182,6 @@ def account_json(account: Account) -> dict[str, Any]:
         "runs_count": account.runs,
         **{
             part: None if (budget := getattr(account, part)) is None else asdict(budget)
-            for part in ("cap", "spent", "left")
+            for part in ("cap", "spent", "left", "given_back")
         },
     }

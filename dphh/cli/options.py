@@ -52,6 +52,9 @@ _RUN = [
         metavar="ID",
         help="Name the run: the same request again returns its release, or goes on if cut short.",
     ),
+    click.option(
+        "--again", is_flag=True, help="Spend again on a request that has its release already."
+    ),
     click.option("--memory-limit", metavar="SIZE", help="What the engine may take, such as 4GB."),
     click.option("--threads", type=click.IntRange(min=1), help="How many the engine may use."),
     click.option("--quiet", is_flag=True, help="Nothing on standard error but errors."),
@@ -63,7 +66,9 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
 
     def add(command: Command) -> Command:
         options = [
-            option(parameter, HELP[name], _called(name, beside), required=False)
+            option(
+                parameter, HELP[name], _called(name, beside), required=False, often=name == "user"
+            )
             for name, parameter in _CONTENT.items()
         ]
         return with_options(command, options)
@@ -130,6 +135,7 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
             ledger=book,
             engine=run["engine"],
             run_id=run["run_id"],
+            again=run["again"],
             out=run["out"],
             memory_limit=run["memory_limit"],
             threads=run["threads"],

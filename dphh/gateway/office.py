@@ -32,6 +32,7 @@ from dphh.ledger import Account, Entry, Hold, Ledger, Share
 from dphh.release import Release
 
 _SEARCHES, _SEARCHING_SECONDS = 5, 24 * 3600.0
+_PRICING_SECONDS = 90.0  # the worker's own limit is shorter, unless something holds it up
 
 log = logging.getLogger("dphh.gateway")
 
@@ -154,6 +155,8 @@ class Office:
         }
         try:
             worker.pipe.send(order)
+            if hold is None and not worker.pipe.waits(_PRICING_SECONDS):
+                raise Gone
             message, table = worker.pipe.receive()
         except BaseException as problem:
             worker.end()

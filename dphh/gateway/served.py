@@ -36,7 +36,13 @@ class Served:
         self._child = Child(__name__)
         self._token = secrets.token_urlsafe(32)
         self._lock = threading.Lock()
-        self._port = int(self._told({"serve": self._token})["port"])
+        try:
+            self._port = int(self._told({"serve": self._token})["port"])
+        except Gone:
+            self._child.close()
+            raise UsageError(
+                f"serve: what holds the answers did not start within {_SECONDS:g} seconds"
+            ) from None
 
     def alive(self) -> bool:
         return self._child.alive()
@@ -78,6 +84,9 @@ class Served:
     def _told(self, message: Message, table: pa.Table | None = None) -> Message:
         with self._lock:
             self._child.pipe.send(message, table)
+            if not self._child.pipe.waits(_SECONDS):
+                self._child.end()  # whatever holds it up would hold everybody up
+                raise Gone
             return self._child.pipe.receive()[0]
 
 

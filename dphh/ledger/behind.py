@@ -1,4 +1,4 @@
-"""The files that a lazy frame reads, so that their accounts are charged.
+"""What an account records of a corpus, and the files that a lazy frame reads, which pay too.
 
 Polars writes its plans down, with every path and glob that they scan. What a DuckDB view or
 relation or a Spark frame reads, and where rows in memory came from, cannot be told from them.
@@ -12,8 +12,22 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from dphh.corpus import Corpus
+from dphh.ledger.sources import Source
+
 _SCAN = re.compile(r"SCAN \[([^\]\n]+)")
 _MORE = re.compile(r"\.\.\. \d+ (?:other|more).*")
+
+
+def source_of(corpus: Corpus) -> Source:
+    """What an account records of a corpus."""
+    return Source(
+        kind=corpus.kind,
+        where=corpus.where,
+        user=corpus.user,
+        content=corpus.content.to_json(),
+        files=files_behind(corpus.source) if corpus.kind == "frame" else (),
+    )
 
 
 def files_behind(frame: Any) -> tuple[str, ...]:

@@ -23,9 +23,20 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
-from dphh.ledger.budget import Booking, Budget, checked_booking, checked_budget, fits, refusal
+from dphh.ledger.ahead import Ahead, ahead
+from dphh.ledger.behind import source_of
+from dphh.ledger.budget import (
+    Booking,
+    Budget,
+    checked_booking,
+    checked_budget,
+    checked_draw,
+    fits,
+    refusal,
+)
 from dphh.ledger.records import (
     Account,
     AccountRow,
@@ -51,6 +62,7 @@ from dphh.ledger.sources import Source, places
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
 from dphh.report.accounts import accounts_html
+from dphh.unit import as_json, counted_by
 
 if TYPE_CHECKING:
     import polars as pl
@@ -93,7 +105,7 @@ class Ledger:
 
     # Accounts
 
-    def add(self, name: str, source: Source, epsilon: float, delta: float) -> Account:
+    def add(self, name: str, source: Source | Corpus, epsilon: float, delta: float) -> Account:
         """Name a corpus and cap it.
 
         Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
@@ -101,7 +113,7 @@ class Ledger:
         """
         cap = checked_budget(epsilon, delta)
         checked_name(name)
-        source = source.absolute()
+        source = (source_of(source) if isinstance(source, Corpus) else source).absolute()
         fingerprint = source.fingerprint()
         here = places(source)
 
@@ -129,7 +141,7 @@ class Ledger:
             for run in records.runs(con):
                 if shares(run["source"]):
                     charge = (account, run["sequence"])
-                    con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?)", charge)
+                    con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?, NULL)", charge)
             records.settle_how_kept(con, account)
         return self.status(name)
 
@@ -222,6 +234,8 @@ class Ledger:
         delta: float,
         *,
         account: str | None = None,
+        files: str | None = None,
+        once: bool = False,
     ) -> Reservation:
         """Spend a run's whole price on every account that shares data with its source, or refuse.
 
@@ -230,6 +244,10 @@ class Ledger:
         where that account lives. The same request with the same run id spends nothing, and carries
         the stored release if there is one: a run that did not finish may begin again. Whoever asks
         the same holds the same run, and the price comes back only when nobody does any more.
+
+        `files` tells the data from others (`files_check`), and is kept for requests to come; a
+        test's run has none. With `once`, a run of the same request and files is held, whatever its
+        id, and `run_id` is for where there is none.
         """
         if not run_id.isprintable() or not 0 < len(run_id) <= 200:
             raise UsageError("A run id is 1 to 200 printable characters.")
@@ -244,6 +262,9 @@ class Ledger:
             named = self._named()
             touched = {row.id for row in _touched(request.source, named)}
             with writing(self.path) as con:
+                if once and files and (found := records.asked_before(con, request.digest, files)):
+                    request = replace(request, run_id=found["run_id"])
+                    hold = replace(hold, run_id=found["run_id"])
                 if (earlier := _repeated(con, request, hold)) is not None:
                     return earlier
                 rows = records.accounts(con)
@@ -258,9 +279,28 @@ class Ledger:
                 refusing = _first_to_refuse(paying, prices, request, self.analyst)
                 if refusing is None:
                     paying = paying or [_unnamed(con, rows, request.source)]
-                    return _charge(con, request, hold, paying, self.analyst)
+                    return _charge(con, request, hold, paying, self.analyst, files)
             assert refusing.cap is not None
             raise BudgetRefused(refusal(refusing.label, prices[refusing.id], refusing.cap, price))
+
+    def asked_before(
+        self,
+        source: Source,
+        verb: str,
+        parameters: dict[str, Any],
+        events: Sequence[Event],
+        epsilon: float,
+        delta: float,
+        *,
+        account: str | None = None,
+        files: str = "",
+    ) -> Entry | None:
+        """The run that `reserve` would hold `once`; None where there is none. Only looks."""
+        price = checked_booking(events, epsilon, delta)
+        request = Request("", source.absolute(), account, verb, parameters, price)
+        with reading(self.path) as con:
+            found = None if con is None else records.asked_before(con, request.digest, files)
+        return None if found is None else records.entry(found, ())
 
     def would_refuse(
         self,
@@ -289,6 +329,28 @@ class Ledger:
         if refusing is None or refusing.cap is None:
             return None
         return refusal(refusing.label, prices[refusing.id], refusing.cap, price)
+
+    def ahead(
+        self,
+        source: Source,
+        events: Sequence[Event],
+        epsilon: float,
+        delta: float,
+        *,
+        account: str | None = None,
+    ) -> Ahead | None:
+        """What such a run would meet at the account that allows least; None where none is capped.
+        Only looks."""
+        price = checked_booking(events, epsilon, delta)
+        touched = {row.id for row in _touched(source.absolute(), self._named())}
+        with reading(self.path) as con:
+            rows = [] if con is None else records.accounts(con)
+            if account is not None:
+                touched |= {_found(rows, account).id}
+            paying = [row for row in rows if row.id in touched and row.cap is not None]
+            prices = {row.id: [] if con is None else records.prices(con, row.id) for row in paying}
+        found = [ahead(row.label, prices[row.id], row.cap, price) for row in paying if row.cap]
+        return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
 
     def begin(
         self, hold: Hold, setting: Setting | None = None, key: bytes = b""
@@ -335,13 +397,32 @@ class Ledger:
                 unfinished.insert_level(con, run, step, data)
         return standing or data
 
-    def settle(self, hold: Hold, manifest: Manifest, parquet: bytes) -> None:
-        """Store the release. Only what stands in the ledger may be shown."""
+    def settle(
+        self,
+        hold: Hold,
+        manifest: Manifest,
+        parquet: bytes,
+        drew: Sequence[Event] | None = None,
+    ) -> None:
+        """Store the release. Only what stands in the ledger may be shown.
+
+        `drew`: what the run drew of what it reserved, where its releases alone left the rest of it
+        undone. The rest is given back with this, to accounts that can take it back.
+        """
         with writing(self.path) as con:
-            run = records.in_state(records.held(con, hold), "settle", "running")
+            found = records.held(con, hold)
+            run = records.in_state(found, "settle", "running")
+            if drew is not None and tuple(drew) != (booked := records.events_of(found["events"])):
+                records.insert_drawn(con, run, checked_draw(booked, drew))
             records.move(con, run, "settled")
             records.insert_release(con, run, manifest, parquet)
             unfinished.forget(con, run)
+
+    def failed(self, hold: Hold) -> None:
+        """Record that an attempt has ended without a release, so that none is awaited. Its price
+        stays spent, and the same request goes on with it."""
+        with writing(self.path) as con:
+            unfinished.failed(con, unfinished.running(records.held(con, hold)))
 
     def cancel(self, hold: Hold) -> None:
         """Let go of a run that never began, so that it provably drew nothing.
@@ -372,9 +453,13 @@ class Ledger:
             payers: dict[int, list[str]] = {run["sequence"]: [] for run in found}
             for run, account in [] if con is None else _charges(con):
                 payers[run].append(labels[account])
+            drawn = {} if con is None else records.drawn(con)
         if name is not None and name not in labels.values():
             raise unknown_account(name)
-        entries = [records.entry(run, tuple(payers[run["sequence"]])) for run in found]
+        entries = [
+            records.entry(run, tuple(payers[run["sequence"]]), drawn.get(run["sequence"]))
+            for run in found
+        ]
         return [entry for entry in entries if name is None or name in entry.accounts]
 
     def export(self, path: str | Path) -> None:
@@ -457,9 +542,9 @@ def _first_to_refuse(
             )
         if not same_user:
             raise BudgetRefused(
-                f"Refused: the account {row.label!r} protects users by the column "
-                f"{row.source.user!r}, and this run counts them by {request.source.user!r}, which "
-                f"promises the former nothing. Nothing was spent. Use user={row.source.user!r}."
+                f"Refused: the account {row.label!r} protects {counted_by(row.source.user)}, and "
+                f"this run counts them by {as_json(request.source.user)!r}, which promises the "
+                f"former nothing. Nothing was spent. Use user={as_json(row.source.user)!r}."
             )
         return row
     return None
@@ -481,8 +566,9 @@ def _charge(
     hold: Hold,
     paying: Sequence[AccountRow],
     analyst: str | None,
+    files: str | None,
 ) -> Reservation:
-    sequence = records.insert_run(con, request, [row.id for row in paying])
+    sequence = records.insert_run(con, request, [row.id for row in paying], files)
     records.insert_hold(con, sequence, hold)
     if analyst is not None:
         record_asker(con, sequence, analyst)
@@ -517,11 +603,16 @@ def _repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservat
         tuple(row.label for row in paid),
         any(row.name is not None for row in paid),
         records.release(con, found) if found["state"] == "settled" else None,
+        records.files_of(con, found["sequence"]),
     )
 
 
 def _charges(con: sqlite3.Connection) -> list[tuple[int, int]]:
     return con.execute("SELECT run, account FROM charges ORDER BY run, account").fetchall()
+
+
+def _drawn_text(entry: Entry) -> str | None:
+    return None if entry.drawn is None else json.dumps([x.to_json() for x in entry.drawn])
 
 
 def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
@@ -536,6 +627,7 @@ def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
         "verb": ([e.verb for e in entries], pl.String),
         "parameters": ([json.dumps(e.parameters) for e in entries], pl.String),
         "events": ([json.dumps([x.to_json() for x in e.events]) for e in entries], pl.String),
+        "drawn": ([_drawn_text(e) for e in entries], pl.String),
         "epsilon": ([e.epsilon for e in entries], pl.Float64),
         "delta": ([e.delta for e in entries], pl.Float64),
         "state": ([e.state for e in entries], pl.String),

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
-from dphh.errors import UsageError
-from dphh.ledger.exact import Amounts, allowed, drawn, draws_noise
+from dphh.errors import LedgerError, UsageError
+from dphh.ledger.exact import Amounts, allowed, drawn, draws_noise, less_drawn
 from dphh.privacy.accounting import Composition, compose
 from dphh.privacy.events import (
     ApproximateEvent,
@@ -32,6 +32,7 @@ from dphh.privacy.events import (
 )
 from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+from dphh.words import plural
 
 #: How a cap is kept; "open" until the first run settles it.
 Kept = Literal["open", "divergence", "sums", "composed"]
@@ -68,6 +69,23 @@ class Booking:
     events: tuple[Event, ...]
     epsilon: float
     delta: float
+    #: Of a settled run: what it drew, where its releases left something of it undone.
+    drew: tuple[Event, ...] | None = None
+
+
+@dataclass(frozen=True)
+class GivenBack:
+    """What settled runs had reserved and did not draw, in parts of a cap's two amounts."""
+
+    runs: int
+    of_noise: float
+    of_thresholds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.of_noise:.1%} of the cap's noise and {self.of_thresholds:.1%} of its "
+            f"thresholds' delta, by {plural(self.runs, 'run')} that drew less than was reserved"
+        )
 
 
 def checked_budget(epsilon: float, delta: float) -> Budget:
@@ -95,6 +113,16 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
             "Price the plan again, or claim what its events cost."
         )
     return Booking(tuple(events), claim.epsilon, claim.delta)
+
+
+def checked_draw(booked: Sequence[Event], drew: Sequence[Event]) -> tuple[Event, ...]:
+    """What a run drew of what it booked: never more, whatever order of divergence it is told in."""
+    if not less_drawn(drew, booked):
+        raise LedgerError(
+            "The run drew more than it had reserved. Nothing of it may be shown: this is a fault "
+            "of dphh; please report it, with the plan and without the data."
+        )
+    return tuple(drew)
 
 
 def kept_for(price: Booking, delta: float) -> Kept:
@@ -140,6 +168,9 @@ def spent(prices: Sequence[Booking], cap: Budget | None) -> Budget:
     epsilon, delta = _sums(prices)
     at = cap.delta if cap is not None else min(_rounded_up(delta), 1.0)
     basic = _rounded_up(epsilon) if delta <= _exact(at) or cap is None else math.inf
+    if isinstance(cap, Cap) and _kept(cap, prices) == "divergence":
+        most = allowed(cap.epsilon, cap.delta)
+        prices = [replace(price, events=_counted(price, most)) for price in prices]
     return Budget(min(basic, _composed(prices).epsilon(at) if prices else 0.0), at)
 
 
@@ -197,7 +228,32 @@ def _kept(cap: Cap, prices: Sequence[Booking]) -> Kept:
 
 
 def _drawn(prices: Sequence[Booking], most: Amounts) -> Amounts:
-    return drawn((event for price in prices for event in price.events), most.order)
+    return drawn((event for price in prices for event in _counted(price, most)), most.order)
+
+
+def _counted(price: Booking, most: Amounts) -> tuple[Event, ...]:
+    """What a run drew; of one that fits the cap only by being alone, what it reserved: nothing may
+    follow it, however it went (docs/ledger.md, "What never ran")."""
+    if price.drew is None or not drawn(price.events, most.order).within(most):
+        return price.events
+    return price.drew
+
+
+def given_back(prices: Sequence[Booking], cap: Cap) -> GivenBack | None:
+    """What never ran of runs that were booked."""
+    if _kept(cap, prices) != "divergence":
+        return None
+    most = allowed(cap.epsilon, cap.delta)
+    less = [price for price in prices if _counted(price, most) != price.events]
+    if not less:
+        return None
+    before = drawn((event for price in less for event in price.events), most.order)
+    after = _drawn(less, most)
+    return GivenBack(
+        len(less),
+        max(before.divergence - after.divergence, 0.0) / most.divergence,
+        float(max(before.delta - after.delta, Fraction(0)) / most.delta),
+    )
 
 
 def _divergence_left(prices: Sequence[Booking], cap: Cap, delta: float | None) -> Budget:

@@ -6,20 +6,11 @@ from collections.abc import Sequence
 
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
-from dphh.ledger.behind import files_behind
+from dphh.ledger.behind import source_of
 from dphh.ledger.book import Ledger
 from dphh.ledger.sources import Source
 
-
-def source_of(corpus: Corpus) -> Source:
-    """What an account records of a corpus."""
-    return Source(
-        kind=corpus.kind,
-        where=corpus.where,
-        user=corpus.user,
-        content=corpus.content.to_json(),
-        files=files_behind(corpus.source) if corpus.kind == "frame" else (),
-    )
+__all__ = ["check_account", "corpus_of", "named_corpus", "source_of", "unseen"]
 
 
 def unseen(corpus: Corpus) -> str | None:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from scipy.optimize import minimize_scalar
-
 from dphh.privacy.events import (
     ApproximateEvent,
     DeltaEvent,
@@ -75,6 +73,8 @@ def allowed(epsilon: float, delta: float) -> Amounts:
         gained = math.log(rest) + math.log(order - 1) - order * math.log1p(-1 / order)
         return epsilon + gained / (order - 1)
 
+    from scipy.optimize import minimize_scalar  # slow to import, and only caps need it
+
     best = minimize_scalar(
         lambda x: -divergence(1 + 2**x) / (1 + 2**x), bounds=(-10.0, 40.0), method="bounded"
     )
@@ -106,6 +106,29 @@ def drawn(events: Iterable[Event], order: float) -> Amounts:
             case LocalEvent():
                 pass  # what is published of it is an event of its own
     return Amounts(order, math.fsum(divergences) * (1 + _ROUNDINGS), delta)
+
+
+def less_drawn(some: Iterable[Event], whole: Iterable[Event]) -> bool:
+    """Whether some events draw no more than others at every order: no more noise, no more delta,
+    and of steps of an epsilon of their own the very same."""
+    (noise, delta, others), (most_noise, most_delta, same) = _told(some), _told(whole)
+    most = 1 + 2.0**-40  # more than a few roundings
+    return noise <= most_noise * most and delta <= most_delta * Fraction(most) and others == same
+
+
+def _told(events: Iterable[Event]) -> tuple[float, Fraction, list[Event]]:
+    """The sum of 1 / sigma^2, of delta, and the steps of an epsilon of their own."""
+    noise: list[float] = []
+    delta = Fraction(0)
+    others: list[Event] = []
+    for event in events:
+        if isinstance(event, (GaussianEvent, SetUnionEvent)):
+            noise.append(1 / event.sigma**2)
+        if isinstance(event, (DeltaEvent, SetUnionEvent)):
+            delta += Fraction(event.delta)
+        if isinstance(event, (ApproximateEvent, OneDirectionEvent, LocalEvent)):
+            others.append(event)
+    return math.fsum(noise), delta, others
 
 
 def draws_noise(events: Iterable[Event]) -> bool:

@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, NotHeldError, UnknownRunError, UsageError
-from dphh.ledger.budget import Booking, Budget, Cap, kept_for, left, spent
+from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, given_back, kept_for, left, spent
 from dphh.ledger.said import accounts_text
-from dphh.ledger.schema import has_kept
+from dphh.ledger.schema import has_column, has_kept
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event, event_from_json
 from dphh.report.accounts import accounts_html
+from dphh.unit import User
 
 Manifest = dict[str, Any]
 
@@ -57,6 +58,7 @@ class Reservation:
     accounts: tuple[str, ...]  # labels of those that paid
     capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
     release: StoredRelease | None = None
+    files: str = ""  # of a run that was made before: what tells its data from others, if anything
 
     @property
     def run_id(self) -> str:
@@ -76,9 +78,10 @@ class Entry:
     events: tuple[Event, ...]
     epsilon: float
     delta: float
-    state: str  # reserved, running, settled or cancelled; the last alone costs nothing
+    state: str  # reserved, running, failed, settled or cancelled; the last alone costs nothing
     when: datetime  # the day on which it was reserved
     changed: datetime  # the day on which it came into its state
+    drawn: tuple[Event, ...] | None = None  # of a settled run that drew less than its events
 
 
 @dataclass(frozen=True)
@@ -92,10 +95,16 @@ class Account:
     cap: Cap | None
     spent: Budget
     left: Budget | None
+    given_back: GivenBack | None = None
 
     @property
     def label(self) -> str:
         return self.source.label if self.name is None else self.name
+
+    @property
+    def user(self) -> User:
+        """The unit that is protected: a user by one column or, of several, less than a user."""
+        return self.source.user
 
     def __repr__(self) -> str:
         return accounts_text([self])
@@ -150,6 +159,7 @@ class AccountRow(NamedTuple):
             cap=self.cap,
             spent=spent(prices, self.cap),
             left=None if self.cap is None else left(prices, self.cap),
+            given_back=None if self.cap is None else given_back(prices, self.cap),
         )
 
 
@@ -207,17 +217,46 @@ def settle_how_kept(con: sqlite3.Connection, account: int) -> None:
 
 
 def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Booking]:
-    """What the runs of an account cost, or those one analyst asked for: all but the cancelled."""
+    """What the runs of an account cost, or those one analyst asked for: all but the cancelled.
+
+    What a settled run did not draw comes back to accounts, and not to shares; and only under the
+    cap that it was reserved under, or a larger one.
+    """
     asked = "" if analyst is None else "JOIN askers USING (run)"
+    gives_back = analyst is None and has_column(con, "charges", "cap")
     query = f"""
-        SELECT events, epsilon, delta FROM charges JOIN runs ON charges.run = sequence {asked}
-        WHERE account = :account AND state <> 'cancelled'
+        SELECT runs.events, runs.epsilon, runs.delta, {"drawn.events" if gives_back else "NULL"}
+        FROM charges JOIN runs ON charges.run = sequence {asked}
+        {GIVING_BACK if gives_back else ""}
+        WHERE charges.account = :account AND state <> 'cancelled'
         {"" if analyst is None else "AND analyst = :analyst"} ORDER BY sequence
     """
     return [
-        Booking(events_of(events), epsilon, delta)
-        for events, epsilon, delta in con.execute(query, {"account": account, "analyst": analyst})
+        Booking(events_of(events), epsilon, delta, None if drew is None else events_of(drew))
+        for events, epsilon, delta, drew in con.execute(
+            query, {"account": account, "analyst": analyst}
+        )
     ]
+
+
+GIVING_BACK = """
+    LEFT JOIN caps AS reserved ON reserved.id = charges.cap
+    LEFT JOIN caps AS now ON now.id = (SELECT max(id) FROM caps WHERE account = charges.account)
+    LEFT JOIN drawn ON drawn.run = sequence AND state = 'settled'
+        AND now.epsilon >= reserved.epsilon AND now.delta >= reserved.delta
+"""
+
+
+def insert_drawn(con: sqlite3.Connection, run: int, events: Iterable[Event]) -> None:
+    text = canonical([event.to_json() for event in events], "the events")
+    con.execute("INSERT INTO drawn VALUES (?, ?)", (run, text))
+
+
+def drawn(con: sqlite3.Connection) -> dict[int, tuple[Event, ...]]:
+    """What settled runs drew, where it was less than they had reserved."""
+    if not has_column(con, "drawn", "events"):
+        return {}
+    return {run: events_of(text) for run, text in con.execute("SELECT run, events FROM drawn")}
 
 
 def run(con: sqlite3.Connection, run_id: str) -> dict[str, Any]:
@@ -230,6 +269,29 @@ def run(con: sqlite3.Connection, run_id: str) -> dict[str, Any]:
 def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
     query = "SELECT * FROM runs WHERE run_id = ? AND state <> 'cancelled'"
     return next(iter(_dicts(con, query, (run_id,))), None)
+
+
+def asked_before(con: sqlite3.Connection, digest: str, files: str) -> dict[str, Any] | None:
+    """The last run of this very request, if `files` tells its data from no others; whatever its id.
+
+    The last alone: among many earlier states of the files, so few bits would soon meet by chance.
+    """
+    if not has_column(con, "asked", "files"):
+        return None
+    query = """
+        SELECT runs.*, files FROM runs JOIN asked ON run = sequence
+        WHERE digest = ? AND state <> 'cancelled' ORDER BY sequence DESC LIMIT 1
+    """
+    found = next(iter(_dicts(con, query, (digest,))), None)
+    return found if found is not None and found["files"] == files else None
+
+
+def files_of(con: sqlite3.Connection, run: int) -> str:
+    """What was kept to tell a run's data from others; '' where nothing was."""
+    if not has_column(con, "asked", "files"):
+        return ""
+    found = con.execute("SELECT files FROM asked WHERE run = ?", (run,)).fetchone()
+    return "" if found is None else str(found[0])
 
 
 def insert_hold(con: sqlite3.Connection, run: int, hold: Hold) -> None:
@@ -254,10 +316,17 @@ def let_go(con: sqlite3.Connection, run: int, hold: Hold) -> bool:
 
 
 def runs(con: sqlite3.Connection) -> list[dict[str, Any]]:
-    return _dicts(con, "SELECT * FROM runs ORDER BY sequence")
+    found = _dicts(con, "SELECT * FROM runs ORDER BY sequence")
+    if has_column(con, "unfinished", "failed"):
+        ended = {run for (run,) in con.execute("SELECT run FROM unfinished WHERE failed")}
+        for run in found:
+            run["state"] = "failed" if run["sequence"] in ended else run["state"]
+    return found
 
 
-def insert_run(con: sqlite3.Connection, request: Request, payers: Iterable[int]) -> int:
+def insert_run(
+    con: sqlite3.Connection, request: Request, payers: Iterable[int], files: str | None
+) -> int:
     time_now = now(con)
     sequence = con.execute(
         "INSERT INTO runs (run_id, digest, verb, parameters, source, events, epsilon, delta, "
@@ -276,8 +345,13 @@ def insert_run(con: sqlite3.Connection, request: Request, payers: Iterable[int])
         ),
     ).lastrowid
     assert sequence is not None
+    if files is not None:
+        con.execute("INSERT INTO asked VALUES (?, ?)", (sequence, files))
     for account in payers:
-        con.execute("INSERT INTO charges VALUES (?, ?)", (account, sequence))
+        con.execute(
+            "INSERT INTO charges SELECT :account, :run, max(id) FROM caps WHERE account = :account",
+            {"account": account, "run": sequence},
+        )
         settle_how_kept(con, account)
     return sequence
 
@@ -333,7 +407,9 @@ def release(con: sqlite3.Connection, found: dict[str, Any]) -> StoredRelease:
     return StoredRelease(json.loads(found["manifest"]), parquet)
 
 
-def entry(found: dict[str, Any], payers: tuple[str, ...]) -> Entry:
+def entry(
+    found: dict[str, Any], payers: tuple[str, ...], drawn: tuple[Event, ...] | None = None
+) -> Entry:
     return Entry(
         sequence=found["sequence"],
         run_id=found["run_id"],
@@ -347,6 +423,7 @@ def entry(found: dict[str, Any], payers: tuple[str, ...]) -> Entry:
         state=found["state"],
         when=_day(found["recorded"]),
         changed=_day(found["changed"]),
+        drawn=drawn,
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from dphh.ledger.budget import Budget, Cap, promise
+from dphh.ledger.budget import Budget, Cap, GivenBack, promise
 from dphh.privacy.weak import warnings
+from dphh.unit import User, whom
 from dphh.words import plural
 
 
@@ -18,6 +19,8 @@ class Spent(Protocol):
     @property
     def name(self) -> str | None: ...
     @property
+    def user(self) -> User: ...
+    @property
     def runs(self) -> int: ...
     @property
     def cap(self) -> Cap | None: ...
@@ -25,6 +28,8 @@ class Spent(Protocol):
     def spent(self) -> Budget: ...
     @property
     def left(self) -> Budget | None: ...
+    @property
+    def given_back(self) -> GivenBack | None: ...
 
 
 def account_lines(account: Spent) -> list[tuple[str, str]]:
@@ -33,7 +38,9 @@ def account_lines(account: Spent) -> list[tuple[str, str]]:
     if account.cap is not None and account.left is not None:
         lines.append(("", f"cap   {account.cap}"))
         lines.append(("", f"left  {account.left}, for one more Gaussian run"))
-        lines.append(("", f"promised to each user: {promise(account.cap)}"))
+        if account.given_back is not None:
+            lines.append(("", f"given back: {account.given_back}"))
+        lines.append(("", f"promised to {whom(account.user)}: {promise(account.cap)}"))
         weak = warnings(account.cap.epsilon, account.cap.delta)
         lines += [("", f"warning: {warning}") for warning in weak]
     return lines

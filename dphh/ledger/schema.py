@@ -17,8 +17,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from dphh.errors import LedgerError
+from dphh.ledger.networks import refuse_network
+from dphh.ledger.older_copy import refuse_older
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 6
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
@@ -134,6 +136,36 @@ UPDATE runs SET recorded = CAST(recorded / 86400 AS INTEGER) * 86400.0,
 UPDATE clock SET latest = CAST(latest / 86400 AS INTEGER) * 86400.0;
 """
 
+# Since schema 5. What a settled run drew, where that is less than it reserved, and the cap under
+# which each account was charged: what was not drawn is given back under that cap or a larger one.
+DRAWN = """
+CREATE TABLE drawn (
+    run    INTEGER PRIMARY KEY REFERENCES runs (sequence),
+    events TEXT NOT NULL                -- JSON list, as of `runs`
+);
+CREATE TRIGGER only_a_run_that_settles_gives_back BEFORE INSERT ON drawn
+WHEN (SELECT state FROM runs WHERE sequence = NEW.run) <> 'running'
+BEGIN SELECT RAISE (ABORT, 'only a run that settles gives back'); END;
+CREATE TRIGGER what_was_drawn_stands BEFORE UPDATE ON drawn
+BEGIN SELECT RAISE (ABORT, 'what a run drew cannot be changed'); END;
+ALTER TABLE charges ADD COLUMN cap INTEGER REFERENCES caps (id);
+CREATE TRIGGER charges_stand BEFORE UPDATE OF run, cap ON charges
+BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be changed'); END;
+"""
+
+# Since schema 6. What the same request is told by when it comes again, and which runs failed.
+REPEATS = """
+-- Of a run that draws from the operating system. `files` is what `sources.files_check` says of the
+-- corpus when the run was reserved: a few bits of its files' names, sizes and times; '' where the
+-- data cannot be compared. No verb shows it and no export has it (docs/threats.md).
+CREATE TABLE asked (
+    run   INTEGER PRIMARY KEY REFERENCES runs (sequence),
+    files TEXT NOT NULL
+);
+ALTER TABLE unfinished ADD COLUMN       -- 1 when an attempt has ended without a release
+    failed INTEGER NOT NULL DEFAULT 0;
+"""
+
 # One verb at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
 # would give the child a connection whose closing rolls the parent's transaction back, so forks
 # wait; and closing any descriptor of the file drops all POSIX locks that the process holds on it,
@@ -181,6 +213,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """One immediate transaction: committed as a whole when the block ends, or not at all."""
     with _verbs, _explained(path, "write"):
+        refuse_network(path)
         _create(path)
         with closing(_connect(path)) as con:
             con.execute("BEGIN")  # what `_known` reads must be of one moment
@@ -194,6 +227,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             con.execute("BEGIN IMMEDIATE")
             try:
                 _lay_out(con, _known(con, path))
+                refuse_older(con, path)
                 yield con
                 con.execute("COMMIT")
             except BaseException:
@@ -242,7 +276,7 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
     if known == SCHEMA_VERSION:
         return
-    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT)[known:])
+    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS)[known:])
     statement = ""
     for line in missing.splitlines(keepends=True):  # executescript would commit
         statement += line
@@ -253,9 +287,14 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
+def has_column(con: sqlite3.Connection, table: str, column: str) -> bool:
+    """Whether a table is there and has a column: a reader may meet a ledger of an earlier dphh."""
+    return any(row[1] == column for row in con.execute(f"PRAGMA table_info ({table})"))
+
+
 def has_kept(con: sqlite3.Connection, table: str) -> bool:
-    """Whether a table of caps says how they are kept: a reader may meet one of an earlier dphh."""
-    return any(row[1] == "kept" for row in con.execute(f"PRAGMA table_info ({table})"))
+    """Whether a table of caps says how they are kept."""
+    return has_column(con, table, "kept")
 
 
 _CAUSES = {

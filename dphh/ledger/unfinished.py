@@ -36,7 +36,9 @@ class Beginning:
 
 def insert(con: sqlite3.Connection, run: int, setting: Setting, key: bytes) -> Beginning:
     text = canonical(setting, "the setting")
-    con.execute("INSERT INTO unfinished VALUES (?, ?, ?, 1)", (run, key, text))
+    con.execute(
+        "INSERT INTO unfinished (run, key, setting, attempts) VALUES (?, ?, ?, 1)", (run, key, text)
+    )
     return Beginning(key, 1)
 
 
@@ -60,17 +62,22 @@ def go_on(con: sqlite3.Connection, found: dict[str, Any], setting: Setting) -> B
             told = "" if what == "files" else f" (then {then}; now {now})"
             raise UsageError(
                 f"Run {run_id} did not finish, and cannot go on: its {what} changed since it began"
-                f"{told}. Its price stays spent. Ask as it began, or use a new run id, which "
-                "spends again."
+                f"{told}. Its price stays spent. Ask as it began, or use a new run id or "
+                "again=True, which spends again."
             )
     if attempts >= MOST_ATTEMPTS:
         raise LedgerError(
             f"Run {run_id} was begun {attempts} times and never finished; more attempts are not "
             "allowed, because each failure may tell something of the data. Its price stays spent. "
-            "Find out why it fails, and use a new run id, which spends again."
+            "Find out why it fails, and use a new run id or again=True, which spends again."
         )
-    con.execute("UPDATE unfinished SET attempts = attempts + 1 WHERE run = ?", (run,))
+    con.execute("UPDATE unfinished SET attempts = attempts + 1, failed = 0 WHERE run = ?", (run,))
     return Beginning(key, attempts + 1)
+
+
+def failed(con: sqlite3.Connection, run: int) -> None:
+    """For whoever looks: nobody is at this run any more, unless it is begun again."""
+    con.execute("UPDATE unfinished SET failed = 1 WHERE run = ?", (run,))
 
 
 def running(found: dict[str, Any]) -> int:

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -113,7 +113,7 @@ class Composition:
                 f"delta must lie between 0 and 1, found {delta!r}; give a probability."
             )
         if self.by_share:
-            return max(some.epsilon(delta) for some in self.by_share)
+            return _largest_epsilon(self.by_share, delta)
         if delta < self.infinite_loss:
             return math.inf
         if delta == self.infinite_loss < 1 and self.sigma < math.inf:
@@ -132,6 +132,17 @@ class Composition:
         if math.prod(count + 1 for _, count in self.responses) <= _SUPPORT:
             return _exact_losses(self.responses)
         return _grid_losses(self.responses, self._largest_loss)
+
+
+def _largest_epsilon(compositions: Sequence[Composition], delta: float) -> float:
+    """Bisects for the worst of them alone: what suffices it mostly suffices all."""
+    epsilon = 0.0
+    for _ in compositions:
+        deltas = [some.delta(epsilon) for some in compositions]
+        if max(deltas) <= delta or math.isinf(epsilon):
+            return epsilon
+        epsilon = max(epsilon, compositions[deltas.index(max(deltas))].epsilon(delta))
+    return max(some.epsilon(delta) for some in compositions)
 
 
 def compose(events: Iterable[Event]) -> Composition:

@@ -74,12 +74,12 @@ def audit_new_words(plan: Plan, engine: str, folder: Path, held: int, users: int
 
 @pytest.mark.parametrize("held", [1, 3, 8])
 def test_new_words_pass_as_often_as_the_exact_tail_says(engine, tmp_path, held):
-    plan = ngrams(max_n=2, epsilon=EPSILON, delta=DELTA, max_items=3)
+    plan = ngrams(max_n=2, epsilon=EPSILON, delta=DELTA, max_items=3, method="dpne")
     audit_new_words(plan, engine, tmp_path, held)
 
 
 def test_a_threshold_that_is_too_low_is_caught(engine, tmp_path):
-    plan = ngrams(max_n=2, epsilon=EPSILON, delta=DELTA, max_items=3)
+    plan = ngrams(max_n=2, epsilon=EPSILON, delta=DELTA, max_items=3, method="dpne")
     low = mutated(plan, 0, threshold_grid=plan.levels[0].threshold_grid - 500)
     with pytest.raises(AssertionError, match="more often than delta allows"):
         audit_new_words(low, engine, tmp_path, 3)
@@ -149,7 +149,7 @@ def audit_valid_grams(
 def plan_of(pruning: str = "both", **options) -> Plan:
     return ngrams(
         max_n=2, epsilon=EPSILON, delta=DELTA, max_items=(1000, 4), spurious=0.5,
-        pruning=pruning, **options,
+        pruning=pruning, method="dpne", **options,
     )  # fmt: skip
 
 
@@ -259,13 +259,16 @@ def audit_levels_together(plan: Plan, engine: str, folder: Path, groups: int = 4
 @PRUNINGS
 @pytest.mark.parametrize("decay", [1.0, 0.8])
 def test_all_levels_together_show_no_more_than_one_gaussian(engine, tmp_path, pruning, decay):
-    plan = ngrams(max_n=3, epsilon=EPSILON, delta=DELTA, max_items=3, pruning=pruning, decay=decay)
+    plan = ngrams(
+        max_n=3, epsilon=EPSILON, delta=DELTA, max_items=3, pruning=pruning, decay=decay,
+        method="dpne",
+    )  # fmt: skip
     audit_levels_together(plan, engine, tmp_path)
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])
 def test_too_little_noise_at_any_level_is_caught(engine, tmp_path, index):
-    plan = ngrams(max_n=3, epsilon=EPSILON, delta=DELTA, max_items=3)
+    plan = ngrams(max_n=3, epsilon=EPSILON, delta=DELTA, max_items=3, method="dpne")
     less = mutated(plan, index, sigma_grid=int(plan.levels[index].sigma_grid * 0.8))
     with pytest.raises(AssertionError, match="planned sigma"):
         audit_levels_together(less, engine, tmp_path)

@@ -30,7 +30,7 @@ def run_verb(verb: str, engine: str, path: str, max_n: int = 6) -> None:
     corpus = dphh.Corpus(path, user="user_id", text="text")
     cost = {"epsilon": 1.0, "delta": 1e-7}
     plan = (
-        dphh.ngrams(corpus, max_n=max_n, max_items=10, **cost)
+        dphh.ngrams(corpus, max_n=max_n, max_items=10, method="dpne", **cost)
         if verb == "ngrams"
         else dphh.trie(corpus, max_length=max_n, **cost)
     )

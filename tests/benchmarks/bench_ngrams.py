@@ -95,7 +95,9 @@ def run_private(
     if profile:
         _show_steps()
     corpus = dphh.Corpus(path, user=user, text=text)
-    plan = dphh.ngrams(corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=max_items)
+    plan = dphh.ngrams(
+        corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=max_items, method="dpne"
+    )
     with tempfile.TemporaryDirectory() as folder:
         plan.run(ledger=Path(folder) / "ledger.sqlite", threads=2, memory_limit=memory)
 

@@ -61,7 +61,7 @@ def private(path: str, max_n: int) -> None:
     import dphh
 
     corpus = dphh.Corpus(path, user="user_id", text="text")
-    plan = dphh.ngrams(corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=10)
+    plan = dphh.ngrams(corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=10, method="dpne")
     with tempfile.TemporaryDirectory() as folder:
         plan.run(engine="spark", ledger=Path(folder) / "ledger.sqlite")
 

@@ -41,10 +41,10 @@ VERBS: dict[str, Asked] = {
     "items": lambda corpus: items(corpus, epsilon=2, delta=1e-5, max_items=10),
     "items-sips": lambda corpus: items(corpus, epsilon=4, delta=1e-5, max_items=10, method="sips"),
     "ngrams": lambda corpus: ngrams(
-        corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, spurious=0.5
+        corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, spurious=0.5, method="dpne"
     ),
     "ngrams-single": lambda corpus: ngrams(
-        corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, pruning="single"
+        corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, pruning="single", method="dpne"
     ),
     "ngrams-all": lambda corpus: ngrams(
         corpus, max_n=2, epsilon=4, delta=1e-5, max_items=10, method="dpsu-all"

@@ -45,7 +45,13 @@ def climbed(
 ) -> list[LevelDone]:
     """The levels with these thresholds; noise a user would not notice (with Quiet, none)."""
     caps = [caps] * len(thresholds) if isinstance(caps, int) else caps
-    plan = ngrams(max_n=len(thresholds), max_items=tuple(caps), epsilon=8, delta=1e-3, **options)
+    plan = ngrams(
+        max_n=len(thresholds),
+        max_items=tuple(caps),
+        epsilon=8,
+        delta=1e-3,
+        **{"method": "dpne", **options},
+    )
     levels = []
     for level in plan.levels:
         assert isinstance(level.level, int)

@@ -75,14 +75,16 @@ VERBS = {
     "items sips over the cap": lambda c: items(
         c, epsilon=8, delta=1e-4, max_items=2, method="sips"
     ),
-    "ngrams forecast": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, method="forecast"),
-    "ngrams over the cap": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, max_items=2),
+    "ngrams": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3),
+    "ngrams dpne over the cap": lambda c: ngrams(
+        c, max_n=4, epsilon=8, delta=1e-3, max_items=2, method="dpne"
+    ),
     "ngrams dpsu-all over the cap": lambda c: ngrams(
         c, max_n=3, epsilon=8, delta=1e-3, max_items=3, method="dpsu-all"
     ),
-    "ngrams": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5),
+    "ngrams dpne": lambda c: ngrams(c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5, method="dpne"),
     "ngrams single": lambda c: ngrams(
-        c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5, pruning="single"
+        c, max_n=4, epsilon=8, delta=1e-3, spurious=0.5, pruning="single", method="dpne"
     ),
     "ngrams dpsu-all": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-all"),
     "ngrams dpsu-even": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-even"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from itertools import pairwise, product
+from typing import get_args
 
 import duckdb
 import polars as pl
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, ngrams
 from dphh.columns import SCORED
+from dphh.mechanisms.ngrams import Method
 from dphh.testing import SeededRandomness
 from tests.engines.ladders import (
     ALL,
@@ -176,7 +178,7 @@ def test_a_run_in_which_nothing_passes_is_a_release_of_nothing(engine, written, 
     assert [level["released"] for level in release.manifest["levels"]] == [0] * len(plan.levels)
 
 
-@pytest.mark.parametrize("method", ["dpne", "dpsu-all", "dpsu-even", "dpsu-single"])
+@pytest.mark.parametrize("method", get_args(Method))
 def test_an_empty_corpus_releases_nothing(engine, written, method):
     release = ngrams(
         written([(1, ""), (2, None)]), max_n=2, epsilon=1, delta=1e-7, method=method
@@ -328,8 +330,9 @@ def test_every_release_is_closed_downward(engine, written, pruning, rows):
     """With the system's randomness, and as many spurious grams as may be."""
     corpus = written(as_texts([*rows, (99, ["a", "b"])]))
     plan = ngrams(
-        corpus, max_n=5, max_items=8, epsilon=20, delta=0.2, spurious=0.5, pruning=pruning
-    )
+        corpus, max_n=5, max_items=8, epsilon=20, delta=0.2, spurious=0.5, pruning=pruning,
+        method="dpne",
+    )  # fmt: skip
     release = plan.run(engine=engine)
     assert closed(release, pruning)
     check_rows(release)
@@ -355,7 +358,8 @@ def check_rows(release):
 def test_spurious_grams_look_like_the_others(engine, written, pruning):
     """No text has two words: whatever is longer is spurious."""
     rows = [(user, f"w{user % 12}") for user in range(2400)]
-    plan = ngrams(written(rows), max_n=3, epsilon=20, delta=1e-3, spurious=0.5, pruning=pruning)
+    plan = ngrams(written(rows), max_n=3, epsilon=20, delta=1e-3, spurious=0.5, pruning=pruning,
+                  method="dpne")  # fmt: skip
     pairs = 0
     for _ in range(8):
         release = plan.run(engine=engine)
@@ -373,7 +377,7 @@ def test_the_manifest_says_what_each_level_did(engine, written, pruning):
     rows = [(user, ["a b c d a", "b c", "d a b c", "x y"][user % 4]) for user in range(2000)]
     plan = ngrams(
         written(rows), max_n=4, epsilon=8, delta=1e-5, decay=0.8, pruning=pruning,
-        max_items=(9, 8, 7, 6),
+        max_items=(9, 8, 7, 6), method="dpne",
     )  # fmt: skip
     release = plan.run(engine=engine)
     check_rows(release)
@@ -399,7 +403,7 @@ def test_the_manifest_says_what_each_level_did(engine, written, pruning):
 def test_scores_are_the_weights_with_their_noise(engine, written):
     """Enough noise to tell, far from the threshold: the scores scatter around the truth."""
     rows = [(user, f"a{user % 40} b") for user in range(40 * 300)]
-    plan = ngrams(written(rows), max_n=2, max_items=2, epsilon=2, delta=1e-3)
+    plan = ngrams(written(rows), max_n=2, max_items=2, epsilon=2, delta=1e-3, method="dpne")
     frame = plan.run(engine=engine).to_polars().filter(level=2)
     assert len(frame) >= 40
     held = frame.filter(pl.col("tokens").list.get(1) == "b", pl.col("tokens").list.get(0) != "b")

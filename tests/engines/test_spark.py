@@ -289,7 +289,7 @@ def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(SparkRun, "ask", listen)
     rows = [(user, "SENTINEL1 SENTINEL2") for user in range(300)]
     pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(tmp_path / "c.parquet")
-    plan = ngrams(max_n=2, epsilon=8, delta=1e-4)
+    plan = ngrams(max_n=2, epsilon=8, delta=1e-4, method="dpne")
     assert isinstance(plan.levels[1], PrunedLevel)
     release = plan.run(
         corpus=Corpus(tmp_path / "c.parquet", user="who", text="what"), engine="spark"

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from dphh.gateway import wire
+from dphh.gateway.child import Gone
 from dphh.gateway.served import Served
 from tests.gateway.conftest import Place, free_port, needs_quack
 from tests.gateway.test_server import ITEMS
@@ -146,6 +147,22 @@ def test_what_serves_answers_may_die_and_nothing_is_charged_twice(place: Place) 
     assert len(place.ledger.runs()) == 1
 
 
+def test_what_serves_answers_may_hang_and_is_given_up(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway = place.gateway()
+    alice = place.client("alice")
+    monkeypatch.setattr("dphh.gateway.served._SECONDS", 2.0)
+    hung = gateway._served
+    assert hung is not None
+    os.kill(hung._child._process.pid, signal.SIGSTOP)
+    with pytest.raises(Gone):
+        hung.drop(["answer_of_nobody"])
+    assert not hung.alive()
+    monkeypatch.undo()
+    assert alice.ask("SELECT 41 + 1") == [(42,)]
+
+
 def test_a_killed_gateway_leaves_no_folder_behind(place: Place, tmp_path: Path) -> None:
     spill = tmp_path / "spill"
     spill.mkdir()
@@ -156,10 +173,10 @@ def test_a_killed_gateway_leaves_no_folder_behind(place: Place, tmp_path: Path) 
     assert len(list(spill.iterdir())) >= 2
     server.kill()
     server.wait()
-    for _ in range(200):
+    for _ in range(600):
         if not list(spill.iterdir()):
             return
-        time.sleep(0.05)
+        time.sleep(0.1)
     raise AssertionError(list(spill.iterdir()))
 
 

@@ -187,7 +187,8 @@ def test_races_for_the_last_of_a_share_do_not_pass_it(place: Place) -> None:
         for name, query in asked
     ]
     for thread, _ in threads:
-        thread.join()
+        thread.join(120)
+        assert not thread.is_alive()
     for share in place.ledger.shares():
         assert share.spent.epsilon <= share.cap.epsilon
     settled = [run for run in place.ledger.runs() if run.state == "settled"]

@@ -58,10 +58,10 @@ def test_options_at_the_edge_are_priced_or_refused(shared: Ledger) -> None:
     chance = random.Random(seed)
     options = {
         "plan_items": ["max_items"],
-        "plan_ngrams": ["max_n", "max_items", "spurious", "decay"],
+        "plan_ngrams": ["max_n", "max_items", "spurious", "decay", "method"],
         "plan_trie": ["max_length", "unit", "users"],
     }
-    edges = [*EDGES, 1, 2, 3, -7, "1", True, [], [1, 2], "both"]
+    edges = [*EDGES, 1, 2, 3, -7, "1", True, [], [1, 2], "both", "dpne"]
     for _ in range(60):
         verb = chance.choice(list(options))
         arguments = {name: chance.choice(edges) for name in options[verb] if chance.random() < 0.5}

@@ -207,7 +207,8 @@ def test_analysts_ask_at_once(place: Place) -> None:
         for name, query in asked
     ]
     for thread, _ in threads:
-        thread.join()
+        thread.join(120)
+        assert not thread.is_alive()
     assert [len(found[0]) for _, found in threads] == [5] * 4
     assert [share.runs for share in place.ledger.shares()] == [2, 2, 0]
 

@@ -473,6 +473,29 @@ def test_a_settled_run_leaves_neither_key_nor_levels_in_the_file(
     assert level[:100] not in kept
 
 
+BACK_TO_SCHEMA_5 = "DROP TABLE asked; ALTER TABLE unfinished DROP failed; PRAGMA user_version = 5"
+
+
+def test_runs_of_schema_5_stay_what_they_were_and_are_nobodys_answer(
+    book: Ledger, reviews: Source
+) -> None:
+    book.add("reviews", reviews, 1.0, 1e-6)
+    begun = ask(book, "a", reviews, 0.1, 1e-8).hold
+    book.begin(begun, {"engine": "one"}, b"key")
+    with closing(sqlite3.connect(book.path)) as con, con:
+        con.executescript(BACK_TO_SCHEMA_5)
+    before = book.status("reviews"), book.runs()  # readers change nothing
+    (request,) = before[1]
+    asked = (reviews, request.verb, request.parameters, request.events, 0.1, 1e-8)
+    assert book.asked_before(*asked, files="") is None
+    assert book.reserve("b", *asked, files="beef", once=True).run_id == "b"
+    assert (book.status("reviews").cap, book.runs()[0]) == (before[0].cap, before[1][0])
+    assert book.asked_before(*asked, files="beef").run_id == "b"
+    assert book.begin(begun, {"engine": "one"}, b"other").key == b"key"
+    book.failed(begun)
+    assert [run.state for run in book.runs()] == ["failed", "reserved"]
+
+
 def written_by_schema_3(book: Ledger, source: Source) -> None:
     """An account of cap (1, 1e-6) with one run, which began and ended to the microsecond."""
     book.add("reviews", source, 1.0, 1e-6)
@@ -480,7 +503,11 @@ def written_by_schema_3(book: Ledger, source: Source) -> None:
     book.begin(hold)
     book.settle(hold, {}, b"rows")
     with closing(sqlite3.connect(book.path)) as con, con:
-        con.executescript("DROP TRIGGER caps_are_kept_as_settled; ALTER TABLE caps DROP kept")
+        con.executescript(BACK_TO_SCHEMA_5)
+        con.executescript(
+            "DROP TRIGGER charges_stand; ALTER TABLE charges DROP cap; DROP TABLE drawn;"
+            "DROP TRIGGER caps_are_kept_as_settled; ALTER TABLE caps DROP kept"
+        )
         con.execute("UPDATE runs SET recorded = 1000000.25, changed = 1000007.5")
         con.execute("PRAGMA user_version = 3")
 

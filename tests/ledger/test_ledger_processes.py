@@ -71,17 +71,40 @@ for child in children:
     os.waitpid(child, 0)
 """
 
+GIVE_BACK = """
+def ask(me):
+    booked = [GaussianEvent(float(sys.argv[3]))] * 4
+    while True:
+        six_are_granted = open(sys.argv[2]).read().count("granted") == 6
+        try:
+            hold = book.reserve(me, source, "ngrams", {}, booked, 0.9, 9e-7).hold
+        except BudgetRefused:
+            if six_are_granted:
+                note("refused")
+                return
+            time.sleep(random.uniform(0, 0.02))
+            continue
+        book.begin(hold)
+        book.settle(hold, {}, b"rows", booked[:1])
+        note("granted")
+children = [fork(ask, f"run {n}") for n in range(32)]
+os.close(opener)
+for child in children:
+    os.waitpid(child, 0)
+"""
+
 KILLED = """
 def forever(me):
     for number in range(10**9):
         run = f"{me}-{number}"
-        hold = book.reserve(run, source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9).hold
+        booked = [GaussianEvent(60.0)] * 2
+        hold = book.reserve(run, source, "items", {}, booked, 0.2, 1e-9).hold
         if number % 7 == 3:
             book.cancel(hold)
             continue
         book.begin(hold)
         note(f"drawn {run}")
-        book.settle(hold, {"run": run}, run.encode() * 2000)
+        book.settle(hold, {"run": run}, run.encode() * 2000, booked[:1])
         note(f"released {run}")
 os.write(opener, bytes(10_000))  # the gate stands open
 for first in range(0, int(sys.argv[3]), 4):
@@ -157,6 +180,26 @@ def test_32_processes_that_ask_at_once_get_exactly_what_the_cap_holds(
         assert book.release(run.run_id).parquet == b"rows of " + run.run_id.encode()
 
 
+def test_32_processes_that_give_back_get_exactly_what_the_cap_holds_of_what_was_drawn(
+    tmp_path: Path,
+) -> None:
+    """Of nine and a half, each reserves four and draws one: six find room, however they meet."""
+    book = Ledger(tmp_path / "ledger.sqlite")
+    book.add("reviews", SOURCE, 1.0, 1e-6)
+    sigma = math.sqrt(9.5) * allowed(1.0, 1e-6).sigma
+    notes = tmp_path / "notes"
+    process = start(FORK + GIVE_BACK, str(book.path), str(notes), repr(sigma))
+    hear(process, "ready")
+    process.communicate("\n", timeout=120)
+    said = notes.read_text().splitlines()
+    assert sound(book.path)
+    assert (said.count("granted"), said.count("refused")) == (6, 26), said
+    assert [(run.state, len(run.drawn or ())) for run in book.runs()] == [("settled", 1)] * 6
+    given_back = book.status("reviews").given_back
+    assert given_back is not None
+    assert given_back.runs == 6
+
+
 def test_killed_processes_leave_a_ledger_that_shows_all_that_was_released(tmp_path: Path) -> None:
     kills = 200 if FULL else 40
     book = Ledger(tmp_path / "ledger.sqlite")
@@ -169,7 +212,9 @@ def test_killed_processes_leave_a_ledger_that_shows_all_that_was_released(tmp_pa
         go(process)
         hear(process, "killed")
         journals += Path(f"{book.path}-journal").exists()
-        states = {run.run_id: run.state for run in book.runs() if run.state != "cancelled"}
+        runs = book.runs()
+        assert all((run.drawn is not None) == (run.state == "settled") for run in runs)
+        states = {run.run_id: run.state for run in runs if run.state != "cancelled"}
         said = [line.split(" ", 1) for line in notes.read_text().splitlines()]
         for what, run in said:
             allowed = {"drawn": {"running", "settled"}, "released": {"settled"}}[what]

@@ -26,6 +26,7 @@ from dphh.privacy.events import (
     Event,
     GaussianEvent,
     OneDirectionEvent,
+    SetUnionEvent,
 )
 from dphh.privacy.gaussian import gaussian_delta, gaussian_sigma, set_union_delta, split_sigma
 
@@ -260,3 +261,12 @@ def test_errors_name_the_parameter() -> None:
         compose([]).epsilon(-0.1)
     with pytest.raises(UsageError, match="epsilon"):
         compose([]).delta(math.nan)
+
+
+def test_the_epsilon_over_shares_is_the_largest_of_all_shares() -> None:
+    """It is found without asking each of them, where it can be."""
+    for sigma, more in ((5.0, []), (2.0, [GaussianEvent(20.0), DeltaEvent(1e-8)] * 3)):
+        composed = compose([SetUnionEvent(sigma, 1e-6), *more])
+        for delta in (1e-7, 1e-6, 1.1e-6, 1e-5, 1e-2, 1.0):
+            each = [some.epsilon(delta) for some in composed.by_share]
+            assert composed.epsilon(delta) == max(each)

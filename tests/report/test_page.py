@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from dphh import UsageError
 from dphh.cli import cli
-from dphh.evaluate import ExactCounts
+from dphh.evaluation import ExactCounts
 from dphh.ledger import source_of
 from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma

@@ -161,10 +161,10 @@ def test_items_are_priced_as_the_plan_prices_them(
         {"max_n": 4, "epsilon": 4.0, "delta": 1e-7, "max_items": 2},
     ],
 )
-def test_ngrams_are_priced_as_the_plan_prices_them(rows: Rows, options: dict[str, Any]) -> None:
-    plan = price_ngrams(**options)
+def test_dpne_is_priced_as_the_plan_prices_it(rows: Rows, options: dict[str, Any]) -> None:
+    plan = price_ngrams(**options, method="dpne")
     named = ", ".join(f"{name} := ?" for name in options)
-    priced = rows(f"FROM dphh_price_ngrams({named})", *options.values())
+    priced = rows(f"FROM dphh_price_dpne({named})", *options.values())
     for level, row in zip(plan.levels, priced, strict=True):
         assert isinstance(level, SetUnionLevel | PrunedLevel)
         for name in ("level", "max_items", "grid_bits", "sigma_grid"):
@@ -175,11 +175,31 @@ def test_ngrams_are_priced_as_the_plan_prices_them(rows: Rows, options: dict[str
     assert needed == dict(plan.finds.users_by_length)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_n": 6, "epsilon": 1.0, "delta": 1e-7, "max_items": 10},
+        {"max_n": 1, "epsilon": 2.0, "delta": 1e-9},
+        {"max_n": 5, "epsilon": 4.0, "delta": 1e-7, "max_items": 300},
+        {"max_n": 3, "epsilon": 0.1, "delta": 1e-8, "max_items": 2_000},
+    ],
+)
+def test_ngrams_are_priced_as_the_plan_prices_them(rows: Rows, options: dict[str, Any]) -> None:
+    plan = price_ngrams(**options)
+    named = ", ".join(f"{name} := ?" for name in options)
+    priced = rows(f"FROM dphh_price_ngrams({named})", *options.values())
+    words = [level for level in plan.levels if isinstance(level, SetUnionLevel)]
+    for level, row in zip(words, priced, strict=True):
+        for name in ("level", "round", "max_items", "grid_bits", "sigma_grid", "threshold_grid"):
+            assert row[name] == getattr(level, name), name
+    assert priced[-1]["users_needed"] == plan.finds.users
+
+
 @pytest.mark.parametrize(("below", "valid"), [(17, 289), (254, 4113), (2000, 6833), (5, 3), (0, 0)])
 def test_thresholds_of_longer_ngrams_follow_what_was_released(
     value: Value, below: int, valid: int
 ) -> None:
-    level = price_ngrams(max_n=6, epsilon=1.0, delta=1e-7, max_items=10).levels[3]
+    level = price_ngrams(max_n=6, epsilon=1.0, delta=1e-7, method="dpne").levels[3]
     assert isinstance(level, PrunedLevel)
     found = value(
         "dphh_spurious_threshold(?, ?, ?, ?)", level.sigma_grid, level.spurious, below, valid

@@ -93,7 +93,7 @@ def test_out_writes_what_load_reads(dphh, path, tmp_path):
         "release.json",
         "release.parquet",
     ]
-    code, _, err = dphh("items", path, *READ, *COST, "--out", tmp_path / "out")
+    code, _, err = dphh("items", path, *READ, *COST, "--out", tmp_path / "out", "--again")
     assert code == 2
     assert "holds another release" in err
 
@@ -109,7 +109,7 @@ def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
     code, out, _ = dphh("items", "notes", *COST)
     assert code == 0
     assert "3 found" in out
-    code, out, err = dphh("items", "notes", *COST)
+    code, out, err = dphh("items", "notes", *COST, "--again")
     assert (code, out) == (3, "")
     assert err.startswith("dphh: Refused")
     assert "'notes'" in err
@@ -151,11 +151,19 @@ def test_what_a_flag_of_the_ledger_says_is_kept(dphh, path, ledger):
 @pytest.mark.parametrize("name", VERBS)
 def test_a_commands_options_are_those_of_the_verb_and_of_the_corpus(name):
     verb = VERBS[name]
-    params = {param.name: param for param in cli.commands[name.replace("_", "-")].params}
+    params = {param.name: param for param in called([name.replace("_", "-")]).params}
     assert verb.help.keys() == verb.options.keys() <= params.keys()
     assert {each for each in HELP if each not in verb.options} <= params.keys()
     for option in verb.options.values():
         assert params[option.name].required == (option.default is option.empty)
+
+
+def test_a_user_given_twice_is_a_unit_of_two_columns(dphh, tmp_path):
+    asked = ("items", "/not/there.parquet", "--item", "what", *COST, "--plan", "--json")
+    plan = json.loads(dphh(*asked, "--user", "who", "--user", "month")[1])
+    assert plan["corpus"]["user"] == ["who", "month"]
+    assert "NOT a person" in plan["privacy"]["unit"]
+    assert json.loads(dphh(*asked, "--user", "who")[1])["corpus"]["user"] == "who"
 
 
 def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, tmp_path):
@@ -327,15 +335,22 @@ def test_completion_knows_the_options():
 
 def commands(group=cli, names=()):
     yield names
-    for name, command in getattr(group, "commands", {}).items():
-        yield from commands(command, (*names, name))
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            yield from commands(group.get_command(context, name), (*names, name))
+
+
+def called(names):
+    command = cli
+    for name in names:
+        command = command.get_command(click.Context(command), name)
+    return command
 
 
 @pytest.mark.parametrize("names", list(commands()), ids=" ".join)
 def test_every_command_and_option_explains_itself(names):
-    command = cli
-    for name in names:
-        command = command.commands[name]
+    command = called(names)
     assert command.help
     for option in command.params:
         assert isinstance(option, click.Argument) or option.help, option.name

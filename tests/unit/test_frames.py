@@ -19,7 +19,7 @@ FRAME = pl.DataFrame({"who": range(300), "what": ["a b", "a b c", "b"] * 100})
 COST = {"epsilon": 4.0, "delta": 1e-3}
 ASKED = {
     "items": {"max_items": 3, "method": "sips"},
-    "ngrams": {"max_n": 2, "pruning": "single", "decay": 0.9},
+    "ngrams": {"max_n": 2, "method": "dpne", "pruning": "single", "decay": 0.9},
     "trie": {"max_length": 3, "choice": "most-frequent"},
 }
 OPTIONS = {

@@ -16,9 +16,9 @@ from dphh.mechanisms.ngrams import ASSUMED_WORDS, spurious_threshold
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
 
-METHODS = ("dpne", "dpsu-all", "dpsu-even", "dpsu-single")
+METHODS = ("forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single")
 GRID = 1 / 1024
-MSNBC = {"max_n": 6, "epsilon": 1.0, "delta": 1e-7, "max_items": 10}
+MSNBC = {"max_n": 6, "epsilon": 1.0, "delta": 1e-7, "max_items": 10, "method": "dpne"}
 THREE = MSNBC | {"max_n": 3}
 
 
@@ -84,7 +84,7 @@ def test_shares_are_of_the_whole_precision_whatever_they_add_up_to():
 
 
 def test_caps_go_to_their_levels():
-    plan = ngrams(max_n=3, epsilon=1, delta=1e-7, max_items=[7, 8, 9])
+    plan = ngrams(**(THREE | {"max_items": [7, 8, 9]}))
     assert [level.max_items for level in plan.levels] == [7, 8, 9]
 
 
@@ -106,11 +106,13 @@ def test_the_baselines_noise_is_one_for_all_or_shared_evenly():
         ("dpsu-single", whole),
         ("dpsu-even", whole * math.sqrt(6)),
     ):
-        for level in ngrams(**MSNBC, method=method).levels:
+        for level in ngrams(**(MSNBC | {"method": method})).levels:
             assert level.sigma == pytest.approx(sigma, abs=1.5 * GRID)
-    (one,) = (ngrams(**MSNBC, method="dpsu-all").events[0],)
+    (one,) = (ngrams(**(MSNBC | {"method": "dpsu-all"})).events[0],)
     assert one.sigma == pytest.approx(whole, abs=1.5 * GRID)
-    gaussians = [e for e in ngrams(**MSNBC, method="dpsu-all").events if e.kind == "gaussian"]
+    gaussians = [
+        e for e in ngrams(**(MSNBC | {"method": "dpsu-all"})).events if e.kind == "gaussian"
+    ]
     assert len(gaussians) == 1
 
 
@@ -140,7 +142,7 @@ def test_where_nothing_is_valid_there_is_a_threshold_all_the_same(below):
 @pytest.mark.parametrize("options", [{}, {"decay": 0.7}, {"spurious": 0.2, "pruning": "single"}])
 def test_so_many_users_are_enough_in_simulation(options):
     """A gram of three different words, by users who hold nothing else, the noise drawn anew."""
-    plan = ngrams(max_n=3, epsilon=1, delta=1e-7, max_items=100, **options)
+    plan = ngrams(**(THREE | {"max_items": 100}), **options)
     assert [length for length, _ in plan.finds.users_by_length] == [1, 2, 3]
     rng, runs = np.random.default_rng(5), 200_000
     for length, users in plan.finds.users_by_length:
@@ -164,15 +166,15 @@ def test_so_many_users_are_enough_in_simulation(options):
 
 
 def test_no_number_is_promised_where_a_user_may_not_count_for_all_pieces():
-    plan = ngrams(max_n=5, epsilon=1, delta=1e-7, max_items=3)
+    plan = ngrams(**(MSNBC | {"max_n": 5, "max_items": 3}))
     assert [length for length, _ in plan.finds.users_by_length] == [1, 2, 3]
-    plan = ngrams(max_n=5, epsilon=1, delta=1e-7, max_items=(5, 4, 1, 2, 1))
+    plan = ngrams(**(MSNBC | {"max_n": 5, "max_items": (5, 4, 1, 2, 1)}))
     assert [length for length, _ in plan.finds.users_by_length] == [1, 2, 3]
 
 
 def test_the_baselines_find_by_how_many_grams_their_users_hold():
     for method, cap in (("dpsu-all", 60), ("dpsu-even", 10), ("dpsu-single", 10)):
-        finds = ngrams(**MSNBC, method=method).finds
+        finds = ngrams(**(MSNBC | {"method": method})).finds
         assert finds.users_by_held[-1][0] == cap
         assert f"more than {cap} counts for {cap}" in finds.note
 
@@ -205,8 +207,8 @@ def test_a_plan_whose_levels_were_edited_is_refused():
 
 
 def test_whole_numbers_and_floats_ask_for_the_same():
-    one = ngrams(max_n=2, epsilon=1, delta=1e-7, decay=1, shares=[1, 2])
-    two = ngrams(max_n=2, epsilon=1.0, delta=1e-7, decay=1.0, shares=(1.0, 2.0))
+    one = ngrams(max_n=2, epsilon=1, delta=1e-7, method="dpne", decay=1, shares=[1, 2])
+    two = ngrams(max_n=2, epsilon=1.0, delta=1e-7, method="dpne", decay=1.0, shares=(1.0, 2.0))
     assert one.dumps() == two.dumps()
 
 
@@ -236,8 +238,8 @@ SAID = [
     ({"shares": (1, 1, 1), "decay": 0.5},
      "decay, shares: both say how the budget is shared; give one of them"),
     ({"method": "forecast", "decay": 0.5, "max_items": (1, 2, 3)},
-     "max_items, decay: found with method='forecast', which bounds words alone, by one number, and "
-     "shares the budget by what it finds; leave it out, or say method='dpne'"),
+     "max_items, decay: found with method='forecast', the default, which bounds words alone, by "
+     "one number, and shares the budget by what it finds; leave it out, or say method='dpne'"),
     ({"method": "dpsu-all", "decay": 0.5},
      "decay, shares: go with method='dpne'; method='dpsu-all' has one noise for all"),
     ({"method": "dpsu-even", "shares": (1, 1, 2)},
@@ -258,5 +260,13 @@ SAID = [
 @pytest.mark.parametrize("options, said", SAID)
 def test_what_cannot_be_planned_is_refused_in_these_words(options, said):
     with pytest.raises(UsageError) as refused:
-        ngrams(**({"max_n": 3, "epsilon": 1, "delta": 1e-7} | options))
+        ngrams(**({"max_n": 3, "epsilon": 1, "delta": 1e-7, "method": "dpne"} | options))
     assert str(refused.value) == said
+
+
+def test_the_forecast_ladder_is_what_is_run_unless_another_method_is_asked_for():
+    three = {"max_n": 3, "epsilon": 1, "delta": 1e-7}
+    assert ngrams(**three) == ngrams(**three, method="forecast")
+    for name, value in (("decay", 0.5), ("shares", (1, 2, 3)), ("pruning", "single")):
+        with pytest.raises(UsageError, match=f"^{name}: found with method='forecast', the default"):
+            ngrams(**three, **{name: value})

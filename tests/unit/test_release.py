@@ -181,7 +181,8 @@ def test_a_reader_never_sees_half_a_file(tmp_path):
             seen.add(data[0])
     finally:
         stop.set()
-        writer.join()
+        writer.join(120)
+        assert not writer.is_alive()
     assert len(seen) > 3
 
 

@@ -54,12 +54,6 @@ def test_the_same_run_again_gives_the_same_release_and_spends_nothing(corpus, le
     assert len(ledger.runs()) == 1
 
 
-def test_runs_without_an_id_are_different_runs(corpus, ledger):
-    plan = items(corpus, **ASK)
-    assert plan.run(ledger=ledger).run_id != plan.run(ledger=ledger).run_id
-    assert len(ledger.runs()) == 2
-
-
 def test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_first_ones(ledger):
     def run(word):
         frame = pl.DataFrame({"who": range(300), "what": [word] * 300})
@@ -70,6 +64,15 @@ def test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_fir
     with pytest.warns(UserWarning, match="run one was made before.*use a new run id"):
         again = run("b")
     assert again.to_arrow() == first.to_arrow()
+    assert len(ledger.runs()) == 1
+
+
+def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledger):
+    items(written([(1, "a")]), **ASK).run(ledger=ledger, run_id="one")
+    corpus = written([(user, "b") for user in range(300)])
+    with pytest.warns(UserWarning, match="run one was made before.*they have changed since"):
+        again = items(corpus, **ASK).run(ledger=ledger, run_id="one")
+    assert "b" not in again.to_polars()["item"].to_list()
     assert len(ledger.runs()) == 1
 
 
@@ -92,7 +95,7 @@ def test_a_cap_is_kept_and_a_refusal_spends_nothing(corpus, ledger, tmp_path):
     items(named, **ASK).run(ledger=ledger)
     for asked in (named, corpus):  # files pay wherever they are named, whatever the caller says
         with pytest.raises(BudgetRefused, match="'reviews'"):
-            items(asked, **ASK).run(ledger=ledger, out=tmp_path / "out")
+            items(asked, **ASK).run(ledger=ledger, again=True, out=tmp_path / "out")
     assert states(ledger) == ["settled"]
     assert not (tmp_path / "out").exists()
 
@@ -142,21 +145,44 @@ def test_what_is_refused_before_a_row_is_read_costs_nothing(corpus, ledger, run,
 def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, ledger, tmp_path):
     items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", run_id="one")
     with pytest.raises(UsageError, match="holds another release"):
-        items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out")
-    items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", run_id="one")
+        items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", again=True)
+    items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out")
     assert len(ledger.runs()) == 1
     assert Release.load(tmp_path / "out").run_id == "one"
 
 
 def test_an_error_after_the_beginning_keeps_the_price(written, ledger):
-    bad = written([(1, "a"), (None, "b")])
-    with pytest.raises(CorpusError, match="NULL"):
+    bad = written([(1, "a" * 1001)], too_long="error")
+    with pytest.raises(CorpusError, match="longer token"):
         items(bad, **ASK).run(ledger=ledger, run_id="half")
-    assert states(ledger) == ["running"]
+    assert states(ledger) == ["failed"]
     assert ledger.accounts()[0].spent.epsilon > 0.5
-    mended = written(ROWS)
+    mended = written(ROWS, too_long="error")
     with pytest.raises(UsageError, match="its files changed since it began"):
         items(mended, **ASK).run(ledger=ledger, run_id="half")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("at_hand", [False, True])
+def test_rows_of_nobody_are_found_before_anything_is_paid(written, ledger, engine, at_hand):
+    bad = written([*ROWS, (None, "b")])
+    if at_hand:
+        bad = Corpus(pl.read_parquet(*bad.where), user="who", text="what")
+    with pytest.raises(CorpusError, match=r"NULL.*Nothing was spent"):
+        items(bad, **ASK).run(ledger=ledger, engine=engine)
+    assert ledger.runs() == []
+
+
+def test_rows_of_nobody_that_say_nothing_harm_nothing(written, ledger):
+    corpus = written([*ROWS, (None, "  "), (None, None)])
+    assert len(items(corpus, **ASK).run(ledger=ledger)) == 3
+
+
+def test_rows_of_nobody_that_a_query_hides_are_found_at_the_price_of_the_run(written, ledger):
+    lazy = pl.scan_parquet(*written([*ROWS, (None, "b")]).where)
+    with pytest.raises(CorpusError, match="NULL"):
+        items(Corpus(lazy, user="who", text="what"), **ASK).run(ledger=ledger)
+    assert states(ledger) == ["failed"]
 
 
 def test_an_interrupt_keeps_the_price_and_cleans_up(corpus, ledger, monkeypatch):
@@ -170,7 +196,7 @@ def test_an_interrupt_keeps_the_price_and_cleans_up(corpus, ledger, monkeypatch)
 
     with pytest.raises(KeyboardInterrupt):
         items(corpus, **ASK).run(ledger=ledger, progress=interrupt)
-    assert states(ledger) == ["running"]
+    assert states(ledger) == ["failed"]
     assert closed == [1]
 
 
@@ -250,7 +276,7 @@ def test_seeded_runs_are_equal_and_others_are_not(corpus):
     assert seeded(corpus, 1).to_arrow() == seeded(corpus, 1).to_arrow()
     assert seeded(corpus, 1).to_arrow() != seeded(corpus, 2).to_arrow()
     plan = items(corpus, **ASK)
-    assert plan.run().to_arrow() != plan.run().to_arrow()
+    assert plan.run().to_arrow() != plan.run(again=True).to_arrow()
 
 
 # Progress and loudness

@@ -25,6 +25,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.again import request
 from dphh.corpus import Characters, Corpus, Reading, as_sequences, replace_corpus
 from dphh.devices.votes.device import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
@@ -37,7 +38,7 @@ from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie_levels import trie_levels
 from dphh.plan import Plan, plan_from_json
 from dphh.release import Release
-from dphh.run import released, request, settled
+from dphh.run import released, settled
 from dphh.sql import query
 from dphh.udfs.randomness import SystemRandomness
 from dphh.whole_files import write_once

@@ -13,6 +13,7 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import open_corpus
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.memory import SharedMemory
+from dphh.engines.duckdb.stores import reach_stores
 from dphh.engines.session import Limits
 from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, EngineOutOfMemory, UsageError
@@ -51,6 +52,7 @@ class DuckDBRun:
             self.con.execute(query("text_units"))
             self.con.execute(query("names"))
             self.con.execute(query("text"))
+            reach_stores(self.con, corpus)
             self.load = open_corpus(self.con, corpus)
         except duckdb.Error as problem:
             self._spill.close()

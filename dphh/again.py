@@ -1,0 +1,154 @@
+"""Nothing is spent by accident: the same request comes to the release that it came to before.
+
+A request is its verb, options, corpus, account and price. Files are the same if their names, sizes
+and times are; the ledger keeps a few bits of these with each run. A table in memory is told by a
+keyed hash of its rows, which this process keeps to itself: another process cannot compare it, and
+then nobody's release is handed out for another's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from dphh.corpus import Corpus
+from dphh.engines.sources import at_hand, rows_in_memory
+from dphh.errors import DphhError, Notice, UsageError
+from dphh.ledger import Entry, Ledger
+from dphh.ledger.corpora import source_of
+from dphh.ledger.sources import Source, files_check
+from dphh.price import Price
+from dphh.unit import as_json
+
+Say = Callable[[str], None]
+
+_KEY = os.urandom(32)
+#: What this process ran on tables in memory: by request and rows, the run.
+_made: dict[tuple[Any, ...], str] = {}
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A request, and what tells its data from others."""
+
+    price: Price
+    corpus: Corpus
+    book: Ledger
+    source: Source
+    #: For the ledger: '' where the data are no files, or are elsewhere.
+    files: str
+    #: For this process alone.
+    rows: bytes | None = field(repr=False)
+
+    @classmethod
+    def of(cls, price: Price, corpus: Corpus, book: Ledger) -> Asking:
+        source = source_of(corpus)
+        return cls(price, corpus, book, source, files_check(source, str(book.path)), _rows(corpus))
+
+    def before(self, say: Say) -> str | None:
+        """The run that this came to before on the same data; None where there is none."""
+        if self.book.analyst is not None:
+            return None  # the gateway names their runs; what others asked for is not theirs
+        if (run_id := _made.get(self._key)) is not None:
+            say(f"note: nothing is spent: run {run_id} asked the same of the same rows; {_ELSE}")
+            return run_id
+        earlier = self.book.asked_before(
+            self.source,
+            self.price.verb,
+            request(self.price, self.corpus),
+            self.price.events,
+            self.price.privacy.booked_epsilon,
+            self.price.privacy.delta,
+            account=self.corpus.name,
+            files=self.files,
+        )
+        if earlier is None:
+            return None
+        if not self.files:
+            self._not_compared(earlier, say)
+            return None
+        if earlier.state == "settled":
+            say(
+                f"note: nothing is spent: this is the release of run {earlier.run_id}, made on "
+                f"{earlier.when:%Y-%m-%d} by the same request of the same files; {_ELSE}"
+            )
+        return earlier.run_id
+
+    def remember(self, run_id: str) -> None:
+        if self.rows is not None:
+            _made[self._key] = run_id
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        corpus = self.corpus
+        about = (corpus.name, corpus.where, corpus.user, corpus.content, corpus.by)
+        return str(self.book.path), self.price, about, self.rows
+
+    def _not_compared(self, earlier: Entry, say: Say) -> None:
+        said = (
+            f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same of a "
+            f"{', '.join(self.corpus.where)}, and whether this is the same data cannot be told"
+        )
+        if self.corpus.name is not None:
+            raise UsageError(
+                f"run: {said}. Nothing was spent. Pass run_id={earlier.run_id!r} for that release, "
+                "which is free, or again=True to spend again"
+            )
+        say(f"note: {said}; this run spends anew, and run_id={earlier.run_id!r} would not")
+
+
+_ELSE = "again=True (--again) spends again"
+
+
+def request(price: Price, corpus: Corpus) -> dict[str, Any]:
+    """What is asked, as the ledger and the manifest record it."""
+    return {
+        **dict(price.parameters),
+        "user": as_json(corpus.user),
+        "content": corpus.content.to_json(),
+    }
+
+
+def notice(said: str) -> None:
+    """For whoever gave no `progress`: what bears on the budget is said all the same."""
+    if said.startswith("note:"):
+        # Where warnings are errors, none may end a run that has been paid for.
+        with suppress(Notice):
+            warnings.warn(said.removeprefix("note: "), Notice, stacklevel=6)
+
+
+def _rows(corpus: Corpus) -> bytes | None:
+    """Tells one table in memory from another, to who holds the key."""
+    if not at_hand(corpus):
+        return None
+    sink = _Hashing()
+    try:
+        rows = rows_in_memory(corpus).combine_chunks()
+        with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), rows.schema) as stream:
+            stream.write_table(rows)
+    except (DphhError, pa.ArrowException):
+        return None  # the run will say what is wrong with it
+    return sink.hash.digest()
+
+
+class _Hashing:
+    """A file that keeps a hash of what is written to it."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.hash = hashlib.blake2b(key=_KEY)
+
+    def write(self, data: Any) -> int:
+        self.hash.update(data)
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        """Nothing waits."""

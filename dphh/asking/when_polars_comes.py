@@ -1,0 +1,53 @@
+"""Gives Polars' frames their `dphh`: now if Polars is imported, else when it is.
+
+So `import dphh` need not wait for Polars, nor Polars for the verbs.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dphh.asking.frames import Verbs
+
+
+def register() -> None:
+    if "polars" in sys.modules:
+        _register()
+    else:
+        sys.meta_path.insert(0, _WhenPolarsComes())
+
+
+class _WhenPolarsComes(MetaPathFinder):
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname != "polars":
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec("polars")
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_register(module: Any) -> None:
+            execute(module)
+            _register()
+
+        spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
+        return spec
+
+
+def _register() -> None:
+    import polars as pl
+
+    pl.api.register_dataframe_namespace("dphh")(_verbs)  # type: ignore[arg-type]
+    pl.api.register_lazyframe_namespace("dphh")(_verbs)  # type: ignore[arg-type]
+
+
+def _verbs(frame: Any) -> Verbs:
+    """The namespace of a frame, at the first `frame.dphh`."""
+    from dphh.asking.frames import Verbs
+
+    return Verbs(frame)

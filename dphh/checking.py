@@ -1,0 +1,243 @@
+"""`dphh.check`: what would make a run cost more, or say less, than was meant. It is free.
+
+It looks at names, types, the ledger, and whether rows are without a user. Names and types are
+public (docs/threats.md), and rows of nobody are no user's: no finding hangs on what any user holds.
+Nor does any say how many files or rows there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dphh.corpus import Corpus
+from dphh.engines import engine_of, open_session
+from dphh.engines.duckdb.nobody import can_be_looked_at, has_rows_of_nobody
+from dphh.engines.session import Limits
+from dphh.engines.sources import parquet_pattern
+from dphh.errors import DphhError, UsageError
+from dphh.ledger import Ledger
+from dphh.ledger.corpora import check_account, source_of, unseen
+from dphh.report.style import CHART_CSS
+from dphh.udfs.randomness import SystemRandomness
+from dphh.unit import as_json, counted_by
+
+Verdict = Literal["good", "unknown", "mind", "stops"]
+MARKS: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": "x"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    verdict: Verdict
+    found: str
+    #: What it costs if that is not as it should be; of what is good, nothing.
+    costs: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `dphh.check` found, in the order in which a run would meet it."""
+
+    corpus: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether a run would go through, as far as can be told for free."""
+        return all(finding.verdict != "stops" for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "corpus": self.corpus,
+            "ok": self.ok,
+            "findings": [asdict(finding) for finding in self.findings],
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"check: {self.corpus}"]
+        width = max(len(finding.what) for finding in self.findings)
+        for each in self.findings:
+            lines.append(f"  {MARKS[each.verdict]} {each.what:<{width}}  {each.found}")
+            if each.costs:
+                lines.append(f"    {'':<{width}}  {each.costs}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th scope='row' style='text-align:left'>{MARKS[each.verdict]} "
+            f"{escape(each.what)}</th><td style='text-align:left'>{escape(each.found)}"
+            f"{'<br>' if each.costs else ''}{escape(each.costs)}</td></tr>"
+            for each in self.findings
+        )
+        return (
+            f"<style>{CHART_CSS}</style><div class='dphh'><p><b>check</b> "
+            f"<code>{escape(self.corpus)}</code></p><table>{rows}</table></div>"
+        )
+
+
+def check(
+    corpus: Corpus,
+    *,
+    ledger: Ledger | str | Path | None = None,
+    engine: str | None = None,
+    look: bool = False,
+) -> Checked:
+    """Look at a corpus before anything is spent on it. Free, and says nothing of any user.
+
+    look: where it cannot be told at a glance whether rows are without a user (a lazy frame, a view,
+    files elsewhere), read the corpus to see. That is free too, but takes as long as reading does.
+    """
+    if not isinstance(corpus, Corpus):
+        raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    opened = _opens(corpus, engine or engine_of(corpus))
+    findings = [opened]
+    if opened.verdict != "stops":
+        findings += [*_alike(corpus), _somebodys(corpus, look)]
+    findings += _accounts(corpus, book)
+    return Checked(repr(corpus), tuple(findings))
+
+
+def _opens(corpus: Corpus, engine: str) -> Finding:
+    """As a run opens it, before it pays."""
+    try:
+        open_session(engine, corpus, SystemRandomness(), Limits()).close()
+    except DphhError as problem:
+        return Finding("columns", "stops", str(problem), "No run begins, and nothing is spent.")
+    named = ", ".join(f"{option} is {column!r}" for option, column in corpus.columns.items())
+    return Finding("columns", "good", f"{named}: there, and of types that can be read")
+
+
+def _alike(corpus: Corpus) -> Iterator[Finding]:
+    """Whether all files have the columns, and of one type."""
+    files = _parquet_files(corpus)
+    if not files:
+        return
+    kinds: dict[str, set[str | None]] = {column: set() for column in corpus.columns.values()}
+    unread = False
+    for file in files:
+        try:
+            schema = pq.read_schema(file)
+        except (OSError, pa.ArrowException):
+            unread = True  # a run says so when it opens it
+            continue
+        for column, found in kinds.items():
+            found.add(_kind(schema.field(column).type) if column in schema.names else None)
+    if unread:
+        yield Finding(
+            "files", "mind", "some cannot be read as Parquet",
+            "A run that reads them fails, and its price stays spent.",
+        )  # fmt: skip
+    differ = False
+    for option, column in corpus.columns.items():
+        found = kinds[column]
+        in_folders = found == {None}  # a column that folders' names spell
+        if None in found and not in_folders:
+            differ = True
+            yield Finding("files", *_lacking(option, column, corpus))
+        if len(types := sorted(kind for kind in found if kind)) > 1:
+            differ = True
+            yield Finding(
+                "files", "mind", f"{column!r} is {' in some and '.join(types)} in others",
+                "It is widened for all rows: numbers may be written otherwise, and numbers of "
+                "users past 2^53 fall together. Write all files with one schema.",
+            )  # fmt: skip
+    if not differ and not unread:
+        yield Finding("files", "good", "all have these columns, each of one type")
+
+
+def _lacking(option: str, column: str, corpus: Corpus) -> tuple[Verdict, str, str]:
+    where = ", ".join(parquet_pattern(place) for place in corpus.where)
+    see = f"SELECT file_name, name FROM parquet_schema('{where}') says which."
+    if option == "user":
+        costs = f"Their rows have no user, and a run is refused for them. {see}"
+        return "stops", f"some have no column {column!r}", costs
+    costs = f"Their rows are read as NULL: whatever they hold counts for nothing. {see}"
+    return "mind", f"some have no column {column!r}", costs
+
+
+def _somebodys(corpus: Corpus, look: bool) -> Finding:
+    """Whether each row is somebody's."""
+    if not look and not can_be_looked_at(corpus):
+        return Finding(
+            "users", "unknown", "whether rows are without a user (NULL) was not looked at",
+            "If some are, a run finds it while it reads, fails, and its price stays spent. "
+            "look=True (--look) reads the corpus to see, which is free.",
+        )  # fmt: skip
+    try:
+        found = has_rows_of_nobody(corpus)
+    except DphhError as problem:
+        return Finding("users", "stops", str(problem), "A run would meet it too.")
+    if found:
+        return Finding(
+            "users", "stops", "rows without a user (NULL) were found",
+            "A run is refused for them. Leave them out, or give each a user of its own.",
+        )  # fmt: skip
+    return Finding("users", "good", "no row is without a user")
+
+
+def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
+    """Who pays, and whether anything limits it."""
+    try:
+        check_account(corpus, book)
+        source = source_of(corpus)
+        touched = {*book.accounts_touched(source), *([corpus.name] if corpus.name else [])}
+    except DphhError as problem:
+        yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
+        return
+    if (said := unseen(corpus)) is not None:
+        yield Finding("ledger", "mind", said, "The same rows may be paid for twice, or by nobody.")
+    for name in sorted(touched):
+        account = book.status(name)
+        if account.source.user != corpus.user:
+            yield Finding(
+                "ledger", "stops",
+                f"the account {name!r} protects {counted_by(account.source.user)}",
+                f"A run that counts them by {as_json(corpus.user)!r} is refused.",
+            )  # fmt: skip
+        elif account.left is not None and account.left.epsilon <= 0:
+            yield Finding(
+                "ledger", "stops", f"{name!r} has nothing left of {account.cap}",
+                "Every run is refused; the releases that were made can be had again for nothing.",
+            )  # fmt: skip
+        else:
+            yield Finding("ledger", "good", f"{name!r} pays: of {account.cap}, {account.left} left")
+    if not touched:
+        yield Finding(
+            "ledger", "mind", "nobody has capped this corpus",
+            "Nothing limits what is spent on it, and nobody is promised anything in all. "
+            "`dphh ledger add NAME CORPUS ...` caps it.",
+        )  # fmt: skip
+
+
+def _parquet_files(corpus: Corpus) -> list[str]:
+    """Of this machine; none of a table that a log keeps, which is read as the log has it."""
+    if corpus.kind != "path" or any("://" in place for place in corpus.where):
+        return []
+    logs = [Path(place) / log for place in corpus.where for log in ("_delta_log", "metadata")]
+    if any(log.is_dir() for log in logs):
+        return []
+    found: set[str] = set()
+    with duckdb.connect() as con:
+        for place in corpus.where:
+            rows = con.execute("SELECT file FROM glob(?)", [parquet_pattern(place)]).fetchall()
+            found |= {file for (file,) in rows if file.endswith((".parquet", ".pq", ".parq"))}
+    return sorted(found)
+
+
+def _kind(kind: pa.DataType) -> str:
+    """How a column is read: layouts of text are one to every engine."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return "text" if any(is_text(kind) for is_text in text) else str(kind)

@@ -1,0 +1,45 @@
+"""`dphh check`: what would make a run cost more, or say less, than was meant."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from dphh.checking import check as look_at
+from dphh.cli.options import content_given, corpus_of, corpus_options, ledger_option
+from dphh.engines import ENGINES
+from dphh.ledger import Ledger
+
+
+@click.command()
+@click.argument("corpus")
+@corpus_options()
+@click.option("--engine", type=click.Choice(ENGINES), help="What would run the queries.")
+@click.option("--look", is_flag=True, help="Read the corpus, if need be, for rows without a user.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@ledger_option
+@click.pass_context
+def check(
+    context: click.Context,
+    /,
+    corpus: str,
+    engine: str | None,
+    look: bool,
+    as_json: bool,
+    ledger_file: str | None,
+    **_: Any,
+) -> None:
+    """Look at a corpus before anything is spent on it. It is free, and says nothing of any user.
+
+    Whether its columns are there, in all files and of one type; whether rows are without a user;
+    who pays, and what each costs if it is wrong. Exit code 2 if a run would not go through.
+
+    CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
+    """
+    book = Ledger(ledger_file)
+    read = corpus_of(corpus, book, content_given(context))
+    checked = look_at(read, ledger=book, engine=engine, look=look)
+    click.echo(json.dumps(checked.to_json()) if as_json else repr(checked))
+    context.exit(0 if checked.ok else 2)

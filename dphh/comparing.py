@@ -1,0 +1,218 @@
+"""`dphh.compare`: plans side by side, before any of them is paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from inspect import signature
+from itertools import product
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from dphh import verbs
+from dphh.corpus import Corpus
+from dphh.errors import UsageError
+from dphh.ledger import Ledger
+from dphh.ledger.ahead import MOST_RUNS, Ahead
+from dphh.ledger.corpora import source_of
+from dphh.plan import Plan
+from dphh.registry import VERBS
+from dphh.report.heat import Cell, heat_html
+from dphh.words import plural
+
+MOST_PLANS = 400
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One plan among others; or why there is none."""
+
+    #: What was varied: (option, value).
+    options: tuple[tuple[str, Any], ...]
+    plan: Plan | None
+    problem: str | None
+    #: What its account would say; None where nobody has capped the corpus.
+    ahead: Ahead | None
+    refused: str | None
+
+    @property
+    def users(self) -> int | None:
+        """The smallest number of users that an item needs to be found with probability 0.9."""
+        return None if self.plan is None else self.plan.finds.users
+
+    @property
+    def users_by_length(self) -> dict[int, int]:
+        return {} if self.plan is None else dict(self.plan.finds.users_by_length)
+
+    def row(self) -> dict[str, Any]:
+        """For a table: what was varied, and what comes of it."""
+        return {
+            **dict(self.options),
+            "users": self.users,
+            **{f"users of {n}": users for n, users in self.users_by_length.items()},
+            "share": None if self.ahead is None else self.ahead.share,
+            "runs_left": None if self.ahead is None else self.ahead.runs_left,
+            "refused": self.refused or self.problem,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Plans that differ in a few options. Free; nothing was read."""
+
+    verb: str
+    varied: tuple[str, ...]
+    plans: tuple[Compared, ...]
+
+    def __iter__(self) -> Iterator[Compared]:
+        return iter(self.plans)
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def to_polars(self) -> Any:
+        import polars as pl
+
+        return pl.DataFrame(
+            [
+                {k: list(v) if isinstance(v, tuple) else v for k, v in each.row().items()}
+                for each in self.plans
+            ],
+            infer_schema_length=None,
+        )
+
+    def __repr__(self) -> str:
+        lengths = sorted({n for each in self.plans for n in each.users_by_length})
+        users = [f"length {n}" for n in lengths] or ["users"]
+        head = [*self.varied, *users, "of the cap", "runs left"]
+        table = [head, *(self._line(each, lengths) for each in self.plans)]
+        widths = [max(len(line[i]) for line in table) for i in range(len(head))]
+        lines = [f"compare: {self.verb}; users that an item needs to be found with probability 0.9"]
+        for line in table:
+            cells = (f"{cell:>{width}}" for cell, width in zip(line, widths, strict=False))
+            lines.append(f"  {'  '.join(cells)}{''.join(line[len(head) :])}")
+        said = {each.refused or each.problem for each in self.plans} - {None}
+        return "\n".join([*lines, *(f"  {why}" for why in sorted(map(str, said)))])
+
+    def _line(self, each: Compared, lengths: list[int]) -> list[str]:
+        found = each.users_by_length
+        users = [f"{found[n]:,}" if n in found else "-" for n in lengths]
+        if not lengths:
+            users = ["-" if each.users is None else f"{each.users:,}"]
+        share, runs = _of_account(each)
+        note = "  refused" if each.refused else "  cannot be" if each.problem else ""
+        return [*(f"{value}" for _, value in each.options), *users, share, runs, note]
+
+    def _repr_html_(self) -> str:
+        """Users that are needed, by the two options that vary; more options make more maps."""
+        across, *others = reversed(self.varied) if self.varied else ("",)
+        down = others[0] if others else ""
+        cells = {
+            (
+                tuple((n, v) for n, v in each.options if n not in (down, across)),
+                dict(each.options).get(down, ""),
+                dict(each.options).get(across, ""),
+            ): _cell(each)
+            for each in self.plans
+        }
+        title = f"{self.verb}: users that an item needs to be found with probability 0.9"
+        return heat_html(title, down, across, cells)
+
+
+def compare(
+    verb: Callable[..., Plan] | str,
+    corpus: Corpus | None = None,
+    *,
+    ledger: Ledger | str | Path | None = None,
+    **options: Any,
+) -> Comparison:
+    """Plans of a verb side by side: an option given as a list takes each value in turn.
+
+        dphh.compare(dphh.items, corpus, delta=1e-7, epsilon=[0.5, 1, 2], max_items=[10, 50])
+
+    Of each: from how many users an item is found, which part of the corpus's cap it takes, how many
+    such runs are left, and whether the ledger would refuse it now. Nothing is read, nothing spent.
+    """
+    name = verb if isinstance(verb, str) else getattr(verb, "__name__", "")
+    if name not in VERBS:
+        raise UsageError(f"verb: found {verb!r}; give one of {', '.join(VERBS)}")
+    plan = getattr(verbs, name)
+    known = signature(plan).parameters
+    varied = [
+        option
+        for option, value in options.items()
+        if isinstance(value, list) and option in known and _takes_one(known[option].annotation)
+    ]
+    values = [options[option] for option in varied]
+    if any(not each for each in values):
+        raise UsageError(f"{varied[values.index([])]}: found an empty list; give a value or more")
+    choices = list(product(*values))
+    if len(choices) > MOST_PLANS:
+        raise UsageError(
+            f"{', '.join(varied)}: make {len(choices):,} plans together; give at most {MOST_PLANS}"
+        )
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    return Comparison(
+        name,
+        tuple(varied),
+        tuple(
+            _compared(plan, corpus, book, tuple(zip(varied, choice, strict=True)), options)
+            for choice in choices
+        ),
+    )
+
+
+def _compared(
+    plan: Callable[..., Plan],
+    corpus: Corpus | None,
+    book: Ledger,
+    chosen: tuple[tuple[str, Any], ...],
+    options: dict[str, Any],
+) -> Compared:
+    try:
+        made = plan(corpus, **{**options, **dict(chosen)})
+    except UsageError as problem:
+        if not chosen:
+            raise
+        return Compared(chosen, None, str(problem), None, None)
+    if made.corpus is None:
+        return Compared(chosen, made, None, None, None)
+    privacy = made.privacy
+    asked = (source_of(made.corpus), made.events, privacy.booked_epsilon, privacy.delta)
+    account = made.corpus.name
+    return Compared(
+        chosen,
+        made,
+        None,
+        book.ahead(*asked, account=account),
+        book.would_refuse(*asked, account=account),
+    )
+
+
+def _takes_one(annotation: Any) -> bool:
+    """Whether an option takes a number or a choice, so that a list of them is several plans."""
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    return any(part in (int, float, bool) or get_origin(part) is Literal for part in parts)
+
+
+def _of_account(each: Compared) -> tuple[str, str]:
+    if each.ahead is None:
+        return "no cap", "-"
+    runs = each.ahead.runs_left
+    return f"{each.ahead.share:.1%}", f"{runs:,}" if runs < MOST_RUNS else f"{MOST_RUNS:,} or more"
+
+
+def _cell(each: Compared) -> Cell:
+    if each.plan is None or each.users is None:
+        return Cell(None, "cannot be", each.problem or "")
+    share, runs = _of_account(each)
+    longest = max(each.users_by_length.values(), default=each.users)
+    by_length = "; ".join(
+        f"{users:,} if {plural(n, 'word')} long" for n, users in each.users_by_length.items()
+    )
+    users = f"{each.users:,}" if longest == each.users else f"{each.users:,} to {longest:,}"
+    of_cap = "" if each.ahead is None else f"{share} of the cap, {runs} left"
+    return Cell(
+        each.users, users, "refused" if each.refused else of_cap, by_length, bool(each.refused)
+    )

@@ -1,0 +1,60 @@
+"""What lies ahead of an account: which part of its cap a run would take, and how many would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dphh.ledger.budget import Booking, Cap, fits, kept_for
+from dphh.ledger.exact import allowed, drawn
+
+#: More runs than anybody makes; counting ends there.
+MOST_RUNS = 10_000
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What a run would meet, of the account that allows least."""
+
+    account: str
+    #: Of the cap: the larger of its parts of the cap's two amounts. Above 1, it never fits.
+    share: float
+    #: How many such runs would still be granted, one after another; at most `MOST_RUNS`.
+    runs_left: int
+
+
+def ahead(name: str, prices: Sequence[Booking], cap: Cap, price: Booking) -> Ahead:
+    return Ahead(name, share(prices, cap, price), how_often(prices, cap, price))
+
+
+def share(prices: Sequence[Booking], cap: Cap, price: Booking) -> float:
+    """A run that fits the cap by being alone takes the whole of it, whatever it would draw."""
+    kept = kept_for([*prices, price][0], cap.delta) if cap.kept == "open" else cap.kept
+    if kept == "divergence":
+        most = allowed(cap.epsilon, cap.delta)
+        asked = drawn(price.events, most.order)
+        parts = (
+            asked.divergence / most.divergence if most.divergence else float("inf"),
+            float(asked.delta / most.delta) if most.delta else float("inf"),
+        )
+    else:
+        parts = (_part(price.epsilon, cap.epsilon), _part(price.delta, cap.delta))
+    return min(max(parts), 1.0) if fits([price], cap) else max(*parts, 1.0)
+
+
+def how_often(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
+    """By doubling and bisection: where so many fit, so do fewer."""
+    if not fits([*prices, price], cap):
+        return 0
+    low, high = 1, 2
+    while high <= MOST_RUNS and fits([*prices, *[price] * high], cap):
+        low, high = high, 2 * high
+    high = min(high, MOST_RUNS + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits([*prices, *[price] * middle], cap) else (low, middle)
+    return low
+
+
+def _part(asked: float, most: float) -> float:
+    return asked / most if most else (0.0 if asked == 0 else float("inf"))

@@ -1,0 +1,218 @@
+"""Spend once: the same request on the same data comes to the release that it came to before."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import warnings
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import dphh
+from dphh import Corpus, Ledger, UsageError
+from dphh.again import Asking
+from dphh.cli import cli
+from dphh.errors import CorpusError, Notice
+from dphh.ledger.corpora import source_of
+from dphh.ledger.sources import files_state
+from dphh.testing import SeededRandomness
+
+ROWS = [(person, "hello there") for person in range(300)]
+
+
+def plan(corpus, epsilon=1.0):
+    return dphh.items(corpus, epsilon=epsilon, delta=1e-6, max_items=4)
+
+
+def frame(rows=ROWS):
+    return pl.DataFrame(rows, schema=["who", "what"], orient="row")
+
+
+def test_the_same_request_on_the_same_files_spends_once_and_says_from_which_run(written, ledger):
+    corpus = written(ROWS)
+    first = plan(corpus).run(ledger=ledger)
+    with pytest.warns(Notice, match=f"release of run {first.run_id}"):
+        second = plan(Corpus(*corpus.where, user="who", text="what")).run(ledger=ledger)
+    assert second.table == first.table
+    assert len(ledger.runs()) == 1
+
+
+def test_it_is_drawn_anew_where_that_is_asked_for(written, ledger):
+    corpus = written(ROWS)
+    first, second = (plan(corpus).run(ledger=ledger, again=True) for _ in range(2))
+    assert first.run_id != second.run_id
+    assert plan(corpus, epsilon=0.5).run(ledger=ledger).run_id not in {
+        run.run_id for run in ledger.runs()[:2]
+    }
+    assert len(ledger.runs()) == 3
+
+
+@pytest.mark.parametrize("change", ["written again", "one more", "moved there"])
+def test_a_file_that_changed_is_other_data(tmp_path, ledger, change):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    frame().write_parquet(folder / "a.parquet")
+    frame(ROWS[:5]).write_parquet(tmp_path / "old.parquet")
+    corpus = Corpus(str(folder / "*.parquet"), user="who", text="what")
+    first = plan(corpus).run(ledger=ledger)
+    if change == "written again":
+        frame().write_parquet(folder / "a.parquet")
+    elif change == "one more":
+        frame(ROWS[:5]).write_parquet(folder / "b.parquet")
+    else:  # with times of long ago, as a copy that keeps them has
+        os.utime(tmp_path / "old.parquet", (1, 1))
+        (tmp_path / "old.parquet").rename(folder / "b.parquet")
+    assert plan(corpus).run(ledger=ledger).run_id != first.run_id
+
+
+def test_a_run_that_was_cut_short_is_gone_on_with(written, ledger):
+    corpus = written([*ROWS, (1, "a" * 1001)], too_long="error")
+    for _ in range(2):
+        with pytest.raises(CorpusError):
+            plan(corpus).run(ledger=ledger)
+    assert len(ledger.runs()) == 1
+
+
+def test_that_it_failed_is_shown_until_it_is_begun_again(written, ledger):
+    states = []
+
+    def stop(said):
+        states.append(ledger.runs()[0].state)
+        if said.startswith("level"):
+            raise KeyboardInterrupt
+
+    corpus = written(ROWS)
+    with pytest.raises(KeyboardInterrupt):
+        plan(corpus).run(ledger=ledger, progress=stop)
+    assert ledger.runs()[0].state == "failed"
+    states.clear()
+    plan(corpus).run(ledger=ledger, progress=lambda _: states.append(ledger.runs()[0].state))
+    assert states[-1] == "running"
+    assert [run.state for run in ledger.runs()] == ["settled"]
+
+
+def test_of_two_that_ask_at_once_one_pays(written, ledger):
+    """Both have looked and found nothing before either reserves."""
+    corpus = written(ROWS)
+    asking = Asking.of(plan(corpus).price, corpus, ledger)
+    reserved = [
+        ledger.reserve(
+            name, asking.source, "items", {}, plan(corpus).events, 1.0, 1e-6,
+            files=asking.files, once=True,
+        )
+        for name in ("one", "two")
+    ]  # fmt: skip
+    assert [each.run_id for each in reserved] == ["one", "one"]
+    assert len(ledger.runs()) == 1
+
+
+def test_what_is_kept_of_files_is_sixteen_bits_and_no_export_has_it(written, ledger, tmp_path):
+    corpus = written(ROWS)
+    plan(corpus).run(ledger=ledger)
+    with sqlite3.connect(ledger.path) as con:
+        ((kept,),) = con.execute("SELECT files FROM asked").fetchall()
+    assert kept == files_state(source_of(corpus), str(ledger.path))[:4]
+    assert len(bytes.fromhex(kept)) * 8 == 16
+    ledger.export(tmp_path / "runs.parquet")
+    exported = pl.read_parquet(tmp_path / "runs.parquet")
+    assert "files" not in exported.columns
+    assert kept not in exported.drop("run_id", "source").write_csv()
+
+
+def test_of_many_states_of_the_files_the_last_alone_is_compared(written, ledger):
+    """Of sixteen bits, many states would soon meet by chance."""
+    corpus = written(ROWS)
+    os.utime(*corpus.where, (1, 1))
+    first = plan(corpus).run(ledger=ledger)
+    os.utime(*corpus.where, (2, 2))
+    assert plan(corpus).run(ledger=ledger).run_id != first.run_id
+    os.utime(*corpus.where, (1, 1))
+    assert plan(corpus).run(ledger=ledger).run_id != first.run_id
+
+
+def test_an_id_and_again_contradict_each_other(written, ledger):
+    with pytest.raises(UsageError, match="again: spends again under an id of its own"):
+        plan(written(ROWS)).run(ledger=ledger, again=True, run_id="mine")
+
+
+def test_a_tests_release_is_nobody_elses_answer(written, ledger):
+    corpus = written(ROWS)
+    seeded = plan(corpus).run(ledger=ledger, randomness=SeededRandomness(1))
+    private = plan(corpus).run(ledger=ledger)
+    assert private.run_id != seeded.run_id
+    assert private.manifest["randomness"] == "operating system"
+
+
+def as_pandas(rows):
+    pytest.importorskip("pandas")
+    return rows.to_pandas()
+
+
+KINDS = [lambda f: f, lambda f: f.lazy(), pa.table, as_pandas]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_frames_release_is_never_handed_out(ledger, kind):
+    def asked(rows):
+        return Corpus(kind(frame(rows)), user="who", text="what")
+
+    first = plan(asked(ROWS)).run(ledger=ledger)
+    with pytest.warns(Notice, match="cannot be told; this run spends anew"):
+        second = plan(asked([(n, "goodbye") for n in range(300)])).run(ledger=ledger)
+    assert second.to_polars()["item"].to_list() == ["goodbye"]
+    assert "goodbye" not in first.to_polars()["item"].to_list()
+    assert len(ledger.runs()) == 2
+
+
+@pytest.mark.parametrize("kind", [KINDS[0], *KINDS[2:]])
+def test_within_a_process_the_same_rows_are_paid_for_once(ledger, kind):
+    first, second = (
+        plan(Corpus(kind(frame()), user="who", text="what")).run(ledger=ledger) for _ in range(2)
+    )
+    assert first.run_id == second.run_id
+    other_ledger = Ledger(ledger.path.with_name("other.sqlite"))
+    assert plan(Corpus(kind(frame()), user="who", text="what")).run(ledger=other_ledger) != first
+    assert (len(ledger.runs()), len(other_ledger.runs())) == (1, 1)
+
+
+def test_a_frame_with_a_name_is_asked_about_before_it_pays_twice(ledger):
+    corpus = Corpus(frame().lazy(), user="who", text="what", name="greetings")
+    ledger.add("greetings", source_of(corpus), 5.0, 1e-4)
+    first = plan(corpus).run(ledger=ledger)
+    with pytest.raises(UsageError, match=f"Pass run_id='{first.run_id}' for that release"):
+        plan(corpus).run(ledger=ledger)
+    assert plan(corpus).run(ledger=ledger, run_id=first.run_id).table == first.table
+    assert plan(corpus).run(ledger=ledger, again=True).run_id != first.run_id
+    assert len(ledger.runs()) == 2
+
+
+def test_a_later_connection_spends_nothing(written, ledger):
+    (path,) = written(ROWS).where
+    query = (
+        f"FROM dphh_items('{path}', user_column := 'who', text_column := 'what', "
+        "epsilon := 1.0, delta := 1e-6)"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        found = [dphh.connect(ledger).execute(query).fetchall() for _ in range(2)]
+    assert found[0] == found[1]
+    assert len(ledger.runs()) == 1
+
+
+def test_an_uncapped_run_says_so_though_nobody_watches(written, ledger):
+    with pytest.warns(Notice, match="nobody has capped this corpus"):
+        plan(written(ROWS)).run(ledger=ledger)
+
+
+def test_on_the_command_line(written, own_ledger):
+    asked = ["items", *written(ROWS).where, "--user", "who", "--text", "what",
+             "--epsilon", "1", "--delta", "1e-6"]  # fmt: skip
+    first, second, third = (
+        CliRunner().invoke(cli, [*asked, *more]) for more in ([], [], ["--again"])
+    )
+    assert "nothing is spent" in second.output
+    assert "nothing is spent" not in first.output + third.output
+    assert len(dphh.Ledger(own_ledger).runs()) == 2

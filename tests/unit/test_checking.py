@@ -1,0 +1,113 @@
+"""`dphh.check` finds what would cost something, costs nothing itself and says nothing of users."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import dphh
+from dphh import Corpus, CorpusError
+from dphh.cli import cli
+from dphh.ledger import source_of
+
+ROWS = {"who": [1, 2, 3], "what": ["sentinel hello", "b", "c"]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "corpus"
+    path.mkdir()
+    pl.DataFrame(ROWS).write_parquet(path / "a.parquet")
+    return path
+
+
+def corpus_of(folder, **more):
+    return Corpus(str(folder / "*.parquet"), **{"user": "who", "text": "what", **more})
+
+
+def verdicts(checked):
+    return {(each.what, each.verdict) for each in checked.findings}
+
+
+def said(checked, what):
+    return " ".join(f"{each.found} {each.costs}" for each in checked.findings if each.what == what)
+
+
+def test_what_is_well_is_well_and_nothing_is_written(folder, ledger):
+    corpus = corpus_of(folder)
+    checked = dphh.check(corpus, ledger=ledger)
+    assert checked.ok
+    assert verdicts(checked) == {
+        ("columns", "good"), ("files", "good"), ("users", "good"), ("ledger", "mind"),
+    }  # fmt: skip
+    assert "nobody has capped this corpus" in repr(checked)
+    assert not ledger.path.exists()
+    ledger.add("survey", source_of(corpus), 1.0, 1e-6)
+    assert ("ledger", "good") in verdicts(dphh.check(corpus, ledger=ledger))
+    assert ledger.runs() == []
+
+
+def test_a_file_without_the_content_is_told(folder, ledger):
+    pl.DataFrame({"who": [4]}).write_parquet(folder / "b.parquet")
+    checked = dphh.check(corpus_of(folder), ledger=ledger)
+    assert checked.ok
+    assert "read as NULL: whatever they hold counts for nothing" in said(checked, "files")
+
+
+def test_a_file_without_users_stops_a_run_as_was_told(folder, ledger):
+    pl.DataFrame({"what": ["d"]}).write_parquet(folder / "b.parquet")
+    corpus = corpus_of(folder)
+    checked = dphh.check(corpus, ledger=ledger)
+    assert not checked.ok
+    assert "some have no column 'who'" in said(checked, "files")
+    with pytest.raises(CorpusError, match="Nothing was spent"):
+        dphh.items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
+
+
+def test_types_that_differ_are_told_and_layouts_of_text_are_one_type(folder, ledger):
+    pl.DataFrame(ROWS, schema={"who": pl.Int32, "what": pl.Categorical}).write_parquet(
+        folder / "b.parquet"
+    )
+    text = said(dphh.check(corpus_of(folder), ledger=ledger), "files")
+    assert "'who' is int32 in some and int64 in others" in text
+    assert "'what'" not in text
+
+
+def test_a_wrong_column_stops_it(folder, ledger):
+    checked = dphh.check(corpus_of(folder, text="waht"), ledger=ledger)
+    assert not checked.ok
+    assert "no column 'waht'" in said(checked, "columns")
+
+
+def test_rows_of_nobody_are_looked_for_where_that_is_quick_or_asked_for(folder, ledger):
+    pl.DataFrame({"who": [None], "what": ["x"]}).write_parquet(folder / "b.parquet")
+    assert ("users", "stops") in verdicts(dphh.check(corpus_of(folder), ledger=ledger))
+    lazy = Corpus(pl.LazyFrame({"who": [1, None], "what": "x"}), user="who", text="what")
+    assert ("users", "unknown") in verdicts(dphh.check(lazy, ledger=ledger))
+    assert ("users", "stops") in verdicts(dphh.check(lazy, ledger=ledger, look=True))
+
+
+def test_an_account_that_would_refuse_is_told(folder, ledger):
+    ledger.add("survey", source_of(corpus_of(folder, user="what", text="who")), 1.0, 1e-6)
+    assert "protects users by the column 'what'" in said(
+        dphh.check(corpus_of(folder), ledger=ledger), "ledger"
+    )
+
+
+def test_it_tells_no_row_and_no_number_of_them(folder, ledger):
+    corpus = corpus_of(folder)
+    one = dphh.check(corpus, ledger=ledger)
+    pl.DataFrame({"who": [9] * 50, "what": ["sentinel"] * 50}).write_parquet(folder / "b.parquet")
+    assert dphh.check(corpus, ledger=ledger) == one
+    assert "sentinel" not in repr(one) + one._repr_html_() + json.dumps(one.to_json())
+
+
+def test_on_the_command_line(folder, own_ledger):
+    asked = ["check", str(folder), "--user", "who", "--text"]
+    good = CliRunner().invoke(cli, [*asked, "what", "--json"])
+    assert (good.exit_code, json.loads(good.output)["ok"]) == (0, True)
+    bad = CliRunner().invoke(cli, [*asked, "waht"])
+    assert (bad.exit_code, "no column 'waht'" in bad.output) == (2, True)
