@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
-from dphh.levels import Level
+from dphh.levels import FoundCounts, Level
 from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
 from dphh.registry import VERBS
@@ -63,6 +63,10 @@ class Plan:
     @property
     def events(self) -> tuple[Event, ...]:
         return self.price.events
+
+    @property
+    def counting(self) -> FoundCounts | None:
+        return self.price.counting
 
     def __getitem__(self, parameter: str) -> Any:
         return self.price[parameter]

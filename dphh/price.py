@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dphh.levels import Level, level_from_json
+from dphh.levels import FoundCounts, Level, level_from_json
 from dphh.privacy.events import Event, event_from_json
 from dphh.privacy.weak import warnings
 from dphh.unit import User, named
@@ -141,6 +141,8 @@ class Price:
     privacy: Privacy
     finds: Finds
     events: tuple[Event, ...]
+    #: How what is found is counted when all levels are done, if it is.
+    counting: FoundCounts | None = None
 
     def __getitem__(self, parameter: str) -> Any:
         return dict(self.parameters)[parameter]
@@ -154,6 +156,7 @@ class Price:
             "privacy": self.privacy.to_json(),
             "finds": self.finds.to_json(),
             "events": [event.to_json() for event in self.events],
+            **({} if self.counting is None else {"counting": self.counting.to_json()}),
         }
 
     @classmethod
@@ -166,6 +169,7 @@ class Price:
             privacy=Privacy.from_json(found["privacy"]),
             finds=Finds.from_json(found["finds"]),
             events=tuple(event_from_json(event) for event in found["events"]),
+            counting=FoundCounts.from_json(found["counting"]) if "counting" in found else None,
         )
 
 

@@ -50,6 +50,7 @@ class ItemsOptions(CorpusOptions, total=False):
     delta: Required[float]
     max_items: int
     method: items.Method
+    counts: float | None
 
 
 class NgramsOptions(CorpusOptions, total=False):
@@ -62,6 +63,7 @@ class NgramsOptions(CorpusOptions, total=False):
     pruning: Pruning
     decay: float
     shares: Sequence[float] | None
+    counts: float | None
 
 
 class CountsOptions(CorpusOptions, total=False):

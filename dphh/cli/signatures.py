@@ -22,6 +22,7 @@ METAVARS = {
     "drop": "REGEX",
     "max_items": "N[,N...]",
     "shares": "S[,S...]",
+    "counts": "SHARE",
     "character_set": "CHARS",
     "known": "FILE",
     "of": "RUN_ID|DIR|FILE",

@@ -613,6 +613,7 @@ def _repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservat
         tuple(row.label for row in paid),
         any(row.name is not None for row in paid),
         records.release(con, found) if found["state"] == "settled" else None,
+        records.files_of(con, found["sequence"]),
     )
 
 

@@ -58,6 +58,7 @@ class Reservation:
     accounts: tuple[str, ...]  # labels of those that paid
     capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
     release: StoredRelease | None = None
+    files: str = ""  # of a run that was made before: what tells its data from others, if anything
 
     @property
     def run_id(self) -> str:
@@ -283,6 +284,14 @@ def asked_before(con: sqlite3.Connection, digest: str, files: str) -> dict[str, 
     """
     found = next(iter(_dicts(con, query, (digest,))), None)
     return found if found is not None and found["files"] == files else None
+
+
+def files_of(con: sqlite3.Connection, run: int) -> str:
+    """What was kept to tell a run's data from others; '' where nothing was."""
+    if not has_column(con, "asked", "files"):
+        return ""
+    found = con.execute("SELECT files FROM asked WHERE run = ?", (run,)).fetchone()
+    return "" if found is None else str(found[0])
 
 
 def insert_hold(con: sqlite3.Connection, run: int, hold: Hold) -> None:

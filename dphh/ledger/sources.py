@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dphh.errors import UsageError
+from dphh.ledger.older_copy import NEW, SUFFIX
 from dphh.paths import (
     absolute_path,
     address_of,
@@ -177,7 +178,7 @@ def files_state(source: Source, besides: str) -> str:
     """
     if source.kind != "path":
         return "in memory"
-    apart = {real_path(besides), real_path(besides + "-journal")}
+    apart = {real_path(besides + ending) for ending in ("", "-journal", SUFFIX, SUFFIX + NEW)}
     found = set()
     for file in (file for place in source.where for file in files_of(place)):
         try:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log2
 
 from dphh.levels import ForecastLevel, Level, SetUnionLevel
+from dphh.mechanisms.counting import NO_COUNTING, Counting
 from dphh.mechanisms.items import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
@@ -50,26 +51,37 @@ class Budget:
     """What a run may spend: noise that all rounds come to together, and delta."""
 
     sigma: float
+    #: The same with the counts of what is found.
+    total: float
     #: For level 1's thresholds.
     new_words: float
     #: For draws' distance from the exact noise.
     spare: float
 
 
-def budget_of(epsilon: float, delta: float, max_n: int, max_items: int) -> Budget:
+def budget_of(
+    epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting = NO_COUNTING
+) -> Budget:
     spare = set_aside(
         len(WORDS_ROUNDS) * arithmetic_delta(max_items, epsilon)
-        + (max_n - 1) * draws_delta(epsilon),
+        + (max_n - 1) * draws_delta(epsilon)
+        + counting.spare(epsilon),
         epsilon,
         delta,
     )
-    return Budget(gaussian_sigma(epsilon, delta / 2 - spare), delta / 2, spare)
+    total = gaussian_sigma(epsilon, delta / 2 - spare)
+    return Budget(counting.finding(total), total, delta / 2, spare)
 
 
 def price_forecast(
-    epsilon: float, delta: float, max_n: int, max_items: int, spurious: float
+    epsilon: float,
+    delta: float,
+    max_n: int,
+    max_items: int,
+    spurious: float,
+    counting: Counting = NO_COUNTING,
 ) -> Priced:
-    budget = budget_of(epsilon, delta, max_n, max_items)
+    budget = budget_of(epsilon, delta, max_n, max_items, counting)
     rounds = words_rounds(budget, max_n, max_items)
     new = [_new_words(level) for level in rounds]
     new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
@@ -86,6 +98,7 @@ def price_forecast(
             DeltaEvent(each, f"new words over the threshold, round {index}")
             for index, each in enumerate(new, start=1)
         ),
+        *counting.events(budget.total),
         DeltaEvent(budget.spare, "draws' distance from the exact noise"),
     )
     shared_out = (

@@ -111,6 +111,15 @@ def test_round_2_counts_no_gram_twice() -> None:
     assert (negatives <= seen.counts).all()
 
 
+def test_both_rounds_have_noise_of_their_own() -> None:
+    """The planted bug this catches: a round's noise used again for the next."""
+    both = rounds([everything] * 3, SystemRandomness())
+    seen = both.first_round(2, small(), bins(SIGMA_GRID), 900)
+    both.second_round(np.full(seen.counts.shape, 64), 900)
+    drawn = both.passed(np.full(seen.counts.shape, -(10**9)))
+    assert abs(np.corrcoef(drawn.first, drawn.second)[0, 1]) < 0.9
+
+
 def test_rows_are_ascending_and_each_once() -> None:
     valid = small()
     for users in ([], [[0, 1, 7], [7, 9]], [everything] * 3_000):
