@@ -116,7 +116,8 @@ def files_of_relation(relation: Any) -> tuple[tuple[str, ...], bool]:
     except duckdb.Error:
         return (), False  # what it reads is not there: the run says so
     with duckdb.connect() as con:
-        reading = Reading(con, *(_by_name(listed) for listed in catalog))
+        views, macros, tables = map(_by_name, catalog)
+        reading = Reading(con, views, macros, tables)
         reading.query(sql)
     return tuple(sorted(reading.files)), reading.whole
 
