@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dphh.plan import Plan, plan_from_json
     from dphh.price import Price, Privacy
     from dphh.release import Release
+    from dphh.scheduling import Schedule, schedule
     from dphh.verbs import counts, items, ldp_trie, ngrams, trie
 
     __version__: str
@@ -48,6 +49,7 @@ __all__ = [
     "Price",
     "Privacy",
     "Release",
+    "Schedule",
     "UsageError",
     "__version__",
     "check",
@@ -60,6 +62,7 @@ __all__ = [
     "ldp_trie",
     "ngrams",
     "plan_from_json",
+    "schedule",
     "trie",
 ]
 
@@ -83,6 +86,7 @@ _MADE_IN = {
     "dphh.plan": ("Plan", "plan_from_json"),
     "dphh.price": ("Price", "Privacy"),
     "dphh.release": ("Release",),
+    "dphh.scheduling": ("Schedule", "schedule"),
     "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
 }
 _MODULE = {name: module for module, names in _MADE_IN.items() for name in names}
