@@ -17,13 +17,14 @@ from dphh.levels import (
     BatchLevel,
     CountsLevel,
     ForecastLevel,
+    FoundCounts,
     Level,
     LocalLevel,
     PrunedLevel,
     SetUnionLevel,
     VoteLevel,
 )
-from dphh.price import Finds, Price, Privacy
+from dphh.price import Finds, Price, Privacy, stated
 from dphh.words import number, plural, shorten
 
 #: A heading, and its lines: (what, said).
@@ -36,7 +37,7 @@ WIDTH = 96
 def plan_sections(
     price: Price, corpus: Corpus | None, ledger: Ledger | None = None
 ) -> list[Section]:
-    privacy = price.privacy
+    privacy = price.privacy if corpus is None else stated(price.privacy, corpus.user)
     promise = [
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),
@@ -48,7 +49,7 @@ def plan_sections(
     ]
     return [
         ("privacy", promise),
-        ("levels", levels_lines(price.levels)),
+        ("levels", [*levels_lines(price.levels), *counting_lines(price.counting)]),
         ("finds", finds_lines(price.finds)),
         ("ledger", ledger_lines(price, corpus, ledger)),
     ]
@@ -87,6 +88,19 @@ def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
             head = f"pass {first.pass_number}, {head}"
         lines += list(zip([head] + [""] * (len(said) - 1), said, strict=True))
     return lines
+
+
+def counting_lines(counting: FoundCounts | None) -> list[tuple[str, str]]:
+    """How what is found is counted when all levels are done."""
+    if counting is None:
+        return []
+    whole, noise, intervals = counts_words(counting.widest)
+    whole = f"each user counts as one for up to {counting.max_items:,} of all that is found"
+    return [
+        ("counts", f"{whole}, and for less of each beyond that"),
+        ("", f"{noise}, or less where fewer are found"),
+        ("", intervals),
+    ]
 
 
 def _pass(level: Level) -> int:

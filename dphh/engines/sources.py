@@ -27,9 +27,13 @@ NO_GROUPS = (
     "by: {column!r} is {kind}, whose values are no groups that could be declared; name a column of "
     "texts, whole numbers, dates or truth values, or cast it to text"
 )
+NO_UNITS = (
+    "{option}: {column!r} is {kind}; where several columns say whose row it is, each is a text, a "
+    "whole number, a date or a truth value, so that what is equal is written alike: cast it to one"
+)
 ROWS_OF_NOBODY = (
-    "user: found rows whose user column is NULL; dphh cannot bound what nobody's "
-    "rows add: leave them out (or give each a user of its own) and run again"
+    "user: found rows whose user column is NULL (or one of several); dphh cannot bound what "
+    "nobody's rows add: leave them out (or give each a user of its own) and run again"
 )
 
 

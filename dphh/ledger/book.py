@@ -62,6 +62,7 @@ from dphh.ledger.sources import Source, places
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
 from dphh.report.accounts import accounts_html
+from dphh.unit import as_json, counted_by
 
 if TYPE_CHECKING:
     import polars as pl
@@ -541,9 +542,9 @@ def _first_to_refuse(
             )
         if not same_user:
             raise BudgetRefused(
-                f"Refused: the account {row.label!r} protects users by the column "
-                f"{row.source.user!r}, and this run counts them by {request.source.user!r}, which "
-                f"promises the former nothing. Nothing was spent. Use user={row.source.user!r}."
+                f"Refused: the account {row.label!r} protects {counted_by(row.source.user)}, and "
+                f"this run counts them by {as_json(request.source.user)!r}, which promises the "
+                f"former nothing. Nothing was spent. Use user={as_json(row.source.user)!r}."
             )
         return row
     return None
@@ -602,6 +603,7 @@ def _repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservat
         tuple(row.label for row in paid),
         any(row.name is not None for row in paid),
         records.release(con, found) if found["state"] == "settled" else None,
+        records.files_of(con, found["sequence"]),
     )
 
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dphh.errors import UsageError
+from dphh.ledger.older_copy import NEW, SUFFIX
 from dphh.paths import (
     absolute_path,
     address_of,
@@ -37,6 +38,7 @@ from dphh.paths import (
     resolved,
     spellings,
 )
+from dphh.unit import User, as_json, checked_user, named
 
 KINDS = ("path", "frame", "table")
 
@@ -50,7 +52,7 @@ class Source:
 
     kind: str
     where: tuple[str, ...]
-    user: str
+    user: User
     content: dict[str, Any] = field(default_factory=dict, hash=False)
     #: Of a frame or a table: the paths and globs that it reads, as far as they can be told.
     files: tuple[str, ...] = ()
@@ -70,7 +72,9 @@ class Source:
         """Its paths; of a table in memory what it is and which columns count."""
         where = ", ".join(self.where)
         column = self.content.get("column")
-        return where if self.kind == "path" or not column else f"{where}({self.user}, {column})"
+        return (
+            where if self.kind == "path" or not column else f"{where}({named(self.user)}, {column})"
+        )
 
     def absolute(self) -> Source:
         """The same source, whatever the working folder. `..` stays: it may follow a link."""
@@ -92,7 +96,7 @@ class Source:
         return {
             "kind": self.kind,
             "where": list(self.where),
-            "user": self.user,
+            "user": as_json(self.user),
             "content": self.content,
             **({"files": list(self.files)} if self.files else {}),
         }
@@ -100,7 +104,8 @@ class Source:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Source:
         files = tuple(data.get("files", ()))
-        return cls(data["kind"], tuple(data["where"]), data["user"], data["content"], files)
+        user = checked_user(data["user"])
+        return cls(data["kind"], tuple(data["where"]), user, data["content"], files)
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ def places(source: Source) -> Places:
     labels: set[tuple[str, ...]] = set()
     if source.kind != "path":
         # A label says little ("a Polars frame"), so the user column belongs to it.
-        labels.add((source.kind, source.user, *source.where))
+        labels.add((source.kind, named(source.user), *source.where))
     paths: set[str] = set()
     identities: set[tuple[int, int]] = set()
     patterns: set[str] = set()
@@ -173,7 +178,7 @@ def files_state(source: Source, besides: str) -> str:
     """
     if source.kind != "path":
         return "in memory"
-    apart = {real_path(besides), real_path(besides + "-journal")}
+    apart = {real_path(besides + ending) for ending in ("", "-journal", SUFFIX, SUFFIX + NEW)}
     found = set()
     for file in (file for place in source.where for file in files_of(place)):
         try:

@@ -18,7 +18,6 @@ from dphh.mechanisms.forecast import (
     words_alone_share,
     words_rounds,
 )
-from dphh.privacy.forecast.rounds import SIGMA_GRID
 from dphh.privacy.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.privacy.set_union import weight
 from dphh.udfs.contributions import Held
@@ -28,6 +27,8 @@ from dphh.udfs.two_rounds import Plainly
 
 Integers = NDArray[np.int64]
 SYSTEM = SystemRandomness()
+#: The noise's table where no price says which.
+SIGMA_GRID = 2**15
 
 
 @dataclass
@@ -114,7 +115,10 @@ def forecast_ladder(
     there = np.flatnonzero(gram >= 0)
     engine = InMemory(texts.only(there, gram[there]))
     mu = 1 / budget_of(epsilon, delta, levels, max_items).sigma
-    start = begun(len(masses), masses, 1 - used / levels, levels, mu, eta)
+    grid = words_rounds(budget_of(epsilon, delta, levels, max_items), levels, max_items)[
+        0
+    ].sigma_grid
+    start = begun(len(masses), masses, 1 - used / levels, levels, mu, eta, grid)
     above = list(climb(start, engine))
     return Run(
         [len(masses), *(len(released.keys) for _, released in above)],
