@@ -4,7 +4,7 @@ VENV := .venv
 VENV_15 := .venv-duckdb15
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-duckdb15 mutants lint format wheel-demo bench clean
+.PHONY: demo test test-all test-duckdb15 mutants lint format docs wheel-demo bench clean
 
 demo: $(VENV)/ready
 	$(BIN)/dphh demo
@@ -41,6 +41,10 @@ lint: $(VENV)/ready
 format: $(VENV)/ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The site, into build/site: without a network, and with broken links as errors.
+docs: $(VENV)/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 # As a stranger gets it: a wheel, installed into a clean environment, run in an empty folder.
 wheel-demo: $(VENV)/ready

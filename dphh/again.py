@@ -25,6 +25,7 @@ from dphh.ledger import Entry, Ledger
 from dphh.ledger.corpora import source_of
 from dphh.ledger.sources import Source, files_check
 from dphh.price import Price
+from dphh.unit import as_json
 
 Say = Callable[[str], None]
 
@@ -110,7 +111,7 @@ def request(price: Price, corpus: Corpus) -> dict[str, Any]:
     """What is asked, as the ledger and the manifest record it."""
     return {
         **dict(price.parameters),
-        "user": corpus.user,
+        "user": as_json(corpus.user),
         "content": corpus.content.to_json(),
     }
 

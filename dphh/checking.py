@@ -27,6 +27,7 @@ from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, source_of, unseen
 from dphh.report.style import CHART_CSS
 from dphh.udfs.randomness import SystemRandomness
+from dphh.unit import as_json, counted_by
 
 Verdict = Literal["good", "unknown", "mind", "stops"]
 MARKS: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": "x"}
@@ -73,7 +74,7 @@ class Checked:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th scope='row' style='text-align:left'>{MARKS[each.verdict]} "
+            f"<tr><th scope='row' style='text-align:left;white-space:nowrap'>{MARKS[each.verdict]} "
             f"{escape(each.what)}</th><td style='text-align:left'>{escape(each.found)}"
             f"{'<br>' if each.costs else ''}{escape(each.costs)}</td></tr>"
             for each in self.findings
@@ -201,8 +202,8 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         if account.source.user != corpus.user:
             yield Finding(
                 "ledger", "stops",
-                f"the account {name!r} protects users by the column {account.source.user!r}",
-                f"A run that counts them by {corpus.user!r} is refused.",
+                f"the account {name!r} protects {counted_by(account.source.user)}",
+                f"A run that counts them by {as_json(corpus.user)!r} is refused.",
             )  # fmt: skip
         elif account.left is not None and account.left.epsilon <= 0:
             yield Finding(

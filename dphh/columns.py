@@ -44,6 +44,8 @@ GROWN = schema_of("score", "ended")
 #: Of counts, all in all or within groups.
 COUNTED = schema_of("users", "low", "high")
 COUNTED_IN_GROUPS = schema_of("group", "users", "low", "high")
+#: Of what was found and, where that was asked for, counted.
+SCORED_AND_COUNTED = schema_of("score", "users", "low", "high")
 
 
 def in_order(table: Any) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from dphh.errors import CorpusError, UsageError
+from dphh.unit import User, as_json, checked_user, columns_of
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
@@ -27,9 +29,15 @@ TRIEHH_WORDS: dict[str, Any] = {
     "drop": r"(?:http|www).*|.*[?!.;,]",
 }
 
+#: Tables that know more than their rows: what to give in their place.
+_TABLES = {
+    "deltalake": "give the table's folder, which is read as its log has it now",
+    "pyiceberg": "give the table's folder, or table.scan().to_arrow() and name=",
+}
+
 #: What each option of a corpus says, for whoever offers it.
 HELP = {
-    "user": "The column that says whose row it is.",
+    "user": "The column that says whose row it is; given twice or more, the columns that do.",
     "text": "The content column, read as words.",
     "item": "The content column, each row taken whole.",
     "as_": "How the content becomes tokens, if not as --text or --item say.",
@@ -134,11 +142,16 @@ class Content:
 
 @dataclass(frozen=True, init=False)
 class Corpus:
-    """Parquet files, or a table that is already in memory, and the two columns that matter.
+    """Files, or a table that is already in memory, and the columns that matter.
 
     `source` is a Parquet path, a glob, a list of them, or a folder (Hive partitions become
-    columns); or a DuckDB relation or a Spark frame, or the name of a table or view beside
-    `connection=`; or anything that offers Arrow data: an Arrow table, a Polars frame.
+    columns); CSV or JSON lines; a table of a DuckDB file ("app.duckdb/reviews"); the folder of a
+    Delta or an Iceberg table (docs/sources.md); or a DuckDB relation or a Spark frame, or the name
+    of a table or view beside `connection=`; or anything that offers Arrow data: an Arrow table, a
+    Polars or a pandas frame.
+
+    `user=` names the column of users. Of several columns, `["author", "month"]`, each combination
+    of values is protected by itself: a person who is in many of them is not.
 
     `text=` reads words by default, `item=` takes each row whole; `as_=` chooses
     "words", "characters", "whole" or "list" (a list column, taken as is). `characters=` says what
@@ -146,7 +159,7 @@ class Corpus:
     """
 
     source: Any = field(compare=False)
-    user: str
+    user: User
     content: Content
     name: str | None
     kind: Literal["path", "table", "frame"]
@@ -158,7 +171,7 @@ class Corpus:
         self,
         source: Any,
         *,
-        user: str,
+        user: str | Sequence[str],
         text: str | None = None,
         item: str | None = None,
         as_: Reading | None = None,
@@ -174,8 +187,6 @@ class Corpus:
         name: str | None = None,
         connection: Any = None,
     ) -> None:
-        if not isinstance(user, str) or not user:
-            raise UsageError(f"user: found {user!r}; name the column that says whose row it is")
         column = text if text is not None else item
         if column is None or (text is not None and item is not None):
             raise UsageError(
@@ -198,7 +209,7 @@ class Corpus:
         )
         for key, value in {
             "source": opened,
-            "user": user,
+            "user": checked_user(user),
             "content": content,
             "name": name,
             "kind": kind,
@@ -211,7 +222,10 @@ class Corpus:
         """Where the data is and what it means; never a row of it."""
         where = repr(self.where[0] if len(self.where) == 1 else [*self.where])
         content = self.content
-        said = {"user": self.user, "item" if content.reading == "whole" else "text": content.column}
+        said: dict[str, Any] = {
+            "user": as_json(self.user),
+            "item" if content.reading == "whole" else "text": content.column,
+        }
         if content.reading not in ("words", "whole"):
             said["as_"] = content.reading
         given = content.to_json()
@@ -228,8 +242,17 @@ class Corpus:
     @property
     def columns(self) -> dict[str, str]:
         """The columns that matter, by the options that name them."""
-        named = {"user": self.user, "text or item": self.content.column, "by": self.by}
+        named = {**dict(self.columns_of_user), "text or item": self.content.column, "by": self.by}
         return {option: column for option, column in named.items() if column is not None}
+
+    @property
+    def columns_of_user(self) -> list[tuple[str, str]]:
+        """The column of users, or the columns that say together whose row it is; each with what to
+        call it where it is wrong."""
+        return [
+            ("user" if place == 1 else f"user, column {place}", column)
+            for place, column in enumerate(columns_of(self.user), start=1)
+        ]
 
     def named(self, name: str) -> Corpus:
         """The same corpus, charged to the ledger's account of that name."""
@@ -240,7 +263,7 @@ class Corpus:
             "kind": self.kind,
             "where": list(self.where),
             "name": self.name,
-            "user": self.user,
+            "user": as_json(self.user),
             "content": self.content.to_json(),
             **({} if self.by is None else {"by": self.by}),
         }
@@ -267,6 +290,16 @@ def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
 def in_groups(corpus: Corpus, by: str | None) -> Corpus:
     """For `counts`: rows belong to the groups that this column names."""
     return replace_corpus(corpus, by=by)
+
+
+def of_people(corpus: Corpus) -> Corpus:
+    """For `counts`: what it says is a number of people."""
+    if not isinstance(corpus.user, str):
+        raise UsageError(
+            f"user: found the columns {', '.join(corpus.user)}; counts says how many users hold an "
+            "item, and combinations of columns are no people: name the one column of users"
+        )
+    return corpus
 
 
 def as_sequences(corpus: Corpus, unit: int) -> Corpus:
@@ -313,10 +346,12 @@ def _locate(
     label = f"{module}:{type(source).__name__}"
     if module in ("duckdb", "polars", "pyspark") or hasattr(source, "__arrow_c_stream__"):
         return ("table" if module == "duckdb" else "frame"), (label,), source
+    if module in _TABLES:
+        raise UsageError(f"source: found a {type(source).__name__}; {_TABLES[module]}")
     raise UsageError(
         f"source: found a {type(source).__name__}; give a Parquet path, glob, list or folder, "
-        "a DuckDB relation (or a table's name and connection=), an Arrow table, a Polars or a "
-        "Spark frame"
+        "a DuckDB relation (or a table's name and connection=), an Arrow table, a Polars, a "
+        "pandas or a Spark frame"
     )
 
 

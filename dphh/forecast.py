@@ -22,7 +22,6 @@ from dphh.privacy.forecast.plan_round import RoundPlan, plan_round, saturation
 from dphh.privacy.forecast.prior import blurred, deconvolved, mass_grid
 from dphh.privacy.forecast.rounds import (
     LISTS_PART,
-    SIGMA_GRID,
     Bins,
     bins,
     list_weight,
@@ -90,22 +89,25 @@ class Step:
     mu: float
     #: E[spurious grams] is at most this share of `below`.
     spurious: float
+    #: The noise's table, in grid units.
+    sigma_grid: int
 
     def run(self, rounds: Rounds) -> Released:
         """Both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
-        law = bins()
+        law = bins(self.sigma_grid)
         first_share = self.shares.first_round()
-        first_unit = unit_for(1 / (self.mu * first_share**0.5))
+        first_unit = unit_for(1 / (self.mu * first_share**0.5), self.sigma_grid)
         seen = rounds.first_round(self.level, self.valid, law, first_unit)
 
-        first_sigma = SIGMA_GRID / first_unit
+        first_sigma = self.sigma_grid / first_unit
         seen_first = (1 - 1 / LISTS_PART) ** 0.5
         grid = mass_grid(first_sigma, self.largest)
         counts = seen.counts.astype(np.float64)
         prior = deconvolved(counts, self.valid.forecasts, grid, seen_first * grid / first_sigma)
         nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
         # What the noise may well have made of an empty bin is none.
-        lists = np.where(seen.lists > 2 * SIGMA_GRID, seen.lists / list_weight(first_unit), 0.0)
+        seen_lists = seen.lists / list_weight(first_unit)
+        lists = np.where(seen.lists > 2 * self.sigma_grid, seen_lists, 0.0)
         saturated = saturation(lists)
         posterior = blurred(prior.by_bin).reshape(nulls.size, -1)
         budget = self.spurious * self.below
@@ -122,7 +124,7 @@ class Step:
         plan = planned(second_share)
         weights = np.maximum(1, np.rint(plan.weights * PLAIN)).astype(np.int64)
         weights = weights.reshape(nulls.shape)
-        second_unit = unit_for(1 / (self.mu * second_share**0.5))
+        second_unit = unit_for(1 / (self.mu * second_share**0.5), self.sigma_grid)
         negatives = rounds.second_round(weights, second_unit)
         tails = tails_by_signs(plan.tails, negatives.ravel(), budget)
         passed = rounds.passed(_thresholds(tails, law).reshape(nulls.shape))
@@ -133,7 +135,7 @@ class Step:
             passed.second / second_unit,
             seen_first,
             saturated(weights[group, passed.bins] / PLAIN),
-            (first_sigma, SIGMA_GRID / second_unit),
+            (first_sigma, self.sigma_grid / second_unit),
             prior.by_class,
             grid,
             group,
@@ -184,6 +186,7 @@ class Climb:
     levels: int
     mu: float
     spurious: float
+    sigma_grid: int
 
     def step(self) -> Step:
         return Step(
@@ -194,6 +197,7 @@ class Climb:
             shares=Shares(self.left, self.top.level + 1, self.levels),
             mu=self.mu,
             spurious=self.spurious,
+            sigma_grid=self.sigma_grid,
         )
 
     def after(self, released: Released) -> Climb:
@@ -207,11 +211,19 @@ class Climb:
 
 
 def begun(
-    words: int, masses: Floats, left: float, levels: int, mu: float, spurious: float
+    words: int,
+    masses: Floats,
+    left: float,
+    levels: int,
+    mu: float,
+    spurious: float,
+    sigma_grid: int,
 ) -> Climb:
     """Above the released words, in the order of their numbers."""
     rung = first_rung(words)
-    return Climb(rung, rung, masses, np.array([masses.sum()]), left, levels, mu, spurious)
+    return Climb(
+        rung, rung, masses, np.array([masses.sum()]), left, levels, mu, spurious, sigma_grid
+    )
 
 
 def climb(start: Climb, rounds: Rounds) -> Iterator[tuple[Step, Released]]:

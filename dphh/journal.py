@@ -75,7 +75,10 @@ def setting_of(
     price: Price, corpus: Corpus, session: Session, book: Ledger, randomness: str
 ) -> Setting:
     """What must be the same when a run goes on; the ledger compares the request itself."""
-    levels = json.dumps([price.method, [level.to_json() for level in price.levels]], sort_keys=True)
+    planned: list[Any] = [price.method, [level.to_json() for level in price.levels]]
+    if price.counting is not None:
+        planned.append(price.counting.to_json())
+    levels = json.dumps(planned, sort_keys=True)
     return {
         "plan": hashlib.sha256(levels.encode()).hexdigest()[:32],
         "dphh": version("dphh"),

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from math import sqrt
 from typing import Any, ClassVar, Literal, Protocol
 
 from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
-from dphh.privacy.counts import Ends, Weighing, ends
+from dphh.privacy.counts import (
+    Ends,
+    Weighing,
+    checked_confidence,
+    counts_bits,
+    ends,
+    sigma_on_grid,
+)
 from dphh.udfs.subsets import SubsetSelection
 
 Pruning = Literal["both", "single"]
@@ -126,6 +134,24 @@ class CountsLevel(_OnGrid):
     #: The noised sums of what bounding took, an octave each; a plan leaves it open.
     lost_grid: tuple[int, ...] | None = None
 
+    @classmethod
+    def of(
+        cls, relative_sigma: float, keys: int, max_items: int, confidence: float, simultaneous: bool
+    ) -> CountsLevel:
+        """The level at this noise over the L2 norm of a user."""
+        most = min(max_items, keys)
+        bits = counts_bits(relative_sigma * sqrt(most), keys, most)
+        return cls(
+            level=1,
+            keys=keys,
+            max_items=most,
+            grid_bits=bits,
+            sigma_grid=sigma_on_grid(relative_sigma, most, bits),
+            relative_sigma=relative_sigma,
+            confidence=checked_confidence(confidence),
+            simultaneous=simultaneous,
+        )
+
     @property
     def weighing(self) -> Weighing:
         return Weighing(self.keys, self.max_items, self.grid_bits)
@@ -152,6 +178,32 @@ class CountsLevel(_OnGrid):
 
 
 @dataclass(frozen=True)
+class FoundCounts:
+    """How what a run finds is counted: as `CountsLevel`, of as many keys as will be found."""
+
+    #: Noise over the L2 norm of a user: what is priced.
+    relative_sigma: float
+    #: K, or as many as are found, if that is less.
+    max_items: int
+    confidence: float = 0.95
+
+    def level(self, keys: int) -> CountsLevel:
+        return CountsLevel.of(self.relative_sigma, keys, self.max_items, self.confidence, False)
+
+    @property
+    def widest(self) -> CountsLevel:
+        """With more found than a user counts for whole: no other has more noise."""
+        return self.level(2 * self.max_items)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "sigma": self.widest.sigma, "half_width": self.widest.half_width}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> FoundCounts:
+        return cls(**{field.name: found[field.name] for field in fields(cls)})
+
+
+@dataclass(frozen=True)
 class ForecastLevel:
     """A level of the forecast ladder above the first: two rounds, by what is released below.
 
@@ -163,6 +215,8 @@ class ForecastLevel:
     level: int
     #: Noise that all rounds of all levels come to together, in users.
     total_sigma: float
+    #: Noise of each round, in units of a grid on which a user has what the round's share buys.
+    sigma_grid: int
     #: At most this share of the level below's number is expected to be spurious here.
     spurious: float
     #: |V_k|, how many grams the released level below makes valid.

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
-from dphh.levels import Level
-from dphh.price import Finds, Parameter, Price, Privacy
+from dphh.levels import FoundCounts, Level
+from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
 from dphh.registry import VERBS
 from dphh.report.cards import plan_card
 from dphh.run import run
 from dphh.show import plan_text
+from dphh.unit import User, checked_user
 
 if TYPE_CHECKING:
     from dphh.ledger import Ledger
@@ -49,7 +50,11 @@ class Plan:
 
     @property
     def privacy(self) -> Privacy:
-        return self.price.privacy
+        return (
+            self.price.privacy
+            if self.corpus is None
+            else stated(self.price.privacy, self.corpus.user)
+        )
 
     @property
     def finds(self) -> Finds:
@@ -58,6 +63,10 @@ class Plan:
     @property
     def events(self) -> tuple[Event, ...]:
         return self.price.events
+
+    @property
+    def counting(self) -> FoundCounts | None:
+        return self.price.counting
 
     def __getitem__(self, parameter: str) -> Any:
         return self.price[parameter]
@@ -100,7 +109,8 @@ class Plan:
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {**self.price.to_json(), "corpus": self.corpus.to_json() if self.corpus else None}
+        said = {**self.price.to_json(), "privacy": self.privacy.to_json()}
+        return {**said, "corpus": self.corpus.to_json() if self.corpus else None}
 
     def dumps(self) -> str:
         return json.dumps(self.to_json(), indent=2, ensure_ascii=False)
@@ -132,13 +142,15 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         raise UsageError(
             f"plan: {problem} is missing or of another shape; pass what Plan.to_json() gave"
         ) from None
-    if _priced_anew(plan) != plan:
+    anew = _priced_anew(plan)
+    says = stated(anew.price.privacy, _user(found))
+    if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
             f"plan: its noise, thresholds or prices are not those that this dphh gives "
             f"`{plan.verb}` with its parameters: it was edited, or written by another version; "
             "make it anew"
         )
-    return plan
+    return anew
 
 
 def _as_written(found: Any) -> Plan:
@@ -148,6 +160,11 @@ def _as_written(found: Any) -> Plan:
         Price.from_json(found),
         corpus_from_json(where, name=where["name"]) if of_files else None,
     )
+
+
+def _user(found: Any) -> User:
+    """Whose promise a written plan states: of a table in memory these columns alone travelled."""
+    return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
 
 
 def _priced_anew(plan: Plan) -> Plan:

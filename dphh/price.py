@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from dphh.levels import Level, level_from_json
+from dphh.levels import FoundCounts, Level, level_from_json
 from dphh.privacy.events import Event, event_from_json
 from dphh.privacy.weak import warnings
+from dphh.unit import User, named
 
 #: A parameter's value: what JSON can say, with lists as tuples so that plans stay hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
@@ -64,6 +65,23 @@ class Privacy:
                 "caveats": tuple(found["caveats"]),
             }
         )
+
+
+def stated(privacy: Privacy, user: User) -> Privacy:
+    """The promise as it holds for a corpus: of several columns a unit is less than a user."""
+    if isinstance(user, str):
+        return privacy
+    columns = named(user)
+    unit = privacy.unit.replace(
+        "a user: all rows of one value of the user column",
+        f"one combination of values of {columns}, with all rows that share it; NOT a person",
+    )
+    caveat = (
+        f"NOT a promise to a person as a whole: wherever a user is said, numbers of users too, one "
+        f"combination of {columns} is meant. Who has rows in k combinations is k such users, for "
+        "whom together epsilon is up to k times as large, and delta more than k times"
+    )
+    return replace(privacy, unit=unit, caveats=(caveat, *privacy.caveats))
 
 
 @dataclass(frozen=True)
@@ -123,6 +141,8 @@ class Price:
     privacy: Privacy
     finds: Finds
     events: tuple[Event, ...]
+    #: How what is found is counted when all levels are done, if it is.
+    counting: FoundCounts | None = None
 
     def __getitem__(self, parameter: str) -> Any:
         return dict(self.parameters)[parameter]
@@ -136,6 +156,7 @@ class Price:
             "privacy": self.privacy.to_json(),
             "finds": self.finds.to_json(),
             "events": [event.to_json() for event in self.events],
+            **({} if self.counting is None else {"counting": self.counting.to_json()}),
         }
 
     @classmethod
@@ -148,6 +169,7 @@ class Price:
             privacy=Privacy.from_json(found["privacy"]),
             finds=Finds.from_json(found["finds"]),
             events=tuple(event_from_json(event) for event in found["events"]),
+            counting=FoundCounts.from_json(found["counting"]) if "counting" in found else None,
         )
 
 

@@ -9,8 +9,8 @@ from typing import Any, Generic, ParamSpec
 
 import pyarrow as pa
 
-from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED
-from dphh.corpus import Corpus, as_sequences, in_groups
+from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED_AND_COUNTED
+from dphh.corpus import Corpus, as_sequences, in_groups, of_people
 from dphh.engines.session import Session
 from dphh.given import with_items
 from dphh.mechanisms import counts, items, ldp_trie, ngrams, trie
@@ -63,8 +63,8 @@ class Verb(Generic[Options]):
         return signature(self.price, eval_str=True).parameters
 
 
-ITEMS = Verb("items", items.price_items, items.HELP, items_levels, SCORED)
-NGRAMS = Verb("ngrams", ngrams.price_ngrams, ngrams.HELP, ngrams_levels, SCORED)
+ITEMS = Verb("items", items.price_items, items.HELP, items_levels, SCORED_AND_COUNTED)
+NGRAMS = Verb("ngrams", ngrams.price_ngrams, ngrams.HELP, ngrams_levels, SCORED_AND_COUNTED)
 TRIE = Verb(
     "trie",
     trie.price_trie,
@@ -89,7 +89,7 @@ COUNTS = Verb(
     counts.HELP,
     counts_levels,
     COUNTED_IN_GROUPS,
-    read=lambda corpus, price: in_groups(corpus, price["by"]),
+    read=lambda corpus, price: in_groups(of_people(corpus), price["by"]),
     asked=with_items,
     takes_for_known=counts.takes_for_known,
 )

@@ -29,9 +29,10 @@ from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, unseen
+from dphh.mechanisms.counts_levels import with_counts
 from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
-from dphh.price import Price
+from dphh.price import Price, stated
 from dphh.privacy.events import event_from_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
@@ -101,7 +102,7 @@ def run(
             asking.remember(run_id)
         if reservation.release is not None:
             if not known:
-                _warn_of_table(corpus, run_id)
+                _warn_of_other_data(corpus, run_id, asking.files, reservation.files)
             manifest, parquet = reservation.release
             release = Release.from_parquet(parquet, manifest)
         else:
@@ -124,14 +125,22 @@ def _refuse_rows_of_nobody(corpus: Corpus, session: Session, known: bool) -> Non
         raise CorpusError(f"{ROWS_OF_NOBODY}. Nothing was spent")
 
 
-def _warn_of_table(corpus: Corpus, run_id: str) -> None:
+def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:
+    """Where a run id that was given hands out what was made of other data, or may have been."""
     if corpus.kind != "path":
-        warnings.warn(
-            f"run {run_id} was made before, and this is its release: whether of this table nobody "
-            "can tell, since tables in memory cannot be compared; for another table use a new run "
-            "id, which spends",
-            stacklevel=4,
+        told = (
+            "whether of this table nobody can tell, since tables in memory cannot be compared; for "
+            "another table"
         )
+    elif files and then and files != then:
+        told = "of its files as they were then: they have changed since; for what they hold now"
+    else:
+        return
+    warnings.warn(
+        f"run {run_id} was made before, and this is its release: {told} use a new run id, which "
+        "spends",
+        stacklevel=4,
+    )
 
 
 def _saved(release: Release, out: str | Path) -> Release:
@@ -200,8 +209,13 @@ def released(
     for step in VERBS[price.verb].levels(price, session, corpus.content.joiner):
         say(f"level {step.level.level}: {step.rows.num_rows:,} released")
         done.append(step)
-    table = as_text(pa.concat_tables([step.rows for step in done]), corpus.content)
-    return Release(in_order(table), _manifest(price, corpus, session, run_id, randomness, done))
+    table = in_order(pa.concat_tables([step.rows for step in done]))
+    manifest = _manifest(price, corpus, session, run_id, randomness, done)
+    if price.counting is not None:
+        say("counting what was found")
+        counted, table = with_counts(table, price.counting, session)
+        manifest["counting"] = counted
+    return Release(in_order(as_text(table, corpus.content)), manifest)
 
 
 def _manifest(
@@ -212,14 +226,15 @@ def _manifest(
     randomness: Randomness,
     done: list[LevelDone],
 ) -> dict[str, Any]:
-    drew = checked_draw(price.events, drawn_events(price, [step.level for step in done]))
+    found = any(step.rows.num_rows for step in done)
+    drew = checked_draw(price.events, drawn_events(price, [step.level for step in done], found))
     return {
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
         "parameters": request(price, corpus),
         **({} if (said := unseen(corpus)) is None else {"not_seen": said}),
-        "privacy": price.privacy.to_json(),
+        "privacy": stated(price.privacy, corpus.user).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": [event.to_json() for event in price.events],

@@ -357,36 +357,29 @@ CREATE OR REPLACE TEMP MACRO dphh_price_items(
 CREATE OR REPLACE TEMP MACRO dphh_price_ngrams(max_n, epsilon, delta, max_items := 100) AS TABLE
     WITH
 
-    rounds (round, share, delta_share) AS (
-        VALUES (1, 0.07, 0.02), (2, 0.21, 0.03), (3, 0.72, 0.95)
-    ),
+    -- Each round has half the noise of the one before it: 1, 4 and 16 parts of an even share.
+    rounds (round, delta_share) AS (VALUES (1, 0.02), (2, 0.03), (3, 0.95)),
 
-    calibrated AS (
-        SELECT
-            round,
-            delta / 2 * CAST(delta_share AS DOUBLE) AS of_new_words,
-            dphh_gaussian_sigma(epsilon, delta / 2) * sqrt(max_n / CAST(share AS DOUBLE)) AS sigma
-        FROM rounds
-    ),
+    calibrated AS (SELECT dphh_gaussian_sigma(epsilon, delta / 2) * sqrt(max_n * 21) AS sigma),
 
-    -- A grid on which tables of noise stay small, as long as every weight is on it.
+    -- A grid on which the table of noise stays small, as long as every weight is on it.
     gridded AS (
         SELECT
-            *,
-            list_max(
-                list_filter(
-                    range(0, dphh_grid_bits(sigma) + 1),
-                    lambda b: b = 0 OR sigma * pow(2, b) <= 16384 OR max_items > pow(4, b - 1)
-                )
-            ) AS bits
+            sigma,
+            CAST(
+                greatest(floor(log2(32768 / sigma)), ceil(log2(max_items) / 2)) AS INTEGER
+            ) AS first_bits
         FROM calibrated
     ),
 
     on_grid AS (
         SELECT
-            *,
-            CAST(ceil(sigma * pow(2, bits)) AS BIGINT) AS sigma_grid
-        FROM gridded
+            round,
+            CAST(ceil(sigma * pow(2, first_bits)) AS BIGINT) AS sigma_grid,
+            first_bits + round - 1 AS bits,
+            delta / 2 * CAST(delta_share AS DOUBLE) AS of_new_words
+        FROM rounds
+        CROSS JOIN gridded
     ),
 
     thresholds AS (

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class RowsOptions(TypedDict, total=False):
     """What `Corpus` takes beside its source, but for `keep`, which is `ldp_trie`'s own."""
 
-    user: Required[str]
+    user: Required[str | Sequence[str]]
     text: str | None
     item: str | None
     as_: Reading | None
@@ -50,6 +50,7 @@ class ItemsOptions(CorpusOptions, total=False):
     delta: Required[float]
     max_items: int
     method: items.Method
+    counts: float | None
 
 
 class NgramsOptions(CorpusOptions, total=False):
@@ -62,6 +63,7 @@ class NgramsOptions(CorpusOptions, total=False):
     pruning: Pruning
     decay: float
     shares: Sequence[float] | None
+    counts: float | None
 
 
 class CountsOptions(CorpusOptions, total=False):

@@ -66,7 +66,9 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
 
     def add(command: Command) -> Command:
         options = [
-            option(parameter, HELP[name], _called(name, beside), required=False)
+            option(
+                parameter, HELP[name], _called(name, beside), required=False, often=name == "user"
+            )
             for name, parameter in _CONTENT.items()
         ]
         return with_options(command, options)

@@ -22,6 +22,7 @@ METAVARS = {
     "drop": "REGEX",
     "max_items": "N[,N...]",
     "shares": "S[,S...]",
+    "counts": "SHARE",
     "character_set": "CHARS",
     "known": "FILE",
     "of": "RUN_ID|DIR|FILE",
@@ -31,10 +32,15 @@ METAVARS = {
 
 
 def option(
-    parameter: Parameter, said: str, called: str | None = None, *, required: bool = True
+    parameter: Parameter,
+    said: str,
+    called: str | None = None,
+    *,
+    required: bool = True,
+    often: bool = False,
 ) -> Callable[[Any], Any]:
-    """The option of a keyword, `required` if it has no default. Its default is shown, no more:
-    what is not `given` is left to Python."""
+    """The option of a keyword, `required` if it has no default; one that may be given `often` is
+    a tuple. Its default is shown, no more: what is not `given` is left to Python."""
     name = called or parameter.name
     kind = _kind(parameter.annotation)
     default: dict[str, Any] = {}
@@ -45,6 +51,7 @@ def option(
         name,
         type=None if kind is bool else kind,
         is_flag=kind is bool,
+        multiple=often,
         required=required and parameter.default is parameter.empty,
         metavar=None if kind is int else METAVARS.get(name),
         help=said,

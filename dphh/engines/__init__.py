@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from dphh.corpus import Corpus
+from dphh.engines.formats import opened
 from dphh.engines.session import Limits, Session
 from dphh.errors import UsageError
 from dphh.udfs.randomness import Randomness
@@ -23,7 +24,7 @@ def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Li
             f"engine: {engine!r} needs the package {problem.name}, which is not installed; "
             f"pip install 'dphh[{engine}]'"
         ) from None
-    session: Session = opener.open_session(corpus, randomness, limits)
+    session: Session = opener.open_session(opened(corpus), randomness, limits)
     return session
 
 

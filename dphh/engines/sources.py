@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,22 @@ NO_GROUPS = (
     "by: {column!r} is {kind}, whose values are no groups that could be declared; name a column of "
     "texts, whole numbers, dates or truth values, or cast it to text"
 )
-ROWS_OF_NOBODY = (
-    "user: found rows whose user column is NULL; dphh cannot bound what nobody's "
-    "rows add: leave them out (or give each a user of its own) and run again"
+NO_UNITS = (
+    "{option}: {column!r} is {kind}; where several columns say whose row it is, each is a text, a "
+    "whole number, a date or a truth value, so that what is equal is written alike: cast it to one"
 )
+ROWS_OF_NOBODY = (
+    "user: found rows whose user column is NULL (or one of several); dphh cannot bound what "
+    "nobody's rows add: leave them out (or give each a user of its own) and run again"
+)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A table of another reader's, which gives the columns that are asked for as a stream."""
+
+    schema: pa.Schema
+    read: Callable[[list[str]], Any]
 
 
 #: Tables whose rows are at hand: to be looked at twice, and in no time.
@@ -70,7 +83,9 @@ def schema_in_memory(corpus: Corpus) -> Any:
     """The Arrow schema of a table in memory; its rows are not asked for."""
     source = corpus.source
     with source_errors(corpus):
-        if isinstance(source, duckdb.DuckDBPyRelation):
+        if isinstance(source, Streamed):
+            schema = source.schema
+        elif isinstance(source, duckdb.DuckDBPyRelation):
             schema = source.limit(0).to_arrow_table().schema
         elif hasattr(source, "collect_schema"):  # a Polars frame
             schema = source.collect_schema().to_frame().to_arrow().schema
@@ -88,21 +103,36 @@ def schema_in_memory(corpus: Corpus) -> Any:
 
 
 def rows_in_memory(corpus: Corpus) -> Any:
-    """The columns that matter, as Arrow: of a relation a stream, of any other table a table."""
+    """The columns that matter, as Arrow: a table, or a stream of what has to be read."""
     source = corpus.source
     columns = list(dict.fromkeys(corpus.columns.values()))
     with source_errors(corpus):
+        if isinstance(source, Streamed):
+            return _checked(pa.RecordBatchReader.from_stream(source.read(columns)))
         if isinstance(source, duckdb.DuckDBPyRelation):
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
             return pa.RecordBatchReader.from_stream(chosen)
         lazy = hasattr(source, "collect")
         table = pa.table(source.select(columns).collect() if lazy else source).select(columns)
+    _validate(table)
+    return table
+
+
+def _checked(stream: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in stream:
+            _validate(batch)
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(stream.schema, batches())
+
+
+def _validate(rows: pa.Table | pa.RecordBatch) -> None:
+    """Engines trust Arrow's strings to be UTF-8, and die where they are not."""
     try:
-        # Engines trust Arrow's strings to be UTF-8, and die where they are not.
-        table.validate(full=True)
+        rows.validate(full=True)
     except pa.ArrowInvalid:
         raise CorpusError(NOT_UTF8) from None
-    return table
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from dphh.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.classes import ValidClasses
 from dphh.forecast import FirstRound, Passed
 from dphh.ladder import Integers
-from dphh.privacy.forecast.rounds import LIST_SIZES, SIGMA_GRID, Bins
+from dphh.privacy.forecast.rounds import LIST_SIZES, Bins
 from dphh.udfs.noise import draw_rounded_gaussian
 from dphh.udfs.places import Released
 from dphh.udfs.randomness import Randomness
@@ -32,13 +32,13 @@ class TwoRounds:
         self._sums, self._randomness, self._purpose = sums, randomness, purpose
 
     def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
+        self._valid, self._law = valid, law
         keys, sums = _ascending(*self._sums(Plainly(unit)))
         sizes = np.searchsorted(keys, 0)
         lists = np.zeros(len(LIST_SIZES), dtype=np.int64)
         lists[-1 - keys[:sizes]] = sums[:sizes]
         lists = self._noised(-1 - np.arange(len(lists)), lists, "list sizes")
 
-        self._valid, self._law = valid, law
         self._shape = len(valid.forecasts), len(law.starts)
         self._keys = keys[sizes:]
         self._first = self._noised(self._keys, sums[sizes:], "round 1")
@@ -81,7 +81,8 @@ class TwoRounds:
     def _noised(self, keys: Integers, sums: Integers, what: str) -> Integers:
         named = pa.array(keys).cast(pa.string()) if self._randomness.is_test else None
         purpose = f"{self._purpose}/{what}"
-        return sums + draw_rounded_gaussian(self._randomness, SIGMA_GRID, len(sums), purpose, named)
+        sigma = self._law.noise.sigma
+        return sums + draw_rounded_gaussian(self._randomness, sigma, len(sums), purpose, named)
 
     def _by_row(self, rows: Integers) -> Integers:
         return np.bincount(rows, minlength=self._shape[0] * self._shape[1]).reshape(self._shape)

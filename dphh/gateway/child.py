@@ -106,12 +106,23 @@ class Child:
 
 def serve(handle: Callable[[Pipe, Message, pa.Table | None], None]) -> None:
     """The child's side: handle each message until the other end is gone."""
-    pipe = Pipe(Connection(int(sys.argv[1])))
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    with suppress(Gone, KeyboardInterrupt):
+    pipe, parent = Pipe(Connection(int(sys.argv[1]))), os.getppid()
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    try:
         while True:
             handle(pipe, *pipe.receive())
+    except Gone:
+        _until_ended(parent)
+    except KeyboardInterrupt:
+        pass
     remove_if_left(Path.cwd())  # whoever made it may have been killed
+
+
+def _until_ended(parent: int, seconds: float = 5.0) -> None:
+    """What was killed loses its pipes a moment before its locks, by which folders are known."""
+    until = time.monotonic() + seconds
+    while os.getppid() == parent and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def _end_with_parent(parent: int) -> None:

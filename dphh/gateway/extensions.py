@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 
+from dphh.engines.duckdb.stores import extension_file
 from dphh.errors import UsageError
 
 #: In the order in which they load: quack speaks HTTP through httpfs.
@@ -39,11 +40,8 @@ def load_sql() -> str:
 
 
 def _file(name: str) -> Path:
-    spec = importlib.util.find_spec(f"duckdb_extension_{name}")
-    for folder in (spec and spec.submodule_search_locations) or ():
-        file = Path(folder, "extensions", f"v{duckdb.__version__}", f"{name}.duckdb_extension")
-        if file.is_file():
-            return file
+    if (file := extension_file(name)) is not None:
+        return file
     raise UsageError(
         f"The extension {name} for DuckDB {duckdb.__version__} is not here; pip install "
         "'dphh[shell]', which brings DuckDB 1.5.5 and the extensions built for it"

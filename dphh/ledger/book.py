@@ -23,14 +23,17 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, UsageError
 from dphh.ledger import records, unfinished
 from dphh.ledger.ahead import Ahead, ahead
+from dphh.ledger.behind import source_of
 from dphh.ledger.budget import (
     Booking,
     Budget,
+    Kept,
     checked_booking,
-    checked_budget,
+    checked_cap,
     checked_draw,
     fits,
     refusal,
@@ -60,6 +63,7 @@ from dphh.ledger.sources import Source, places
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
 from dphh.report.accounts import accounts_html
+from dphh.unit import as_json, counted_by
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,15 +106,23 @@ class Ledger:
 
     # Accounts
 
-    def add(self, name: str, source: Source, epsilon: float, delta: float) -> Account:
-        """Name a corpus and cap it.
+    def add(
+        self,
+        name: str,
+        source: Source | Corpus,
+        epsilon: float,
+        delta: float,
+        kept: Kept = "open",
+    ) -> Account:
+        """Name a corpus and cap it. `kept`: how, if not as its first run settles it ("divergence"
+        for releases with Gaussian noise, "sums" for all others).
 
         Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
         even where they counted users by another column.
         """
-        cap = checked_budget(epsilon, delta)
+        cap = checked_cap(epsilon, delta, kept)
         checked_name(name)
-        source = source.absolute()
+        source = (source_of(source) if isinstance(source, Corpus) else source).absolute()
         fingerprint = source.fingerprint()
         here = places(source)
 
@@ -171,9 +183,10 @@ class Ledger:
             )
         return account
 
-    def set_cap(self, name: str, epsilon: float, delta: float) -> Account:
-        """Change a cap. One below what was spent is allowed, and refuses all further runs."""
-        cap = checked_budget(epsilon, delta)
+    def set_cap(self, name: str, epsilon: float, delta: float, kept: Kept = "open") -> Account:
+        """Change a cap, and how it is `kept`. One below what was spent is allowed, and refuses all
+        further runs."""
+        cap = checked_cap(epsilon, delta, kept)
         with writing(self.path) as con:
             account = _found(records.accounts(con), name).id
             records.insert_cap(con, account, cap)
@@ -539,9 +552,9 @@ def _first_to_refuse(
             )
         if not same_user:
             raise BudgetRefused(
-                f"Refused: the account {row.label!r} protects users by the column "
-                f"{row.source.user!r}, and this run counts them by {request.source.user!r}, which "
-                f"promises the former nothing. Nothing was spent. Use user={row.source.user!r}."
+                f"Refused: the account {row.label!r} protects {counted_by(row.source.user)}, and "
+                f"this run counts them by {as_json(request.source.user)!r}, which promises the "
+                f"former nothing. Nothing was spent. Use user={as_json(row.source.user)!r}."
             )
         return row
     return None
@@ -600,6 +613,7 @@ def _repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservat
         tuple(row.label for row in paid),
         any(row.name is not None for row in paid),
         records.release(con, found) if found["state"] == "settled" else None,
+        records.files_of(con, found["sequence"]),
     )
 
 

@@ -21,6 +21,7 @@ from dphh.ledger.schema import has_column, has_kept
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event, event_from_json
 from dphh.report.accounts import accounts_html
+from dphh.unit import User
 
 Manifest = dict[str, Any]
 
@@ -57,6 +58,7 @@ class Reservation:
     accounts: tuple[str, ...]  # labels of those that paid
     capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
     release: StoredRelease | None = None
+    files: str = ""  # of a run that was made before: what tells its data from others, if anything
 
     @property
     def run_id(self) -> str:
@@ -98,6 +100,11 @@ class Account:
     @property
     def label(self) -> str:
         return self.source.label if self.name is None else self.name
+
+    @property
+    def user(self) -> User:
+        """The unit that is protected: a user by one column or, of several, less than a user."""
+        return self.source.user
 
     def __repr__(self) -> str:
         return accounts_text([self])
@@ -187,10 +194,10 @@ def insert_account(
     return AccountRow(number, name, source, fingerprint, None)
 
 
-def insert_cap(con: sqlite3.Connection, account: int, cap: Budget) -> None:
+def insert_cap(con: sqlite3.Connection, account: int, cap: Cap) -> None:
     con.execute(
-        "INSERT INTO caps (account, epsilon, delta, kept, recorded) VALUES (?, ?, ?, 'open', ?)",
-        (account, cap.epsilon, cap.delta, now(con)),
+        "INSERT INTO caps (account, epsilon, delta, kept, recorded) VALUES (?, ?, ?, ?, ?)",
+        (account, cap.epsilon, cap.delta, cap.kept, now(con)),
     )
 
 
@@ -277,6 +284,14 @@ def asked_before(con: sqlite3.Connection, digest: str, files: str) -> dict[str, 
     """
     found = next(iter(_dicts(con, query, (digest,))), None)
     return found if found is not None and found["files"] == files else None
+
+
+def files_of(con: sqlite3.Connection, run: int) -> str:
+    """What was kept to tell a run's data from others; '' where nothing was."""
+    if not has_column(con, "asked", "files"):
+        return ""
+    found = con.execute("SELECT files FROM asked WHERE run = ?", (run,)).fetchone()
+    return "" if found is None else str(found[0])
 
 
 def insert_hold(con: sqlite3.Connection, run: int, hold: Hold) -> None:

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from dphh.ledger.budget import Budget, Cap, GivenBack, promise
 from dphh.privacy.weak import warnings
-from dphh.words import plural
+from dphh.unit import User, whom
+from dphh.words import plural, wrapped
 
 
 class Spent(Protocol):
@@ -17,6 +18,8 @@ class Spent(Protocol):
     def label(self) -> str: ...
     @property
     def name(self) -> str | None: ...
+    @property
+    def user(self) -> User: ...
     @property
     def runs(self) -> int: ...
     @property
@@ -37,7 +40,7 @@ def account_lines(account: Spent) -> list[tuple[str, str]]:
         lines.append(("", f"left  {account.left}, for one more Gaussian run"))
         if account.given_back is not None:
             lines.append(("", f"given back: {account.given_back}"))
-        lines.append(("", f"promised to each user: {promise(account.cap)}"))
+        lines.append(("", f"promised to {whom(account.user)}: {promise(account.cap)}"))
         weak = warnings(account.cap.epsilon, account.cap.delta)
         lines += [("", f"warning: {warning}") for warning in weak]
     return lines
@@ -50,5 +53,6 @@ def accounts_text(accounts: Sequence[Spent]) -> str:
     lines = []
     for account in accounts:
         lines += [account.label + ("" if account.name else "  (no name, no cap)")]
-        lines += [f"   {text}" for _, text in account_lines(account)]
+        for _, text in account_lines(account):
+            lines += wrapped(text, "   ", "      ")
     return "\n".join(lines)

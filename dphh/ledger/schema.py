@@ -17,6 +17,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from dphh.errors import LedgerError
+from dphh.ledger.networks import refuse_network
+from dphh.ledger.older_copy import refuse_older
 
 SCHEMA_VERSION = 6
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
@@ -211,6 +213,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """One immediate transaction: committed as a whole when the block ends, or not at all."""
     with _verbs, _explained(path, "write"):
+        refuse_network(path)
         _create(path)
         with closing(_connect(path)) as con:
             con.execute("BEGIN")  # what `_known` reads must be of one moment
@@ -224,6 +227,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             con.execute("BEGIN IMMEDIATE")
             try:
                 _lay_out(con, _known(con, path))
+                refuse_older(con, path)
                 yield con
                 con.execute("COMMIT")
             except BaseException:

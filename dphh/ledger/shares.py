@@ -26,6 +26,7 @@ from dphh.ledger.budget import (
 )
 from dphh.ledger.records import AccountRow, Request
 from dphh.ledger.schema import has_kept, reading, writing
+from dphh.unit import User
 
 TABLES = (
     """
@@ -58,6 +59,7 @@ class Share:
     spent: Budget
     left: Budget  # of the share, and never more than the corpus itself has left
     runs: int
+    user: User
 
     @property
     def label(self) -> str:
@@ -104,7 +106,15 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
                     own = records.prices(con, account.id, name)
                     found.append((account, name, cap, own, records.prices(con, account.id)))
     return [
-        Share(name, account.label, cap, spent(own, cap), _left(account, cap, own, all_), len(own))
+        Share(
+            name,
+            account.label,
+            cap,
+            spent(own, cap),
+            _left(account, cap, own, all_),
+            len(own),
+            account.source.user,
+        )
         for account, name, cap, own, all_ in found
     ]
 

@@ -7,31 +7,40 @@ mounts). Where spellings differ between engines, all readings are taken: to char
 a file that is not read is a nuisance, to miss one that is would be a leak.
 
 What this cannot see: a copy of the data, a file moved elsewhere, a frame or table loaded from the
-files by other hands, a view over them; of a lazy Polars frame it sees them (`dphh.ledger.behind`).
+files by other hands; those behind a lazy frame or a view are found first (`dphh.ledger.behind`).
 A ledger keeps honest people from overspending by mistake or by haste; who may read the data at all
 is a matter of file permissions.
 """
 
 # Globs and addresses are texts, and pathlib would tidy away what engines see.
-# ruff: noqa: PTH109, PTH110, PTH111, PTH112, PTH114, PTH116, PTH117, PTH118, PTH120, PTH208
+# ruff: noqa: PTH114, PTH116, PTH118
 from __future__ import annotations
 
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import unquote
 
 from dphh.errors import UsageError
+from dphh.ledger.older_copy import NEW, SUFFIX
+from dphh.paths import (
+    absolute_path,
+    address_of,
+    database_of,
+    expression,
+    files_at,
+    files_of,
+    is_remote,
+    real_path,
+    resolved,
+    spellings,
+)
+from dphh.unit import User, as_json, checked_user, named
 
 KINDS = ("path", "frame", "table")
-_MAGIC = re.compile(r"[*?\[]")
-_REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_FILE = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
-_SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "http": "https", "abfs": "abfss"}
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,7 @@ class Source:
 
     kind: str
     where: tuple[str, ...]
-    user: str
+    user: User
     content: dict[str, Any] = field(default_factory=dict, hash=False)
     #: Of a frame or a table: the paths and globs that it reads, as far as they can be told.
     files: tuple[str, ...] = ()
@@ -63,19 +72,21 @@ class Source:
         """Its paths; of a table in memory what it is and which columns count."""
         where = ", ".join(self.where)
         column = self.content.get("column")
-        return where if self.kind == "path" or not column else f"{where}({self.user}, {column})"
+        return (
+            where if self.kind == "path" or not column else f"{where}({named(self.user)}, {column})"
+        )
 
     def absolute(self) -> Source:
         """The same source, whatever the working folder. `..` stays: it may follow a link."""
         if self.kind != "path":
-            return replace(self, files=tuple(_absolute(place) for place in self.files))
-        return replace(self, where=tuple(_absolute(place) for place in self.where))
+            return replace(self, files=tuple(absolute_path(place) for place in self.files))
+        return replace(self, where=tuple(absolute_path(place) for place in self.where))
 
     def fingerprint(self) -> str:
         """Tells where the corpus lives, with links resolved, and by which column users count."""
         where = self.where
         if self.kind == "path":
-            where = tuple(p if _remote(p) else _resolved(_absolute(p)) for p in self.where)
+            where = tuple(p if is_remote(p) else resolved(absolute_path(p)) for p in self.where)
         if self.kind != "path":  # a label says little: what is read of it tells more
             where = (self.label,)
         canonical = json.dumps([self.kind, sorted(set(where)), self.user])
@@ -85,7 +96,7 @@ class Source:
         return {
             "kind": self.kind,
             "where": list(self.where),
-            "user": self.user,
+            "user": as_json(self.user),
             "content": self.content,
             **({"files": list(self.files)} if self.files else {}),
         }
@@ -93,7 +104,8 @@ class Source:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Source:
         files = tuple(data.get("files", ()))
-        return cls(data["kind"], tuple(data["where"]), data["user"], data["content"], files)
+        user = checked_user(data["user"])
+        return cls(data["kind"], tuple(data["where"]), user, data["content"], files)
 
 
 @dataclass(frozen=True)
@@ -123,25 +135,26 @@ def places(source: Source) -> Places:
     labels: set[tuple[str, ...]] = set()
     if source.kind != "path":
         # A label says little ("a Polars frame"), so the user column belongs to it.
-        labels.add((source.kind, source.user, *source.where))
+        labels.add((source.kind, named(source.user), *source.where))
     paths: set[str] = set()
     identities: set[tuple[int, int]] = set()
     patterns: set[str] = set()
     remote: set[str] = set()
     folders: dict[str, str] = {}
     for place in source.where if source.kind == "path" else source.files:
-        for spelling in _spellings(place):
-            if _remote(spelling):
-                remote.add(_address(spelling))
+        for spelling in spellings(place):
+            if is_remote(spelling):
+                remote.add(address_of(spelling))
                 continue
-            path = _absolute(spelling)
-            patterns.add(_resolved(path))
-            for file in _files(path):
+            path = absolute_path(spelling)
+            path = database_of(path) or path  # all tables of a file are one place
+            patterns.add(resolved(path))
+            for file in files_at(path):
                 folder, name = os.path.split(file)
                 if folder not in folders:
-                    folders[folder] = _real(folder)
+                    folders[folder] = real_path(folder)
                 linked = os.path.islink(file)
-                paths.add(_real(file) if linked else os.path.join(folders[folder], name))
+                paths.add(real_path(file) if linked else os.path.join(folders[folder], name))
                 try:
                     status = os.stat(file)
                 except OSError:
@@ -165,17 +178,15 @@ def files_state(source: Source, besides: str) -> str:
     """
     if source.kind != "path":
         return "in memory"
-    apart = {_real(besides), _real(besides + "-journal")}
-    spellings = {_absolute(each) for place in source.where for each in _spellings(place)}
+    apart = {real_path(besides + ending) for ending in ("", "-journal", SUFFIX, SUFFIX + NEW)}
     found = set()
-    for spelling in spellings:
-        for file in () if _remote(spelling) else _files(spelling):
-            try:
-                status = os.stat(file)
-            except OSError:
-                continue  # gone since it was listed, or a dangling link: nothing to read
-            if (real := _real(file)) not in apart:
-                found.add((real, status.st_size, status.st_mtime_ns))
+    for file in (file for place in source.where for file in files_of(place)):
+        try:
+            status = os.stat(file)
+        except OSError:
+            continue  # gone since it was listed, or a dangling link: nothing to read
+        if (real := real_path(file)) not in apart:
+            found.add((real, status.st_size, status.st_mtime_ns))
     digest = hashlib.sha256(json.dumps(sorted(found)).encode()).hexdigest()
     return digest[:32]
 
@@ -190,141 +201,10 @@ def files_check(source: Source, besides: str) -> str:
 
     So few, because whoever reads the ledger can try guesses on them (docs/threats.md).
     """
-    spelled = (each for place in source.where for each in _spellings(place))
-    if source.kind != "path" or any(_remote(place) for place in spelled):
+    spelled = (each for place in source.where for each in spellings(place))
+    if source.kind != "path" or any(is_remote(place) for place in spelled):
         return ""
     return files_state(source, besides)[:CHECK]
-
-
-def _absolute(path: str) -> str:
-    if (address := _FILE.match(path)) is not None:
-        return address[1]
-    return path if _remote(path) else os.path.join(os.getcwd(), path)
-
-
-def _remote(path: str) -> bool:
-    scheme = _REMOTE.match(path)
-    return scheme is not None and scheme[1].lower() != "file"
-
-
-def _address(url: str) -> str:
-    """A remote address as far as it can be compared: one scheme a store, no query, no wildcard."""
-    scheme, _, rest = url.partition("://")
-    scheme = _SAME_STORE.get(scheme.lower(), scheme.lower())
-    host, _, path = _MAGIC.split(rest)[0].partition("/")
-    return f"{scheme}://{host.lower()}/" + "/".join(
-        p for p in path.split("/") if p not in ("", ".")
-    )
-
-
-def _spellings(place: str) -> set[str]:
-    """A path, and what one engine or another would also take it for."""
-    found = {place, unquote(place)}
-    # Joined to a working folder by someone, a `file:` address or `~` still means what it did.
-    if (address := _FILE.search(place)) is not None:
-        found.add(address[1])
-    if (home := re.search(r"(?:^|/)(~[^/]*(?:/.*)?)$", place)) is not None:
-        found.add(os.path.expanduser(home[1]))
-    found |= {spelling.replace("\\", "/") for spelling in found}
-    return {each for spelling in found for each in _braces(spelling)}
-
-
-def _braces(pattern: str, most: int = 1000) -> set[str]:
-    """The pattern itself and, for Spark, every choice of its `{a,b}`."""
-    found, todo = {pattern}, [pattern]
-    while todo:
-        if (group := re.search(r"\{([^{}]*)\}", text := todo.pop())) is None:
-            found.add(text)
-            continue
-        todo += [text[: group.start()] + part + text[group.end() :] for part in group[1].split(",")]
-        if len(todo) + len(found) > most:
-            raise UsageError(f"The braces of a path expand to more than {most} paths: name fewer.")
-    return found
-
-
-def _real(path: str) -> str:
-    try:
-        return os.path.realpath(path)
-    except OSError:  # a link that this user may not read, so not one that leads to data
-        return path
-
-
-def _resolved(path: str) -> str:
-    """The real path of what comes before the first wildcard, and the rest as it stands."""
-    if os.path.exists(path) or _MAGIC.search(path) is None:
-        return _real(path)
-    folder = os.path.dirname(_MAGIC.split(path)[0])
-    return _real(folder).rstrip("/") + "/" + path[len(folder) :].lstrip("/")
-
-
-def _files(pattern: str) -> Iterator[str]:
-    """Every file that a path, a folder or a glob reaches."""
-    found = {os.sep} if os.path.isabs(pattern) else {os.curdir}
-    if os.path.exists(pattern):
-        yield from _beneath([pattern], folders=False)
-    if _MAGIC.search(pattern) is None:
-        return
-    drive, rest = os.path.splitdrive(pattern)
-    if drive:
-        found = {drive + os.sep}
-    for segment in filter(None, rest.split("/")):
-        if "**" in segment:
-            found = set(_beneath(found, folders=True))
-            found |= set(_children(found, segment))
-        elif _MAGIC.search(segment):
-            found = set(_children(found, segment))
-        else:
-            found = {j for f in found if os.path.lexists(j := os.path.join(f, segment))}
-    yield from _beneath(found, folders=False)
-
-
-def _children(folders: Iterable[str], segment: str) -> Iterator[str]:
-    """Entries that match one segment of a glob, those with a leading dot too."""
-    matches = re.compile(_expression(segment), re.DOTALL).fullmatch
-    for folder in folders:
-        try:
-            yield from (os.path.join(folder, n) for n in os.listdir(folder) if matches(n))
-        except OSError:
-            continue  # not a folder, or one whose names this user may not see: see `patterns`
-
-
-def _beneath(roots: Iterable[str], folders: bool) -> Iterator[str]:
-    """The folders, or the files, in and beneath each root; links are followed, circles left."""
-    for root in roots:
-        if not os.path.isdir(root):
-            if not folders:
-                yield root
-            continue
-        seen: set[str] = set()
-        for folder, inner, names in os.walk(root, followlinks=True):
-            if (real := _real(folder)) in seen:
-                inner.clear()
-                continue
-            seen.add(real)
-            if folders:
-                yield folder
-            else:
-                yield from (os.path.join(folder, name) for name in names)
-
-
-def _expression(glob: str) -> str:
-    """A glob as a regular expression that takes at least what any engine takes."""
-    wild = {"**": ".*", "**/": ".*", "*": "[^/]*", "?": "[^/]"}
-    parts = re.split(r"(\*\*/?|\*|\?|\[[!^]?\]?[^\]]*\])", glob)
-    return "".join(
-        wild.get(part) or (_choice(part) if index % 2 else re.escape(part))
-        for index, part in enumerate(parts)
-    )
-
-
-def _choice(brackets: str) -> str:
-    """`[a-z]`. Negations take any character: which sign negates depends on the engine."""
-    inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", brackets[1:-1])
-    try:
-        re.compile(f"[{inner}]")
-    except re.error:
-        return "[^/]"
-    return "[^/]" if brackets[1] in "!^" else f"[{inner}]"
 
 
 def _any_match(patterns: Iterable[str], paths: frozenset[str]) -> bool:
@@ -333,7 +213,7 @@ def _any_match(patterns: Iterable[str], paths: frozenset[str]) -> bool:
         return False
     for pattern in patterns:
         literal = re.escape(pattern.rstrip("/"))
-        either = f"(?:{literal}|{_expression(pattern.rstrip('/'))})(?:/.*)?"
+        either = f"(?:{literal}|{expression(pattern.rstrip('/'))})(?:/.*)?"
         matches = re.compile(either, re.DOTALL).fullmatch
         if any(matches(path) for path in paths):
             return True

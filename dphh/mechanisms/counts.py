@@ -16,7 +16,7 @@ is in several groups counts in each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, sqrt
+from math import ceil
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
@@ -32,7 +32,7 @@ from dphh.mechanisms.items import (
     set_aside,
 )
 from dphh.price import Finds, Price, Privacy, UsersKnown
-from dphh.privacy.counts import checked_confidence, counts_bits, sigma_on_grid
+from dphh.privacy.counts import MOST_KEYS
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -62,8 +62,6 @@ HELP = {
     "confidence": "How often an interval holds the truth.",
     "simultaneous": "All intervals at once, and not each.",
 }
-#: More items than anybody reads; the noise's table is vouched for in this many draws a user.
-MOST_KEYS = 1_000_000
 #: What everything that was not declared is counted as.
 OTHER = "other"
 THEOREM = (
@@ -108,7 +106,7 @@ def price_counts(
             f"of, groups: found {keys:,} counts; at most {MOST_KEYS:,} can be asked at once"
         )
     spare = set_aside(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
-    level = counts_level(
+    level = CountsLevel.of(
         gaussian_sigma(epsilon, delta - spare), keys, max_items, confidence, simultaneous
     )
     return Price(
@@ -138,24 +136,6 @@ def price_counts(
             GaussianEvent(level.relative_sigma, "counts and what bounding took"),
             DeltaEvent(spare, TABLE),
         ),
-    )
-
-
-def counts_level(
-    relative_sigma: float, keys: int, max_items: int, confidence: float, simultaneous: bool
-) -> CountsLevel:
-    """The level at this noise over the L2 norm of a user."""
-    most = min(max_items, keys)
-    bits = counts_bits(relative_sigma * sqrt(most), keys, most)
-    return CountsLevel(
-        level=1,
-        keys=keys,
-        max_items=most,
-        grid_bits=bits,
-        sigma_grid=sigma_on_grid(relative_sigma, most, bits),
-        relative_sigma=relative_sigma,
-        confidence=checked_confidence(confidence),
-        simultaneous=simultaneous,
     )
 
 

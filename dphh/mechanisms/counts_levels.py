@@ -1,4 +1,4 @@
-"""`counts`: one level, and intervals from what comes out of it."""
+"""`counts`: one level, and intervals from what comes out of it; of a list, or of a run's finds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from dphh.columns import COUNTED, COUNTED_IN_GROUPS
 from dphh.engines.session import Session
-from dphh.levels import CountsLevel
+from dphh.levels import CountsLevel, FoundCounts
 from dphh.mechanisms.counts import OTHER
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
-from dphh.privacy.counts import count_intervals
+from dphh.privacy.counts import MOST_KEYS, count_intervals
 
 Item = Sequence[str]
 
@@ -59,3 +59,26 @@ def counted_items(
     columns = {"users": said.users, "low": said.low, "high": said.high}
     done = replace(level, lost_grid=tuple(lost.tolist()))
     return done, {name: pa.array(column, pa.int64()) for name, column in columns.items()}
+
+
+def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[dict[str, Any], Any]:
+    """What the counts of a run's own finds came to, and the finds with these beside them.
+
+    `found` is in order of level and score. Of more than MOST_KEYS, the first of each level are
+    counted, then the second of each, and so on; the others have NULL.
+    """
+    levels = found.column("level").to_numpy()
+    rank = np.arange(len(levels)) - np.searchsorted(levels, levels)
+    chosen = np.sort(np.argsort(rank, kind="stable")[:MOST_KEYS])
+    said = {**counting.to_json(), "counted": len(chosen)}
+    columns = {name: pa.array([], pa.int64()) for name in ("users", "low", "high")}
+    if len(chosen):
+        items = found.column("tokens").take(pa.array(chosen)).to_pylist()
+        done, columns = counted_items(session, counting.level(len(chosen)), items, ())
+        said |= done.to_json()
+    place = np.full(len(levels), -1, np.int64)
+    place[chosen] = np.arange(len(chosen))
+    places = pa.array(place, mask=place < 0)
+    for name, column in columns.items():
+        found = found.append_column(name, column.take(places))
+    return said, found

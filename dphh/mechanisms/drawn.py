@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dphh.levels import ForecastLevel, Level, PrunedLevel, SetUnionLevel
+from dphh.mechanisms.counting import NOTE as COUNTS
 from dphh.price import Price
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -18,13 +19,18 @@ from dphh.privacy.set_union import new_item_delta
 STEPWISE = ("dpne", "forecast", "sips")
 
 
-def drawn_events(price: Price, ran: Sequence[Level]) -> tuple[Event, ...]:
-    """The events of the levels that drew; those that were priced, where all of them did."""
+def drawn_events(price: Price, ran: Sequence[Level], counted: bool) -> tuple[Event, ...]:
+    """The events of the levels that drew; those that were priced, where all of them did.
+
+    counted: whether there was anything to count of what was found, where that was asked for.
+    """
     drew = [level for level in ran if _drew(level)]
+    priced = tuple(event for event in price.events if counted or event.note != COUNTS)
     if price.method not in STEPWISE or len(drew) == len(price.levels):
-        return price.events
-    *_, arithmetic = price.events  # such prices end in what the arithmetic costs: all of it stays
-    return (*(event for level in drew for event in _events(level)), arithmetic)
+        return priced
+    *_, arithmetic = priced  # such prices end in what the arithmetic costs: all of it stays
+    counts = (event for event in priced if event.note == COUNTS)
+    return (*(event for level in drew for event in _events(level)), *counts, arithmetic)
 
 
 def _drew(level: Level) -> bool:

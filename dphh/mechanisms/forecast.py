@@ -15,16 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor, log2
 
 from dphh.levels import ForecastLevel, Level, SetUnionLevel
+from dphh.mechanisms.counting import NO_COUNTING, Counting
 from dphh.mechanisms.items import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.forecast.rounds import draws_delta
 from dphh.privacy.forecast.shares import WORDS_ALONE, WORDS_DELTA, WORDS_ROUNDS
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
-from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
     arithmetic_delta,
     grid_bits,
@@ -39,8 +40,8 @@ THEOREM = (
     "one budget of 1/sigma^2 (Gaussian filter, Smith & Thakurta 2022; Dong, Roth & Su 2019; Balle "
     "& Wang 2018); integer thresholds from the rounded Gaussian's own tail; both directions"
 )
-#: A grid on which level 1's tables of noise stay small.
-_LARGEST_SIGMA = 2**14
+#: Of a table of moderate size, in grid units.
+_LARGEST_SIGMA = 2**15
 
 Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
@@ -50,32 +51,46 @@ class Budget:
     """What a run may spend: noise that all rounds come to together, and delta."""
 
     sigma: float
+    #: The same with the counts of what is found.
+    total: float
     #: For level 1's thresholds.
     new_words: float
     #: For draws' distance from the exact noise.
     spare: float
 
 
-def budget_of(epsilon: float, delta: float, max_n: int, max_items: int) -> Budget:
+def budget_of(
+    epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting = NO_COUNTING
+) -> Budget:
     spare = set_aside(
         len(WORDS_ROUNDS) * arithmetic_delta(max_items, epsilon)
-        + (max_n - 1) * draws_delta(epsilon),
+        + (max_n - 1) * draws_delta(epsilon)
+        + counting.spare(epsilon),
         epsilon,
         delta,
     )
-    return Budget(gaussian_sigma(epsilon, delta / 2 - spare), delta / 2, spare)
+    total = gaussian_sigma(epsilon, delta / 2 - spare)
+    return Budget(counting.finding(total), total, delta / 2, spare)
 
 
 def price_forecast(
-    epsilon: float, delta: float, max_n: int, max_items: int, spurious: float
+    epsilon: float,
+    delta: float,
+    max_n: int,
+    max_items: int,
+    spurious: float,
+    counting: Counting = NO_COUNTING,
 ) -> Priced:
-    budget = budget_of(epsilon, delta, max_n, max_items)
+    budget = budget_of(epsilon, delta, max_n, max_items, counting)
     rounds = words_rounds(budget, max_n, max_items)
     new = [_new_words(level) for level in rounds]
     new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
     levels: tuple[Level, ...] = (
         *rounds,
-        *(ForecastLevel(level, budget.sigma, spurious) for level in range(2, max_n + 1)),
+        *(
+            ForecastLevel(level, budget.sigma, rounds[0].sigma_grid, spurious)
+            for level in range(2, max_n + 1)
+        ),
     )
     events: tuple[Event, ...] = (
         GaussianEvent(budget.sigma, "all rounds of all levels"),
@@ -83,6 +98,7 @@ def price_forecast(
             DeltaEvent(each, f"new words over the threshold, round {index}")
             for index, each in enumerate(new, start=1)
         ),
+        *counting.events(budget.total),
         DeltaEvent(budget.spare, "draws' distance from the exact noise"),
     )
     shared_out = (
@@ -94,18 +110,33 @@ def price_forecast(
 
 
 def words_rounds(budget: Budget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
-    """DP-SIPS, within an even share of the budget."""
+    """DP-SIPS, within an even share of the budget.
+
+    Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
+    serves them all, and the longer n-grams too.
+    """
+    sigma, bits = _first_grid(budget, max_n, max_items)
+    noise = rounded_gaussian(ceil(sigma * 2**bits))
     return tuple(
-        _words_round(budget, share / max_n, part, max_items, index)
-        for index, (share, part) in enumerate(zip(WORDS_ROUNDS, WORDS_DELTA, strict=True), start=1)
+        _words_round(budget, noise, bits + index, part, max_items, index + 1)
+        for index, part in enumerate(WORDS_DELTA)
     )
+
+
+def _first_grid(budget: Budget, max_n: int, max_items: int) -> tuple[float, int]:
+    """Round 1's noise, and its grid: as fine as a table of moderate size allows, or as it must be
+    for a user of `max_items` words to weigh something."""
+    (sigma,) = split_sigma(budget.sigma, [WORDS_ROUNDS[0] / max_n])
+    grid_bits(sigma, max_items)  # refuses what no table is large enough for
+    return sigma, max(floor(log2(_LARGEST_SIGMA / sigma)), (max_items - 1).bit_length() + 1 >> 1)
 
 
 def words_alone(budget: Budget, max_n: int, max_items: int) -> SetUnionLevel:
     """In place of the second and third round, where the first finds next to nothing."""
-    return _words_round(
-        budget, words_alone_share(max_n) / max_n, WORDS_DELTA[-1], max_items, len(WORDS_ROUNDS)
-    )
+    (sigma,) = split_sigma(budget.sigma, [words_alone_share(max_n) / max_n])
+    bits = _first_grid(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
+    noise = rounded_gaussian(ceil(sigma * 2**bits))
+    return _words_round(budget, noise, bits, WORDS_DELTA[-1], max_items, len(WORDS_ROUNDS))
 
 
 def words_alone_share(max_n: int) -> float:
@@ -123,13 +154,8 @@ def enough_words(rounds: int, new: int, near: int, words: int) -> bool:
 
 
 def _words_round(
-    budget: Budget, share: float, part: float, max_items: int, index: int
+    budget: Budget, noise: RoundedGaussian, bits: int, part: float, max_items: int, index: int
 ) -> SetUnionLevel:
-    (sigma,) = split_sigma(budget.sigma, [share])
-    bits = grid_bits(sigma, max_items)
-    while bits and sigma * 2**bits > _LARGEST_SIGMA and max_items <= 4 ** (bits - 1):
-        bits -= 1
-    noise = rounded_gaussian(ceil(sigma * 2**bits))
     return SetUnionLevel(
         level=1,
         max_items=max_items,

@@ -15,6 +15,7 @@ from dphh.engines.session import Session
 from dphh.forecast import Released, begun
 from dphh.ladder import first_ladder, spelled
 from dphh.levels import ForecastLevel, SetUnionLevel
+from dphh.mechanisms.counting import checked_counting
 from dphh.mechanisms.forecast import (
     budget_of,
     enough_words,
@@ -68,6 +69,7 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
         max_n,
         1 / above[0].total_sigma,
         above[0].spurious,
+        above[0].sigma_grid,
     )
     for planned in above:
         step = run.step()
@@ -95,7 +97,8 @@ def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
             if not last:
                 continue
             max_n, max_items = price["max_n"], price["max_items"]
-            budget = budget_of(price["epsilon"], price["delta"], max_n, max_items)
+            counting = checked_counting(price["counts"])
+            budget = budget_of(price["epsilon"], price["delta"], max_n, max_items, counting)
             level, share = words_alone(budget, max_n, max_items), words_alone_share(max_n)
         passed = session.words_level(level, f"ngrams/words, round {level.round}")
         words = whole(passed.column("key"), pa.string())

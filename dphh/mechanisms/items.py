@@ -26,7 +26,16 @@ from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import SetUnionLevel
+from dphh.mechanisms.counting import (
+    COUNTING_HELP,
+    COUNTING_THEOREM,
+    NO_COUNTING,
+    Counting,
+    checked_counting,
+    found_counts,
+)
 from dphh.price import Finds, Price, Privacy
+from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -49,6 +58,7 @@ HELP = {
     **BUDGET_HELP,
     "max_items": "How many different items one user may count for.",
     "method": "gaussian: one round; sips: three, each freeing users of what is found already.",
+    **COUNTING_HELP,
 }
 #: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper has 0.3; what
 #: was measured here is in docs/items.md.
@@ -65,23 +75,28 @@ def price_items(
     delta: float,
     max_items: int = 100,
     method: Method = "gaussian",
+    counts: float | None = None,
 ) -> Price:
     """Single items that many users hold (differentially private set union).
 
     max_items: how many different items one user may count for; about what a typical user holds.
     method: "gaussian", the weighted Gaussian policy; "sips", three rounds of it, each freeing the
-    users of what is found already, better where users hold many popular items.
+    users of what is found already, better where users hold many popular items. counts: the share
+    of the budget, such as 0.3, that says of what is found how many users hold it, with intervals.
     """
     check_budget(epsilon, delta)
     check_max_items(max_items)
     epsilon, delta = float(epsilon), float(delta)  # one request has one spelling in the ledger
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+    counting = checked_counting(counts)
     if method == "gaussian":
-        levels, events, shared_out = price_union(epsilon, delta, max_items)
+        levels, events, shared_out = price_union(epsilon, delta, max_items, counting)
     else:
         shares = sips_shares()
-        levels, events, shared_out = price_rounds(epsilon, delta, shares, [max_items] * len(shares))
+        levels, events, shared_out = price_rounds(
+            epsilon, delta, shares, [max_items] * len(shares), counting
+        )
     return Price(
         verb="items",
         method=method,
@@ -90,6 +105,7 @@ def price_items(
             ("delta", delta),
             ("max_items", max_items),
             ("method", method),
+            ("counts", counting.share or None),
         ),
         levels=levels,
         privacy=Privacy(
@@ -97,11 +113,12 @@ def price_items(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREMS[method],
+            theorem=THEOREMS[method] + (COUNTING_THEOREM if counting.share else ""),
             delta_shares=shared_out,
         ),
         finds=finds(levels, max_items),
         events=events,
+        counting=found_counts(events, max_items),
     )
 
 
@@ -128,11 +145,15 @@ def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
 Rounds = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
 
-def price_union(epsilon: float, delta: float, max_items: int) -> Rounds:
+def price_union(
+    epsilon: float, delta: float, max_items: int, counting: Counting = NO_COUNTING
+) -> Rounds:
     """One round, priced jointly: its noise and threshold, what it costs, how delta is shared."""
-    spare = set_aside(arithmetic_delta(max_items, epsilon), epsilon, delta)
-    for_curve, for_new = delta_shares(epsilon, delta)
-    sigma = gaussian_sigma(epsilon, for_curve * delta - spare)
+    spare = arithmetic_delta(max_items, epsilon) + counting.spare(epsilon)
+    spare = set_aside(spare, epsilon, delta)
+    for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
+    total = gaussian_sigma(epsilon, for_curve * delta - spare)
+    sigma = counting.finding(total)
     bits = grid_bits(sigma, max_items)
     sigma_grid = ceil(sigma * 2**bits)
     noise = rounded_gaussian(sigma_grid)
@@ -147,6 +168,7 @@ def price_union(epsilon: float, delta: float, max_items: int) -> Rounds:
     table = "noise table's distance from the exact Gaussian"
     events = (
         SetUnionEvent(level.sigma, new, "weighted Gaussian and its threshold"),
+        *counting.events(total),
         DeltaEvent(spare, table),
     )
     shared_out = (
@@ -157,12 +179,32 @@ def price_union(epsilon: float, delta: float, max_items: int) -> Rounds:
     return (level,), events, shared_out
 
 
+def _delta_shares(
+    epsilon: float, delta: float, spare: float, counting: Counting
+) -> tuple[float, float]:
+    """What of delta the Gaussian curve and new items may take, with counts beside them: who holds
+    new items alone still moves these, so what holds without them is tried, and else halves do."""
+    for_curve, for_new = delta_shares(epsilon, delta)
+    if counting.share:
+        total = gaussian_sigma(epsilon, for_curve * delta - spare)
+        found = SetUnionEvent(counting.finding(total), for_new * delta)
+        if compose([found, *counting.events(total), DeltaEvent(spare)]).delta(epsilon) > delta:
+            return 1 / 2, 1 / 2
+    return for_curve, for_new
+
+
 def price_rounds(
-    epsilon: float, delta: float, shares: Sequence[float], bounds: Sequence[int]
+    epsilon: float,
+    delta: float,
+    shares: Sequence[float],
+    bounds: Sequence[int],
+    counting: Counting = NO_COUNTING,
 ) -> Rounds:
     """The rounds' noise and thresholds, the events they cost, and how delta is shared."""
-    spare = set_aside(sum(arithmetic_delta(bound, epsilon) for bound in bounds), epsilon, delta)
-    sigmas = split_sigma(gaussian_sigma(epsilon, delta / 2 - spare), shares)
+    spare = sum(arithmetic_delta(bound, epsilon) for bound in bounds) + counting.spare(epsilon)
+    spare = set_aside(spare, epsilon, delta)
+    total = gaussian_sigma(epsilon, delta / 2 - spare)
+    sigmas = split_sigma(counting.finding(total), shares)
     bits = grid_bits(max(sigmas), max(bounds))
     levels = []
     events: list[Event] = []
@@ -183,6 +225,7 @@ def price_rounds(
         new = new_item_delta(noise, bits, max_items, threshold)
         events.append(GaussianEvent(level.sigma, f"weighted Gaussian, round {index}"))
         events.append(DeltaEvent(new, f"new items over the threshold, round {index}"))
+    events += counting.events(total)
     events.append(DeltaEvent(spare, "noise table's distance from the exact Gaussian"))
     shared_out = (
         ("Gaussian curve", delta / 2 - spare),

@@ -29,6 +29,14 @@ from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import Level, PrunedLevel, Pruning, SetUnionLevel
+from dphh.mechanisms.counting import (
+    COUNTING_HELP,
+    COUNTING_THEOREM,
+    NO_COUNTING,
+    Counting,
+    checked_counting,
+    found_counts,
+)
 from dphh.mechanisms.forecast import THEOREM as FORECAST_THEOREM
 from dphh.mechanisms.forecast import finds_words, price_forecast
 from dphh.mechanisms.items import (
@@ -68,6 +76,7 @@ HELP = {
     "or the latter.",
     "decay": "Of dpne. Each length's noise over the one below's.",
     "shares": "Of dpne. Each length's share of the budget, instead of --decay.",
+    **COUNTING_HELP,
 }
 LONGEST = 100
 #: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
@@ -102,6 +111,7 @@ def price_ngrams(
     pruning: Pruning = "both",
     decay: float = 1.0,
     shares: Sequence[float] | None = None,
+    counts: float | None = None,
 ) -> Price:
     """Runs of up to `max_n` tokens that many users hold.
 
@@ -109,7 +119,8 @@ def price_ngrams(
     spurious: the share of n-grams, of the number found one length below, that nobody need hold.
     method: "forecast", which spends each length's budget where releases so far foretell finds;
     "dpne", the paper's, which spends it evenly; or the paper's baselines "dpsu-all", "dpsu-even",
-    "dpsu-single".
+    "dpsu-single". counts: the share of the budget, such as 0.3, that says of what is found how many
+    users hold it, with intervals.
 
     The paper's methods bound every length by `max_items`: one number, or one a length. "dpne" alone
     takes the rest. pruning: a longer n-gram is looked at if "both" its ends were found, or on a
@@ -124,6 +135,7 @@ def price_ngrams(
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
     if method == "forecast":
         _check_forecast(max_items, pruning, decay, shares)
+    counting = checked_counting(counts)
     bounds = _bounds(max_items, max_n)
     _check_shape(spurious, pruning, decay, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (
@@ -133,6 +145,7 @@ def price_ngrams(
         ("max_items", max_items if isinstance(max_items, int) else tuple(max_items)),
         ("spurious", float(spurious)),
         ("method", method),
+        ("counts", counting.share or None),
     )
     if method != "forecast":
         parameters += (
@@ -142,12 +155,12 @@ def price_ngrams(
         )
     if method == "forecast":
         levels, events, delta_shares = price_forecast(
-            epsilon, delta, max_n, bounds[0], float(spurious)
+            epsilon, delta, max_n, bounds[0], float(spurious), counting
         )
         found = finds_words(levels)
     elif method == "dpne":
         levels, events, delta_shares = _price_dpne(
-            epsilon, delta, bounds, spurious, pruning, decay, shares
+            epsilon, delta, bounds, spurious, pruning, decay, shares, counting
         )
         found = finds_grams(levels)
     else:
@@ -155,7 +168,7 @@ def price_ngrams(
             raise UsageError(
                 f"decay, shares: go with method='dpne'; method={method!r} has one noise for all"
             )
-        levels, events, delta_shares = _price_dpsu(epsilon, delta, bounds, method)
+        levels, events, delta_shares = _price_dpsu(epsilon, delta, bounds, method, counting)
         first = next(level for level in levels if isinstance(level, SetUnionLevel))
         found = finds([first], first.max_items)
     return Price(
@@ -168,11 +181,12 @@ def price_ngrams(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREMS[method],
+            theorem=THEOREMS[method] + (COUNTING_THEOREM if counting.share else ""),
             delta_shares=delta_shares,
         ),
         finds=found,
         events=events,
+        counting=found_counts(events, sum(bounds)),
     )
 
 
@@ -187,18 +201,21 @@ def _price_dpne(
     pruning: Pruning,
     decay: float,
     shares: Sequence[float] | None,
+    counting: Counting = NO_COUNTING,
 ) -> Priced:
     spare = set_aside(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)
-        + (len(bounds) - 1) * spurious_delta(epsilon),
+        + (len(bounds) - 1) * spurious_delta(epsilon)
+        + counting.spare(epsilon),
         epsilon,
         delta,
     )
     total = gaussian_sigma(epsilon, delta / 2 - spare)
+    finding = counting.finding(total)
     sigmas = (
-        decaying_sigmas(total, len(bounds), decay)
+        decaying_sigmas(finding, len(bounds), decay)
         if shares is None
-        else split_sigma(total, [share / sum(shares) for share in shares])
+        else split_sigma(finding, [share / sum(shares) for share in shares])
     )
     bits = grid_bits(max(sigmas), max(bounds))
     grid = [ceil(sigma * 2**bits) for sigma in sigmas]
@@ -227,6 +244,7 @@ def _price_dpne(
         GaussianEvent(base.sigma, "weighted Gaussian, level 1"),
         DeltaEvent(new, "new words over the threshold, level 1"),
         *(GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}") for x in above),
+        *counting.events(total),
         DeltaEvent(spare, "noise table's distance from the exact Gaussian"),
     )
     shared_out = (
@@ -237,17 +255,23 @@ def _price_dpne(
     return (base, *above), events, shared_out
 
 
-def _price_dpsu(epsilon: float, delta: float, bounds: Sequence[int], method: str) -> Priced:
+def _price_dpsu(
+    epsilon: float,
+    delta: float,
+    bounds: Sequence[int],
+    method: str,
+    counting: Counting,
+) -> Priced:
     """Plain set union: one level of noise for all lengths, one each, or one for the longest."""
     if method == "dpsu-even":
         lengths = range(1, len(bounds) + 1)
         rounds, events, shared_out = price_rounds(
-            epsilon, delta, [1 / len(bounds)] * len(bounds), bounds
+            epsilon, delta, [1 / len(bounds)] * len(bounds), bounds, counting
         )
     else:
         lengths = range(len(bounds), len(bounds) + 1)
         bound = sum(bounds) if method == "dpsu-all" else bounds[-1]
-        rounds, events, shared_out = price_rounds(epsilon, delta, [1.0], [bound])
+        rounds, events, shared_out = price_rounds(epsilon, delta, [1.0], [bound], counting)
         if method == "dpsu-all":
             lengths, rounds = range(1, len(bounds) + 1), rounds * len(bounds)
     levels = tuple(

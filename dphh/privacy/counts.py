@@ -46,6 +46,8 @@ from dphh.privacy.rounded_gaussian import rounded_gaussian
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+#: More than anybody reads; the noise's table is vouched for in this many draws a user.
+MOST_KEYS = 1_000_000
 #: The grid: fine where the noise's table stays small, finer for small weights, never beyond these.
 FINEST_BITS = 10
 EASY_SIGMA, LARGEST_SIGMA = 2**12, 2**17

@@ -18,8 +18,9 @@ and the density steps by g(c+1) = g(c) r(c), r(c+1) = r(c) q, with r(0) = exp(-1
 q = exp(-1 / sigma^2). All of it runs on Python integers in units of 2^-320. No float takes part.
 
 How far it can be wrong. Every constant is rounded down, every product is rounded down, and every
-term of h is positive, so leaving out its last terms lowers it. Hence each computed mass is at most
-the true one. True masses sum to 1. So
+term of h is positive, so leaving out its last terms, or its last bits where g has no more to be
+multiplied with, lowers it. Hence each computed mass is at most the true one. True masses sum to 1.
+So
 
     missing = 1 - (m(0) + 2 (m(1) + ... + m(K)))        (computed masses)
 
@@ -53,6 +54,8 @@ ONE = 1 << BITS
 REACH = 19  # the table ends at REACH sigma, past which less than 2^-264 lies
 LARGEST_SIGMA = 2**18
 _WORK = BITS + 64  # the unit of the computation is 2^-_WORK
+_CELLS = 1024  # at a time, of the same series
+_GUARD = 16  # bits of h past the last one of g
 _SLACK = 2  # a tail is at least its entry and less than its entry + _SLACK
 
 
@@ -149,14 +152,28 @@ def _masses(sigma: int) -> Iterator[int]:
     density = isqrt((1 << 3 * _WORK) // (2 * _pi_above() * sigma * sigma))
     ratio = _exp_minus(Fraction(1, 2 * sigma * sigma))
     shrink = _exp_minus(Fraction(1, sigma * sigma))
-    for c in range(last + 1):
-        square = c * c
-        h = 0
-        for coefficient in series:
-            h = (h * square >> scale) + coefficient
-        yield density * h >> _WORK
-        density = density * ratio >> _WORK
-        ratio = ratio * shrink >> _WORK
+    for start in range(0, last + 1, _CELLS):
+        stop = min(start + _CELLS, last + 1)
+        left_out = max(0, _WORK - density.bit_length() - _GUARD)
+        near = _that_matter(series, stop * stop, scale, left_out)
+        for c in range(start, stop):
+            square = c * c
+            h = 0
+            for coefficient in near:
+                h = (h * square >> scale) + coefficient
+            yield density * h >> _WORK - left_out
+            density = density * ratio >> _WORK
+            ratio = ratio * shrink >> _WORK
+
+
+def _that_matter(series: list[int], square: int, scale: int, left_out: int) -> list[int]:
+    """The series without its last bits, and without the terms that come to nothing there."""
+    near = [coefficient >> left_out for coefficient in series]
+    for j in range(len(near) - 1, 0, -1):
+        if near[0] * square**j >> scale * j:
+            break
+        del near[0]
+    return near
 
 
 def _cosh_series(sigma: int, scale: int) -> list[int]:

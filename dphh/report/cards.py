@@ -8,7 +8,7 @@ from html import escape
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
-from dphh.price import Finds, Price
+from dphh.price import Finds, Price, stated
 from dphh.report import shown
 from dphh.report.accounts import account_html
 from dphh.report.chart import chart_html, chart_of
@@ -47,6 +47,8 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
     """What it would find, what it costs and what is left; levels and theorem to unfold."""
     sections = dict(plan_sections(price, corpus, ledger))
     weak = [("Warning", said) for said in price.privacy.warnings]
+    if corpus is not None and not isinstance(corpus.user, str):
+        weak.append(("Unit", stated(price.privacy, corpus.user).unit))
     promise = " ".join(
         f"{what.capitalize()}: {said}." if what else f"{said}."
         for what, said in promises(price.privacy)

@@ -626,12 +626,12 @@ def test_files_that_are_not_there_or_not_parquet_are_told_apart(engine, tmp_path
     for name in ("none.parquet", "*.parquet", "folder"):
         with pytest.raises(CorpusError, match="there is no such file; give a Parquet file"):
             histogram(engine, Corpus(tmp_path / name, user="u", text="t"), no_noise, 10)
-    (tmp_path / "c.csv").write_text("u,t\nSENTINEL,SENTINEL\n")
+    (tmp_path / "text").write_text("u,t\nSENTINEL,SENTINEL\n")
     (tmp_path / "empty.parquet").write_bytes(b"")
     whole = tmp_path / "whole.parquet"
     frame(ROWS).write_parquet(whole)
     (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-20])
-    for name in ("c.csv", "empty.parquet", "cut.parquet"):
+    for name in ("text", "empty.parquet", "cut.parquet"):
         with pytest.raises(CorpusError, match="cannot be read as Parquet") as caught:
             histogram(engine, Corpus(tmp_path / name, user="u", text="t"), no_noise, 10)
         assert "SENTINEL" not in str(caught.value)

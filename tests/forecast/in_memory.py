@@ -18,7 +18,6 @@ from dphh.mechanisms.forecast import (
     words_alone_share,
     words_rounds,
 )
-from dphh.privacy.forecast.rounds import SIGMA_GRID
 from dphh.privacy.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.privacy.set_union import weight
 from dphh.udfs.contributions import Held
@@ -28,6 +27,8 @@ from dphh.udfs.two_rounds import Plainly
 
 Integers = NDArray[np.int64]
 SYSTEM = SystemRandomness()
+#: The noise's table where no price says which.
+SIGMA_GRID = 2**15
 
 
 @dataclass
@@ -62,6 +63,7 @@ class InMemory(TwoRounds):
         self.pairs = np.flatnonzero(at.place[1:] == at.place[:-1] + 1)
         key = (at.gram[self.pairs] << PAIR) | at.gram[self.pairs + 1]
         keys, self.number = np.unique(key, return_inverse=True)
+        self.held = keys
         holder, held = distinct_pairs(at.user[self.pairs], self.number, len(keys))
         of = Held(holder, keys[held], np.bincount(holder, minlength=at.users), np.empty(0))
         sums = np.zeros(len(keys), dtype=np.int64)
@@ -75,13 +77,17 @@ class InMemory(TwoRounds):
 
     def passed(self, thresholds: Integers) -> Passed:
         passed = super().passed(thresholds)
-        held = self._keys[self.number]
+        self.move_to(passed)
+        self.spurious.append(int((~np.isin(passed.keys, self._keys)).sum()))
+        return passed
+
+    def move_to(self, passed: Passed) -> None:
+        """Where what was released stands, of what was added up last."""
+        held = self.held[self.number]
         at = np.minimum(np.searchsorted(passed.keys, held), max(len(passed.keys) - 1, 0))
         there = np.flatnonzero(passed.keys[at] == held if len(passed.keys) else held < 0)
         self.at = self.at.only(self.pairs[there], at[there])
         self.occurrences.append(len(there))
-        self.spurious.append(int((~np.isin(passed.keys, self._keys)).sum()))
-        return passed
 
 
 def noise(count: int, sigma: int = SIGMA_GRID) -> Integers:
@@ -114,7 +120,10 @@ def forecast_ladder(
     there = np.flatnonzero(gram >= 0)
     engine = InMemory(texts.only(there, gram[there]))
     mu = 1 / budget_of(epsilon, delta, levels, max_items).sigma
-    start = begun(len(masses), masses, 1 - used / levels, levels, mu, eta)
+    grid = words_rounds(budget_of(epsilon, delta, levels, max_items), levels, max_items)[
+        0
+    ].sigma_grid
+    start = begun(len(masses), masses, 1 - used / levels, levels, mu, eta, grid)
     above = list(climb(start, engine))
     return Run(
         [len(masses), *(len(released.keys) for _, released in above)],

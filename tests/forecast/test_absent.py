@@ -11,9 +11,10 @@ from scipy import stats
 from dphh.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.classes import ValidClasses, valid_classes
 from dphh.ladder import Integers, first_rung
-from dphh.privacy.forecast.rounds import SIGMA_GRID, Bins, bins
+from dphh.privacy.forecast.rounds import Bins, bins
 from dphh.udfs.noise import draw_rounded_gaussian
 from dphh.udfs.randomness import SystemRandomness
+from tests.forecast.in_memory import SIGMA_GRID
 
 RUNS = 250
 SYSTEM = SystemRandomness()
@@ -24,7 +25,7 @@ def small() -> tuple[ValidClasses, Integers, Integers, Bins]:
     """Sixteen valid pairs in a few classes, some of them held, and thresholds by row."""
     valid = valid_classes(first_rung(4), np.array([1.0, 3.0, 9.0, 9.0]), np.array([22.0]))
     keys = np.concatenate([valid.keys(c, np.arange(n)) for c, n in enumerate(valid.sizes)])
-    law = bins()
+    law = bins(SIGMA_GRID)
     rows = len(valid.sizes), len(law.starts)
     tails = np.random.default_rng(3).choice([0.05, 0.2, 0.5], rows)
     from_tail = {0.05: SIGMA_GRID * 1.645, 0.2: SIGMA_GRID * 0.8416, 0.5: 1}

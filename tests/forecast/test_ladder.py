@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from dphh.forecast import begun, climb
+from dphh.privacy.forecast.shares import WORDS_ROUNDS
 from tests.forecast.corpora import HURT
-from tests.forecast.in_memory import InMemory, Positions, forecast_ladder
+from tests.forecast.in_memory import SIGMA_GRID, InMemory, Positions, forecast_ladder
 
 
 def pairs_of(words: int, held: int, holders: int, rng: np.random.Generator) -> Positions:
@@ -27,7 +28,7 @@ def test_spurious_grams_keep_their_budget(words: int, runs: int, tiny: bool) -> 
     for _ in range(runs):
         held = words * words // 3 if tiny else 0
         engine = InMemory(pairs_of(words, held, 1, rng))
-        for _ in climb(begun(words, masses, 0.5, 2, 0.2, eta), engine):
+        for _ in climb(begun(words, masses, 0.5, 2, 0.2, eta, SIGMA_GRID), engine):
             pass
         spurious.append(engine.spurious[0])
     assert np.mean(spurious) <= eta * words + 4 * np.std(spurious) / runs**0.5 + 1 / runs
@@ -44,11 +45,13 @@ def test_one_word_of_few_users_climbs_to_the_end() -> None:
 
 def test_what_is_spent_never_passes_what_was_priced() -> None:
     run = forecast_ladder(texts("three words"), 4.0, 1e-7, 5, 10)
-    assert sum(sum(released.shares) for _, released in run.levels) <= 1 - 0.07 / 5 + 1e-12
+    assert (
+        sum(sum(released.shares) for _, released in run.levels) <= 1 - WORDS_ROUNDS[0] / 5 + 1e-12
+    )
 
 
 def test_a_level_that_nobody_holds_a_gram_of_runs_all_the_same() -> None:
     nobody = Positions(*(np.empty(0, dtype=np.int64) for _ in range(3)), users=3)
-    start = begun(40, np.full(40, 9.0), 0.8, 3, 0.2, 0.5)
+    start = begun(40, np.full(40, 9.0), 0.8, 3, 0.2, 0.5, SIGMA_GRID)
     levels = list(climb(start, InMemory(nobody)))
     assert len(levels) >= 1 and len(levels[0][0].valid) == 1_600

@@ -13,6 +13,7 @@ from dphh.privacy.forecast.prior import deconvolved, mass_grid
 from dphh.privacy.forecast.rounds import EDGES, LIST_SIZES, bins
 from dphh.privacy.forecast.score import estimated_masses
 from dphh.privacy.forecast.shares import Shares
+from tests.forecast.in_memory import SIGMA_GRID
 
 
 def histogram(masses: np.ndarray, sigma: float, seed: int) -> np.ndarray:
@@ -142,7 +143,7 @@ def test_an_unsure_score_stays_above_nothing() -> None:
 
 
 def test_the_bins_of_nothing_are_those_of_noise() -> None:
-    law = bins()
+    law = bins(SIGMA_GRID)
     assert law.probabilities == pytest.approx(
         np.diff(ndtr(np.r_[EDGES, np.inf])), abs=1e-4, rel=1e-2
     )

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from dphh.privacy.forecast.rounds import (
     LIST_SIZES,
-    SIGMA_GRID,
     bins,
     list_bin,
     list_weight,
@@ -18,6 +17,7 @@ from dphh.privacy.forecast.rounds import (
     unit_for,
 )
 from dphh.privacy.rounded_gaussian import ONE
+from tests.forecast.in_memory import SIGMA_GRID
 
 units = st.integers(1, 2**20)
 
@@ -50,17 +50,17 @@ def test_norms_are_rounded_up(squares: list[int]) -> None:
 
 @given(st.floats(0.05, 1e4))
 def test_the_noise_is_no_less_than_asked_for(sigma: float) -> None:
-    assert SIGMA_GRID / unit_for(sigma) >= sigma
+    assert SIGMA_GRID / unit_for(sigma, SIGMA_GRID) >= sigma
 
 
 def test_bins_have_all_of_the_noise() -> None:
-    law = bins()
+    law = bins(SIGMA_GRID)
     assert sum(law.shares) == ONE and min(law.shares) >= 0
     assert (np.diff(law.starts) > 0).all()
 
 
 def test_a_bin_begins_where_it_says() -> None:
-    law = bins()
+    law = bins(SIGMA_GRID)
     assert list(law.of(law.starts)) == list(range(len(law.starts)))
     assert list(law.of(law.starts[1:] - 1)) == list(range(len(law.starts) - 1))
     assert law.of(np.array([-(10**12), 10**12])).tolist() == [0, len(law.starts) - 1]

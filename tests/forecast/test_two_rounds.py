@@ -17,6 +17,7 @@ from dphh.udfs.places import Released
 from dphh.udfs.randomness import SystemRandomness
 from dphh.udfs.two_rounds import ByRow, Plainly
 from dphh.udfs.whole_users import weighed
+from tests.forecast.in_memory import SIGMA_GRID
 
 WORDS = 6
 KEYS = np.array([a << PAIR | b for a in range(WORDS) for b in range(WORDS)])
@@ -97,7 +98,7 @@ def rounds(users: Lists, randomness: SystemRandomness | SeededRandomness) -> Two
 def test_round_1_counts_every_valid_gram_held_or_not(users: Lists) -> None:
     """The planted bug this catches: bins of absent grams left out."""
     valid = small()
-    seen = rounds(users, SystemRandomness()).first_round(2, valid, bins(), 900)
+    seen = rounds(users, SystemRandomness()).first_round(2, valid, bins(SIGMA_GRID), 900)
     assert (seen.counts.sum(1) == valid.sizes).all()
     assert len(seen.lists) == 19
 
@@ -105,16 +106,25 @@ def test_round_1_counts_every_valid_gram_held_or_not(users: Lists) -> None:
 def test_round_2_counts_no_gram_twice() -> None:
     valid = small()
     both = rounds([[0, 1, 7], [7, 9]], SystemRandomness())
-    seen = both.first_round(2, valid, bins(), 900)
+    seen = both.first_round(2, valid, bins(SIGMA_GRID), 900)
     negatives = both.second_round(np.full(seen.counts.shape, 64), 900)
     assert (negatives <= seen.counts).all()
+
+
+def test_both_rounds_have_noise_of_their_own() -> None:
+    """The planted bug this catches: a round's noise used again for the next."""
+    both = rounds([everything] * 3, SystemRandomness())
+    seen = both.first_round(2, small(), bins(SIGMA_GRID), 900)
+    both.second_round(np.full(seen.counts.shape, 64), 900)
+    drawn = both.passed(np.full(seen.counts.shape, -(10**9)))
+    assert abs(np.corrcoef(drawn.first, drawn.second)[0, 1]) < 0.9
 
 
 def test_rows_are_ascending_and_each_once() -> None:
     valid = small()
     for users in ([], [[0, 1, 7], [7, 9]], [everything] * 3_000):
         both = rounds(users, SystemRandomness())
-        seen = both.first_round(2, valid, bins(), 900)
+        seen = both.first_round(2, valid, bins(SIGMA_GRID), 900)
         both.second_round(np.full(seen.counts.shape, 64), 900)
         passed = both.passed(np.ones(seen.counts.shape, dtype=np.int64))
         assert (np.diff(passed.keys) > 0).all()
@@ -123,7 +133,7 @@ def test_rows_are_ascending_and_each_once() -> None:
 
 def test_what_many_hold_passes_and_stands_in_the_last_bins() -> None:
     both = rounds([everything] * 3_000, SystemRandomness())
-    seen = both.first_round(2, small(), bins(), 900)
+    seen = both.first_round(2, small(), bins(SIGMA_GRID), 900)
     both.second_round(np.full(seen.counts.shape, 64), 900)
     passed = both.passed(np.full(seen.counts.shape, 65_536))
     assert list(passed.keys) == list(KEYS) and passed.bins.min() > 10
@@ -133,7 +143,7 @@ def test_a_seed_decides_everything() -> None:
     said = []
     for users in ([[0, 1, 7], [7, 9]], [[9, 7], [7, 1, 0, 0]]):
         both = rounds(users, SeededRandomness(3))
-        seen = both.first_round(2, small(), bins(), 900)
+        seen = both.first_round(2, small(), bins(SIGMA_GRID), 900)
         negatives = both.second_round(np.full(seen.counts.shape, 64), 900)
         passed = both.passed(np.ones(seen.counts.shape, dtype=np.int64))
         said.append(

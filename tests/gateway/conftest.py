@@ -54,11 +54,29 @@ def write_texts(path: Path, users: int) -> Corpus:
     return Corpus(str(path), user="who", text="what")
 
 
+#: What a test has open. Left to the collector of garbage it would be closed by whatever thread
+#: that runs in: were it the one in which a gateway of this process listens, the goodbye would
+#: wait for itself, for good.
+_OPEN: list[duckdb.DuckDBPyConnection] = []
+
+
+@pytest.fixture(autouse=True)
+def clients_say_goodbye() -> Iterator[None]:
+    yield
+    close_clients()
+
+
+def close_clients() -> None:
+    while _OPEN:
+        _OPEN.pop().close()
+
+
 class Client:
     """One connection of one analyst."""
 
     def __init__(self, uri: str, token: str) -> None:
         self.con = duckdb.connect()
+        _OPEN.append(self.con)
         load(self.con)
         self.con.execute(f"CREATE SECRET (TYPE quack, TOKEN '{token}')")
         self.con.execute(f"ATTACH '{uri}' AS srv")
@@ -120,6 +138,7 @@ class Place:
 def place(tmp_path: Path) -> Iterator[Place]:
     place = Place(tmp_path)
     yield place
+    close_clients()
     for gateway in place.gateways:
         gateway.close()
 

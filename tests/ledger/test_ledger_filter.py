@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 
 import mpmath
@@ -237,6 +238,12 @@ def test_what_a_step_draws_is_its_divergence_rounded_up(order: float, epsilon: f
     got = drawn([ApproximateEvent(epsilon, 0.0)], order).divergence
     assert exact <= got <= exact * (1 + 1e-9) + 1e-11
     assert drawn([GaussianEvent(2.0)], order).divergence == pytest.approx(order / 8)
+
+
+def test_a_set_union_draws_as_its_noise_and_its_threshold_do() -> None:
+    together, apart = [SetUnionEvent(2.0, 1e-3)], [GaussianEvent(2.0), DeltaEvent(1e-3)]
+    assert drawn(together, 3.0) == drawn(apart, 3.0)
+    assert drawn(apart, 3.0).delta == Fraction(1e-3)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [*CAPS, (0.1, 1e-12), (20.0, 0.01), (0.0, 1e-3)])

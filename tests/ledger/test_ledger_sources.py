@@ -10,7 +10,7 @@ import pytest
 
 from dphh.errors import BudgetRefused, LedgerError, UsageError
 from dphh.ledger import Ledger, Source
-from dphh.ledger.sources import places
+from dphh.ledger.sources import files_state, places
 
 
 @pytest.fixture
@@ -189,6 +189,11 @@ def test_a_frame_is_known_by_its_label_and_charged_by_name(book: Ledger, data: P
     [
         ("s3://bucket/a/*.parquet", "s3://bucket/a/b.parquet", True),
         ("s3://bucket/a", "s3a://Bucket//a/./b.parquet?region=x", True),
+        ("s3://bucket/a/b.parquet", "https://bucket.s3.eu-west-1.amazonaws.com/a/b.parquet", True),
+        ("s3://bucket/a/b.parquet", "http://s3.dualstack.us-east-2.amazonaws.com/bucket/a/*", True),
+        ("s3://bucket/a/b.parquet", "https://other.s3.amazonaws.com/a/b.parquet", False),
+        ("gs://bucket/a/b.parquet", "https://storage.googleapis.com/bucket/a/b.parquet", True),
+        ("gcs://bucket/a/b.parquet", "https://bucket.storage.googleapis.com/a/b.parquet", True),
         ("s3://bucket/a/b.parquet", "s3://bucket/a/c.parquet", False),
         ("s3://bucket/a/b.parquet", "gs://bucket/a/b.parquet", False),
     ],
@@ -243,3 +248,38 @@ def test_a_source_that_cannot_be() -> None:
     for kind, where in (("file", ("a",)), ("path", ()), ("path", ("",)), ("path", ("a\0b",))):
         with pytest.raises(UsageError):
             Source(kind, where, "who")
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "app.duckdb/users",  # a table may hold what another holds
+        "app.duckdb/main.reviews",
+        "app.duckdb",
+        "link.duckdb/reviews",
+        "hard.db/reviews",
+        "./around/../app.duckdb/reviews",
+        "*.duckdb",
+        "app%2Educkdb/reviews",
+        "file:{root}/app.duckdb/reviews",
+    ],
+)
+def test_all_tables_of_a_database_file_are_one_place(book: Ledger, data: Path, where: str) -> None:
+    duckdb.connect(str(data / "app.duckdb")).execute("CREATE TABLE reviews (who INTEGER)").close()
+    (data / "link.duckdb").symlink_to(data / "app.duckdb")
+    (data / "hard.db").hardlink_to(data / "app.duckdb")
+    book.add("reviews", paths(str(data / "app.duckdb/reviews")), 1.0, 0.0)
+    assert book.accounts_touched(paths(spelled(where, data))) == ("reviews",)
+    assert book.accounts_touched(paths("other")) == ()
+
+
+def test_what_a_database_has_not_written_to_its_file_yet_belongs_to_its_state(data: Path) -> None:
+    file = data / "app.duckdb"
+    con = duckdb.connect(str(file))
+    con.execute("CREATE TABLE reviews (who INTEGER)")
+    con.execute("CHECKPOINT")
+    before = files_state(paths(f"{file}/reviews"), "")
+    con.execute("SET wal_autocheckpoint = '1GB'")
+    con.execute("INSERT INTO reviews VALUES (1)")
+    assert files_state(paths(f"{file}/reviews"), "") != before
+    con.close()

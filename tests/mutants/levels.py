@@ -84,8 +84,9 @@ MUTANTS = (
     ),
     Mutant(
         "the release keeps the order of its levels' rows",
-        'ORDER = (("level", "ascending"), ("score", "descending"), ("item", "ascending"))',
-        'ORDER = (("level", "ascending"),)',
+        '    ("level", "ascending"),\n    ("score", "descending"),\n    ("users", "descending"),\n'
+        '    ("item", "ascending"),\n    ("group", "ascending"),\n',
+        '    ("level", "ascending"),\n',
         ("tests/unit/test_run.py::test_rows_come_by_score_and_not_as_they_arrived",),
     ),
     # The ladder

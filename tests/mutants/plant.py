@@ -53,16 +53,20 @@ class Verdict:
     seconds: float
 
 
+def sources(tree: Path) -> Iterator[tuple[Path, str]]:
+    """Each file in which a mutant may stand, and its text."""
+    for top in SOURCES:
+        for path in sorted((tree / top).rglob("*")):
+            if path.suffix in (".py", ".sql") and not path.is_symlink():
+                yield path, path.read_text(encoding="utf-8")
+
+
 def place_of(mutant: Mutant, tree: Path) -> Path:
     """The one file in which the mutant's text stands, once."""
     found = {
         path: count
-        for top in SOURCES
-        for path in sorted((tree / top).rglob("*"))
-        if path.suffix in (".py", ".sql")
-        and not path.is_symlink()
-        and path.relative_to(tree).match(mutant.within)
-        and (count := path.read_text(encoding="utf-8").count(mutant.old))
+        for path, text in sources(tree)
+        if path.relative_to(tree).match(mutant.within) and (count := text.count(mutant.old))
     }
     if sum(found.values()) != 1:
         places = ", ".join(str(path.relative_to(tree)) for path in found) or "no file"

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from tests.mutants import bookkeeping, levels, prices, randomness
+from tests.mutants import bookkeeping, levels, prices, randomness, rounds
 
-MUTANTS = (*randomness.MUTANTS, *levels.MUTANTS, *prices.MUTANTS, *bookkeeping.MUTANTS)
+MUTANTS = (
+    *randomness.MUTANTS,
+    *levels.MUTANTS,
+    *prices.MUTANTS,
+    *bookkeeping.MUTANTS,
+    *rounds.MUTANTS,
+)

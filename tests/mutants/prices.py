@@ -117,8 +117,8 @@ MUTANTS = (
     ),
     Mutant(
         "masses of the noise's table are rounded up",
-        "        yield density * h >> _WORK\n",
-        "        yield (density * h >> _WORK) + (1 << 80)\n",
+        "            yield density * h >> _WORK - left_out\n",
+        "            yield (density * h >> _WORK - left_out) + (1 << 80)\n",
         ("tests/privacy/test_rounded_gaussian.py::test_every_entry_is_low_by_less_than_two_units",),
     ),
     Mutant(

@@ -158,6 +158,14 @@ def test_a_commands_options_are_those_of_the_verb_and_of_the_corpus(name):
         assert params[option.name].required == (option.default is option.empty)
 
 
+def test_a_user_given_twice_is_a_unit_of_two_columns(dphh, tmp_path):
+    asked = ("items", "/not/there.parquet", "--item", "what", *COST, "--plan", "--json")
+    plan = json.loads(dphh(*asked, "--user", "who", "--user", "month")[1])
+    assert plan["corpus"]["user"] == ["who", "month"]
+    assert "NOT a person" in plan["privacy"]["unit"]
+    assert json.loads(dphh(*asked, "--user", "who")[1])["corpus"]["user"] == "who"
+
+
 def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, tmp_path):
     asked = ("ngrams", "/not/there.parquet", *READ, *COST, "--max-n", "2", "--plan", "--json")
     found = json.loads(dphh(*asked, "--max-items", "7")[1])["parameters"]

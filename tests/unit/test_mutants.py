@@ -6,7 +6,15 @@ import subprocess
 
 import pytest
 
-from tests.mutants.plant import ROOT, DoesNotApply, Mutant, place_of, plant_all, planted
+from tests.mutants.plant import (
+    ROOT,
+    DoesNotApply,
+    Mutant,
+    place_of,
+    plant_all,
+    planted,
+    sources,
+)
 from tests.mutants.planted import MUTANTS
 
 
@@ -77,3 +85,11 @@ def test_mutants_have_names_of_their_own_and_tests_that_are_there():
         for test in each.caught_by:
             path, _, name = test.partition("::")
             assert f"def {name}" in (ROOT / path).read_text(), test
+
+
+def test_every_mutant_has_one_place():
+    """Whoever moves or rewrites what a mutant changes sees it here, and mends the mutant."""
+    texts = [(path.relative_to(ROOT), text) for path, text in sources(ROOT)]
+    for each in MUTANTS:
+        stands = sum(text.count(each.old) for path, text in texts if path.match(each.within))
+        assert stands == 1, f"{each.name}: its text stands {stands} times"

@@ -67,6 +67,15 @@ def test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_fir
     assert len(ledger.runs()) == 1
 
 
+def test_a_release_of_files_that_changed_says_so_under_its_old_id(written, ledger):
+    items(written([(1, "a")]), **ASK).run(ledger=ledger, run_id="one")
+    corpus = written([(user, "b") for user in range(300)])
+    with pytest.warns(UserWarning, match="run one was made before.*they have changed since"):
+        again = items(corpus, **ASK).run(ledger=ledger, run_id="one")
+    assert "b" not in again.to_polars()["item"].to_list()
+    assert len(ledger.runs()) == 1
+
+
 def test_another_request_under_the_same_id_is_refused(corpus, ledger):
     items(corpus, **ASK).run(ledger=ledger, run_id="once")
     for other in (items(corpus, epsilon=2.0, delta=1e-7), items(corpus, max_items=3, **ASK)):

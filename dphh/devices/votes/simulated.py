@@ -10,6 +10,7 @@ from dphh.corpus import Corpus, as_sequences
 from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import open_session
+from dphh.engines.formats import opened
 from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
 from dphh.levels import Choice
@@ -33,7 +34,7 @@ def votes_of_corpus(
     """
     if randomness.is_test and not ballot.is_test:
         raise UsageError("randomness: a test's coins go with a test's collection alone")
-    session = open_session(as_sequences(corpus, unit), randomness, Limits())
+    session = open_session(opened(as_sequences(corpus, unit)), randomness, Limits())
     try:
         session.hold_sequences(choice)
         session.choose_for_each()

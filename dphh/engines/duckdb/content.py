@@ -10,6 +10,7 @@ import duckdb
 from dphh.corpus import SPLITS, Content, Corpus
 from dphh.engines.sources import (
     NO_GROUPS,
+    NO_UNITS,
     parquet_pattern,
     refuse_missing_columns,
     rows_in_memory,
@@ -45,7 +46,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     con.execute(f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}")
     con.execute(
         f"CREATE TEMP VIEW rows_of_corpus AS "
-        f"SELECT {identifier(corpus.user)} AS user_id, "
+        f"SELECT {user_sql(corpus, types)} AS user_id, "
         f"{_as_written(column, types[corpus.content.column])} AS content, "
         f"{group_sql(corpus.by, types)} AS group_name FROM {relation} "
         f"WHERE {column} IS NOT NULL"
@@ -64,6 +65,20 @@ def _as_written(column: str, column_type: str) -> str:
     if column_type in ("VARCHAR", "BLOB") or column_type.startswith("BLOB["):
         return column
     return f"CAST({column} AS {'VARCHAR[]' if LIST_TYPE.search(column_type) else 'VARCHAR'})"
+
+
+def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
+    """Whose row it is. Several columns are one text that tells each of them: its length in bytes,
+    and it; NULL if any of them is."""
+    if isinstance(corpus.user, str):
+        return identifier(corpus.user)
+    parts = []
+    for option, column in corpus.columns_of_user:
+        if not PLAIN_TYPE.fullmatch(types[column]):
+            raise CorpusError(NO_UNITS.format(option=option, column=column, kind=types[column]))
+        text = f"CAST({identifier(column)} AS VARCHAR)"
+        parts.append(f"CAST(strlen({text}) AS VARCHAR) || ':' || {text}")
+    return " || ".join(parts)
 
 
 def group_sql(by: str | None, types: Mapping[str, str]) -> str:

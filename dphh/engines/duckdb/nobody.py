@@ -9,6 +9,7 @@ from __future__ import annotations
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import DuckDBSession, open_session
+from dphh.engines.formats import opened
 from dphh.engines.session import Limits, Session
 from dphh.engines.sources import at_hand
 from dphh.udfs.randomness import SystemRandomness
@@ -23,9 +24,12 @@ LIMIT 1
 
 
 def can_be_looked_at(corpus: Corpus) -> bool:
-    """Where a look takes no more than a glance: files of this machine, and tables at hand."""
+    """Where a look takes no more than a glance: Parquet on this machine, and tables at hand.
+
+    Of other formats it would read every row, and what it met there would be an answer for nothing.
+    """
     if corpus.kind == "path":
-        return not any("://" in place for place in corpus.where)
+        return opened(corpus).kind == "path" and not any("://" in each for each in corpus.where)
     return at_hand(corpus)
 
 
@@ -33,7 +37,7 @@ def has_rows_of_nobody(corpus: Corpus, session: Session | None = None) -> bool:
     """By the run's own session where that is DuckDB's, else by one for this alone."""
     if isinstance(session, DuckDBSession):
         return _found(session)
-    own = open_session(corpus, SystemRandomness(), Limits())
+    own = open_session(opened(corpus), SystemRandomness(), Limits())
     try:
         return _found(own)
     finally:

@@ -15,6 +15,7 @@ from dphh.engines.polars.queries import text as sql_text
 from dphh.engines.polars.queries import text_units
 from dphh.engines.sources import (
     NO_GROUPS,
+    NO_UNITS,
     refuse_missing_columns,
     rows_in_memory,
     schema_in_memory,
@@ -35,7 +36,7 @@ def open_corpus(corpus: Corpus) -> Loader:
     rows, schema = _rows(corpus)
     refuse_missing_columns(corpus, schema)
     tokens = tokens_expression(corpus.content, schema[corpus.content.column])
-    user = user_expression(corpus.user, schema[corpus.user])
+    user = unit_expression(corpus, schema)
     group = group_expression(corpus.by, schema)
     _check_patterns(corpus.content)
 
@@ -55,13 +56,32 @@ def user_expression(column: str, kind: pl.DataType) -> pl.Expr:
     return user.cast(pl.String) if isinstance(kind, (pl.Categorical, pl.Enum)) else user
 
 
+def unit_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
+    """Whose row it is. Several columns are one text that tells each of them: its length in bytes,
+    and it; NULL if any of them is."""
+    if isinstance(corpus.user, str):
+        return user_expression(corpus.user, schema[corpus.user])
+    parts = []
+    for option, column in corpus.columns_of_user:
+        if not is_plain(schema[column]):
+            raise CorpusError(NO_UNITS.format(option=option, column=column, kind=schema[column]))
+        text = pl.col(column).cast(pl.String)
+        parts += [text.str.len_bytes().cast(pl.String), pl.lit(":"), text]
+    return pl.concat_str(parts, ignore_nulls=False)
+
+
+def is_plain(kind: pl.DataType) -> bool:
+    """Whether values are written alike everywhere."""
+    plain = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
+    return kind.is_integer() or isinstance(kind, plain)
+
+
 def group_expression(column: str | None, schema: pl.Schema) -> pl.Expr:
     """The group of a row, as the text that declares it."""
     if column is None:
         return pl.lit(None, pl.String)
     kind = schema[column]
-    plain = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
-    if not kind.is_integer() and not isinstance(kind, plain):
+    if not is_plain(kind):
         raise CorpusError(NO_GROUPS.format(column=column, kind=kind))
     return pl.col(column).cast(pl.String)
 

@@ -19,10 +19,13 @@ from pyspark.sql.types import (
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
-from dphh.engines.sources import NO_GROUPS, refuse_missing_columns
+from dphh.engines.sources import NO_GROUPS, NO_UNITS, refuse_missing_columns
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.errors import CorpusError
 from dphh.udfs.spark import register_tokens
+
+#: Types whose values are written alike everywhere, beside texts.
+_PLAIN = (IntegralType, BooleanType, DateType, NullType)
 
 
 def open_corpus(run: Opening, corpus: Corpus) -> Loader:
@@ -39,10 +42,7 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     expression = tokens_sql(corpus.content, content_type)
     with duckdb.connect() as con:
         check_patterns(con, corpus.content)
-    user = identifier(corpus.user)
-    if _is_text(types[corpus.user]):
-        user = f"checked({user})"
-
+    user = _user(corpus, types)
     group = _group(corpus.by, types)
     run.tokens = name, expression
 
@@ -62,6 +62,26 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     return load_and_look
 
 
+def _user(corpus: Corpus, types: Mapping[str, DataType]) -> str:
+    """Whose row it is. Several columns are one text that tells each of them: its length in bytes,
+    and it; NULL if any of them is."""
+    if isinstance(corpus.user, str):
+        user = identifier(corpus.user)
+        return f"checked({user})" if _is_text(types[corpus.user]) else user
+    parts = []
+    for option, column in corpus.columns_of_user:
+        text, kind = identifier(column), types[column]
+        if _is_text(kind):
+            text = f"checked({text})"
+        elif not isinstance(kind, _PLAIN):
+            raise CorpusError(
+                NO_UNITS.format(option=option, column=column, kind=kind.simpleString())
+            )
+        text = f"CAST({text} AS STRING)"
+        parts.append(f"CAST(octet_length({text}) AS STRING), ':', {text}")
+    return f"concat({', '.join(parts)})"
+
+
 def _group(by: str | None, types: Mapping[str, DataType]) -> str:
     """The group of a row, as the text that declares it."""
     if by is None:
@@ -69,7 +89,7 @@ def _group(by: str | None, types: Mapping[str, DataType]) -> str:
     kind = types[by]
     if _is_text(kind):
         return f"checked({identifier(by)})"
-    if not isinstance(kind, (IntegralType, BooleanType, DateType, NullType)):
+    if not isinstance(kind, _PLAIN):
         raise CorpusError(NO_GROUPS.format(column=by, kind=kind.simpleString()))
     return f"CAST({identifier(by)} AS STRING)"
 

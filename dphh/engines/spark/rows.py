@@ -79,6 +79,12 @@ def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
             reader = reader.option("basePath", f"file://{_plain(_above_partitions(corpus, here))}")
         return reader.option("recursiveFileLookup", "false").parquet(*files, *remote)
     except (PySparkException, Py4JError) as problem:
+        if re.search("ClassNotFound|UnsupportedFileSystem|No FileSystem", str(problem)):
+            raise CorpusError(
+                f"corpus: {', '.join(corpus.where)}: this Spark has no reader for such a store: "
+                "start it with Hadoop's (of S3, --packages org.apache.hadoop:hadoop-aws:VERSION) "
+                "and write s3a://, or use another engine"
+            ) from None
         missing = "PATH_NOT_FOUND" in str(problem)
         raise unreadable_files(
             corpus,

@@ -1,8 +1,9 @@
 """The two rounds of a level on the integers: weights, bins, and the law of a gram nobody holds.
 
-One table of noise serves a whole run. A round whose noise is to be sigma, in users, gives every
-user a vector of integers of L2 norm at most `unit` = floor(SIGMA_GRID / sigma), and adds
-round(N(0, SIGMA_GRID^2)) to each sum: noise of SIGMA_GRID / unit >= sigma users.
+One table of noise serves a whole run, that of an integer sigma_grid. A round whose noise is to be
+sigma, in users, gives every user a vector of integers of L2 norm at most `unit` =
+floor(sigma_grid / sigma), and adds round(N(0, sigma_grid^2)) to each sum: noise of
+sigma_grid / unit >= sigma users.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from dphh.privacy.set_union import LARGEST_DISTANCE
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-SIGMA_GRID = 2**15
 #: Of a user's squared norm in round 1, what tells how many grams they hold: one part in so many.
 LISTS_PART = 50
 #: Lists of so many grams and more share a bin.
@@ -31,9 +31,9 @@ LIST_SIZES: Integers = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in 
 EDGES: Floats = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
 
 
-def unit_for(sigma: float) -> int:
+def unit_for(sigma: float, sigma_grid: int) -> int:
     """A user's norm on the grid: so many units that the noise is at least sigma users."""
-    return int(SIGMA_GRID / sigma * (1 - 2**-40))
+    return int(sigma_grid / sigma * (1 - 2**-40))
 
 
 def plain_weight(unit: int, held: int) -> int:
@@ -101,5 +101,5 @@ class Bins:
         return np.maximum(np.searchsorted(self.starts, noised, side="right") - 1, 0)
 
 
-def bins() -> Bins:
-    return Bins(rounded_gaussian(SIGMA_GRID))
+def bins(sigma_grid: int) -> Bins:
+    return Bins(rounded_gaussian(sigma_grid))

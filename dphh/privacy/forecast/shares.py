@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log2
 
-#: Level 1: parts of an even share, and of its thresholds' delta, for the rounds of DP-SIPS.
-WORDS_ROUNDS = (0.07, 0.21, 0.72)
+#: Level 1: parts of an even share, and of its thresholds' delta, for the rounds of DP-SIPS. Each
+#: round has half the noise of the one before it.
+WORDS_ROUNDS = (1 / 21, 4 / 21, 16 / 21)
 WORDS_DELTA = (0.02, 0.03, 0.95)
 #: Where the first round finds fewer words than this, no word is common: one round takes all, with
 #: this part of an even share, a little more than DPNE's for a little less delta.

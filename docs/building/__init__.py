@@ -1,0 +1,1 @@
+"""What the site's build makes: options, docstrings, pictures of prices."""

@@ -1,0 +1,111 @@
+"""Every option of every verb, by its names in Python, in SQL and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from inspect import Parameter, getdoc, signature
+from typing import Any, Literal, get_args, get_origin
+
+import click
+
+from dphh.asking.macros import SQL_NAMES, macros
+from dphh.cli import cli
+from dphh.cli.signatures import flag
+from dphh.corpus import HELP, Corpus
+from dphh.registry import VERBS, Verb
+
+#: What opens a corpus, or belongs to Python alone.
+_NOT_SAID = ("self", "source", "unit")
+
+
+@dataclass(frozen=True)
+class Option:
+    python: str
+    sql: str
+    command: str
+    default: str
+    said: str
+
+
+def options_of(verb: Verb[...]) -> Iterator[Option]:
+    """The options of a verb itself."""
+    for name, parameter in verb.options.items():
+        yield Option(name, name, flag(name), _default(parameter), verb.help[name])
+
+
+def options_of_corpora() -> Iterator[Option]:
+    """How a corpus is read: the same for all verbs."""
+    for name, parameter in signature(Corpus.__init__, eval_str=True).parameters.items():
+        if name not in HELP:
+            continue
+        yield Option(name, SQL_NAMES.get(name, name), flag(name), _default(parameter), HELP[name])
+
+
+def options_of_runs() -> Iterator[tuple[str, str]]:
+    """What any command that runs takes beside: (flag, what it says)."""
+    known = {flag(name) for name in (*HELP, *VERBS["items"].options)}
+    command = command_of("items")
+    for option in command.params:
+        if isinstance(option, click.Option) and option.opts[0] not in known:
+            yield option.opts[0], option.help or ""
+
+
+def command_of(verb: str) -> click.Command:
+    command = cli.get_command(click.Context(cli), verb.replace("_", "-"))
+    assert command is not None
+    return command
+
+
+def options_page() -> str:
+    parts = []
+    for name, verb in VERBS.items():
+        said = (getdoc(verb.price) or "").partition("\n")[0]
+        command = name.replace("_", "-")
+        asked = (
+            f"Python `dphh.{name}(corpus, ...)`; SQL `FROM dphh_{name}(corpus, ...)`, and "
+            f"`dphh_plan_{name}` for its price; `dphh {command} CORPUS ...`."
+        )
+        table = _table(options_of(verb))
+        parts.append(f"## `{name}` {{: #{command} }}\n\n{said}\n\n{asked}\n\n{table}")
+    parts.append(
+        "## How the corpus is read\n\nThe same for every verb; in Python they are `Corpus`'s. "
+        "Beside `ldp_trie`'s own `keep`, the command line says `--keep-tokens`. "
+        "[Corpora](corpus.md) says what each does.\n\n" + _table(options_of_corpora())
+    )
+    rows = "\n".join(f"| `{option}` | {_cell(said)} |" for option, said in options_of_runs())
+    parts.append(
+        "## How a command runs\n\nOf every verb's command; in Python most are `plan.run`'s.\n\n"
+        f"| option | what it says |\n|---|---|\n{rows}"
+    )
+    free = ", ".join(f"`dphh_{name}`" for name, macro in macros().items() if macro.verb is None)
+    parts.append(f"## Macros that cost nothing\n\n`dphh_plan_...` of each verb, and {free}.")
+    return "\n\n".join(parts)
+
+
+def _table(options: Iterator[Option]) -> str:
+    head = "| Python | SQL | command line | default | what it says |\n|---|---|---|---|---|"
+    rows = [
+        f"| `{each.python}` | `{each.sql} :=` | `{each.command}` | {each.default} "
+        f"| {_cell(each.said)} |"
+        for each in options
+    ]
+    return "\n".join([head, *rows])
+
+
+def _default(parameter: Parameter) -> str:
+    if parameter.default is Parameter.empty:
+        return "**needed**" + _choices(parameter.annotation)
+    if parameter.default in (None, "", ()):
+        return "none"
+    return f"`{parameter.default}`" + _choices(parameter.annotation)
+
+
+def _choices(annotation: Any) -> str:
+    if get_origin(annotation) is not Literal:
+        return ""
+    return " of " + ", ".join(f"`{choice}`" for choice in get_args(annotation))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")

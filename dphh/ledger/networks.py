@@ -1,0 +1,56 @@
+"""Network file systems: two machines that write one ledger there may both spend the last of it.
+
+SQLite's promise rests on POSIX locks, which many network file systems keep within a machine alone
+or not at all. So a ledger there is read, and not written, until its owner says that it is safe.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from dphh.errors import LedgerError
+
+#: Set to 1 by who knows that locks hold between machines, or that one machine alone writes.
+ALLOWED = "DPHH_LEDGER_ON_NETWORK"
+#: As the kernel names them.
+_NETWORK = re.compile(
+    r"nfs\d*|cifs|smb\d*|smbfs|ncpfs|afs|coda|ceph|lustre|gpfs|beegfs|glusterfs|orangefs|pvfs2"
+    r"|fuse\.(sshfs|glusterfs|ceph.*|s3fs|gcsfuse|rclone|goofys|blobfuse.*|davfs.*|juicefs|smbnetfs)"
+)
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+def refuse_network(path: Path) -> None:
+    kind = file_system(path)
+    if kind is None or _NETWORK.fullmatch(kind) is None or os.environ.get(ALLOWED) == "1":
+        return
+    raise LedgerError(
+        f"The ledger {path} is on a network file system ({kind}), where two machines may not see "
+        "each other's locks, and could both spend the last of a budget. Name a file on a local "
+        f"disk with --ledger or DPHH_LEDGER; or set {ALLOWED}=1, if one machine alone writes it "
+        "or you know that locks hold between them."
+    )
+
+
+def file_system(path: Path, mounts: str | None = None) -> str | None:
+    """The kind of file system that a path lies on; None where the system does not say (not Linux).
+
+    mounts: as proc(5) has `mountinfo`; of two mounts on one folder the later covers the earlier.
+    """
+    if mounts is None:
+        try:
+            mounts = _MOUNTS.read_text(errors="surrogateescape")
+        except OSError:
+            return None
+    found, longest = None, -1
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        fields = before.split()
+        if len(fields) < 5 or not after:
+            continue
+        point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4]))
+        if path.is_relative_to(point) and len(point.parts) >= longest:
+            found, longest = after.split()[0], len(point.parts)
+    return found

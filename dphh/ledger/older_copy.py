@@ -1,0 +1,71 @@
+"""A ledger that was copied back from yesterday has forgotten what was spent since: notice it.
+
+Beside the ledger lies a small file, `ledger.sqlite.seen`, with the numbers of the last run and the
+last cap that the ledger was seen to have. Numbers only grow, for no row is ever deleted. They are
+noted under the ledger's write lock, of what is committed, so the note is never ahead of the ledger:
+a ledger that is behind its note is not the one that was there.
+
+It notices a ledger that was replaced, or lost. Who brings back the note too, or the whole disk, is
+not noticed: nothing on that disk remembers.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from dphh.errors import LedgerError
+
+#: Appended to the ledger's own name.
+SUFFIX = ".seen"
+#: Of a note that is being written.
+NEW = ".new"
+
+
+def refuse_older(con: sqlite3.Connection, path: Path) -> None:
+    """Inside a write transaction: refuse a ledger behind its note, and bring the note up to it."""
+    note = path.with_name(path.name + SUFFIX)
+    before, now = _noted(note), _last(con)
+    if any(number < noted for number, noted in zip(now, before, strict=True)):
+        raise LedgerError(
+            f"The ledger {path} has {now[0]:,} runs and {now[1]:,} caps, and had {before[0]:,} "
+            f"and {before[1]:,}: it was replaced by an older copy, or lost, and what was spent "
+            "since is not in it. Put the newest copy back. If there is none, remove "
+            f"{note.name} beside it, and lower the caps at once by what you know was spent "
+            "(`dphh ledger cap`)."
+        )
+    if now != before:
+        with suppress(OSError):  # nobody spends less for the lack of a note
+            _write(note, now)
+
+
+def _last(con: sqlite3.Connection) -> tuple[int, int]:
+    """The numbers of the last run and the last cap."""
+    query = "SELECT coalesce(max({}), 0) FROM {}"
+    numbers = [
+        con.execute(query.format(*of)).fetchone()[0]
+        for of in (("sequence", "runs"), ("id", "caps"))
+    ]
+    return int(numbers[0]), int(numbers[1])
+
+
+def _noted(note: Path) -> tuple[int, int]:
+    """What was noted; nothing where there is no note, or a power cut left none that can be read."""
+    try:
+        runs, caps = map(int, note.read_text().split())
+    except (OSError, ValueError):
+        return 0, 0
+    return runs, caps
+
+
+def _write(note: Path, numbers: tuple[int, int]) -> None:
+    """At once or not at all, for the ledger's owner alone."""
+    new = note.with_name(note.name + NEW)
+    file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(file, " ".join(map(str, numbers)).encode())
+    finally:
+        os.close(file)
+    new.replace(note)

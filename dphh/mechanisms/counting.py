@@ -1,0 +1,77 @@
+"""`counts=` of `items` and `ngrams`: how many users hold what a run finds, from the same budget.
+
+Let sigma* be the noise that all Gaussian releases of a run come to. Of 1/sigma*^2 the share c goes
+to counts, the rest to finding. What is found is public when it is counted, so the counts are those
+of `counts`: of L2 sensitivity sqrt(max_items), chosen by earlier outputs alone.
+
+Privacy. Unit and adjacency are the verb's. Finding is a Gaussian of (1 - c)/sigma*^2 and its
+thresholds' deltas; the counts are one of c/sigma*^2. Composed adaptively (Dong, Roth & Su 2019)
+they are one of 1/sigma*^2 and the same deltas; both directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import sqrt
+
+from dphh.errors import UsageError
+from dphh.levels import FoundCounts
+from dphh.privacy.counts import MOST_KEYS, counts_bits
+from dphh.privacy.events import Event, GaussianEvent
+from dphh.privacy.gaussian import split_sigma
+from dphh.privacy.set_union import arithmetic_delta
+
+COUNTING_HELP = {"counts": "Of the budget, for how many users hold what is found; such as 0.3."}
+COUNTING_THEOREM = (
+    "; what is found is counted by one Gaussian more, of the share `counts` of the same budget "
+    "(docs/counts.md)"
+)
+#: What the counts' event says of itself, and nothing else does.
+NOTE = "counts of what was found, and what bounding took"
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How much of a budget's 1/sigma^2 counts what is found; 0 where nothing is counted."""
+
+    share: float = 0.0
+
+    def spare(self, epsilon: float) -> float:
+        """What the noise table's distance from the exact Gaussian costs the counts."""
+        return arithmetic_delta(2 * MOST_KEYS, epsilon) if self.share else 0.0
+
+    def finding(self, total: float) -> float:
+        """The noise that is left to finding."""
+        return split_sigma(total, [1 - self.share])[0] if self.share else total
+
+    def events(self, total: float) -> tuple[Event, ...]:
+        if not self.share:
+            return ()
+        return (GaussianEvent(split_sigma(total, [self.share])[0], NOTE),)
+
+
+NO_COUNTING = Counting()
+
+
+def checked_counting(counts: float | None) -> Counting:
+    if counts is None:
+        return NO_COUNTING
+    number = isinstance(counts, (int, float)) and not isinstance(counts, bool)
+    if not number or not 0.001 <= counts <= 0.999:
+        raise UsageError(
+            f"counts: found {counts!r}; give the share of the budget that goes to counts of what "
+            "is found, such as 0.3, or leave it out"
+        )
+    return Counting(float(counts))
+
+
+def found_counts(events: Iterable[Event], max_items: int) -> FoundCounts | None:
+    """How what is found is counted, at the noise that these events have for it; refused, where that
+    would hide everything."""
+    for event in events:
+        if isinstance(event, GaussianEvent) and event.note == NOTE:
+            counting = FoundCounts(event.sigma, max_items)
+            counts_bits(counting.relative_sigma * sqrt(max_items), max_items, max_items)
+            return counting
+    return None

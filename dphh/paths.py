@@ -1,0 +1,184 @@
+"""Which files a path, a folder, a glob or an address may mean, in any engine.
+
+Where spellings differ between engines, all readings are taken: what the ledger charges and what is
+looked at must be at least what is read. Names are looked at, never contents.
+"""
+
+# Globs and addresses are texts, and pathlib would tidy away what engines see.
+# ruff: noqa: PTH109, PTH110, PTH111, PTH112, PTH113, PTH117, PTH118, PTH120, PTH208
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
+
+from dphh.errors import UsageError
+
+MAGIC = re.compile(r"[*?\[]")
+_REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_FILE = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
+_DATABASE = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
+_SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "http": "https", "abfs": "abfss"}
+#: Stores that are also read over plain https, with the bucket before the host or after it.
+_STORE_HOST = re.compile(
+    r"(?:(?P<bucket>.+)\.)?"
+    r"(?:s3[.-](?:[a-z0-9-]+\.)*amazonaws\.com(?:\.cn)?|(?P<google>storage\.googleapis\.com))"
+    r"(?::\d+)?$",
+    re.IGNORECASE,
+)
+
+
+def files_of(place: str) -> Iterator[str]:
+    """Every file on this machine that a path, a folder or a glob may mean, in any engine."""
+    for spelling in {absolute_path(each) for each in spellings(place)}:
+        if is_remote(spelling):
+            continue
+        if (database := database_of(spelling)) is None:
+            yield from files_at(spelling)
+            continue
+        yield database
+        if os.path.exists(log := database + ".wal"):
+            yield log
+
+
+def database_of(path: str) -> str | None:
+    """The file that holds a table which is written as a path below it: `app.duckdb/reviews`."""
+    if is_remote(path) or os.path.lexists(path):
+        return path if os.path.isfile(path) and _DATABASE.search(path) else None
+    folder = os.path.dirname(path)
+    return folder if os.path.isfile(folder) else None
+
+
+def absolute_path(path: str) -> str:
+    if (address := _FILE.match(path)) is not None:
+        return address[1]
+    return path if is_remote(path) else os.path.join(os.getcwd(), path)
+
+
+def is_remote(path: str) -> bool:
+    scheme = _REMOTE.match(path)
+    return scheme is not None and scheme[1].lower() != "file"
+
+
+def address_of(url: str) -> str:
+    """A remote address as far as it can be compared: one scheme a store, no query, no wildcard."""
+    scheme, _, rest = url.partition("://")
+    scheme = _SAME_STORE.get(scheme.lower(), scheme.lower())
+    host, _, path = MAGIC.split(rest)[0].partition("/")
+    if scheme == "https" and (known := _STORE_HOST.match(host)) is not None:
+        scheme = "gs" if known["google"] else "s3"
+        host, path = (known["bucket"], path) if known["bucket"] else path.partition("/")[::2]
+    return f"{scheme}://{host.lower()}/" + "/".join(
+        p for p in path.split("/") if p not in ("", ".")
+    )
+
+
+def spellings(place: str) -> set[str]:
+    """A path, and what one engine or another would also take it for."""
+    found = {place, unquote(place)}
+    # Joined to a working folder by someone, a `file:` address or `~` still means what it did.
+    if (address := _FILE.search(place)) is not None:
+        found.add(address[1])
+    if (home := re.search(r"(?:^|/)(~[^/]*(?:/.*)?)$", place)) is not None:
+        found.add(os.path.expanduser(home[1]))
+    found |= {spelling.replace("\\", "/") for spelling in found}
+    return {each for spelling in found for each in _braces(spelling)}
+
+
+def _braces(pattern: str, most: int = 1000) -> set[str]:
+    """The pattern itself and, for Spark, every choice of its `{a,b}`."""
+    found, todo = {pattern}, [pattern]
+    while todo:
+        if (group := re.search(r"\{([^{}]*)\}", text := todo.pop())) is None:
+            found.add(text)
+            continue
+        todo += [text[: group.start()] + part + text[group.end() :] for part in group[1].split(",")]
+        if len(todo) + len(found) > most:
+            raise UsageError(f"The braces of a path expand to more than {most} paths: name fewer.")
+    return found
+
+
+def real_path(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except OSError:  # a link that this user may not read, so not one that leads to data
+        return path
+
+
+def resolved(path: str) -> str:
+    """The real path of what comes before the first wildcard, and the rest as it stands."""
+    if os.path.exists(path) or MAGIC.search(path) is None:
+        return real_path(path)
+    folder = os.path.dirname(MAGIC.split(path)[0])
+    return real_path(folder).rstrip("/") + "/" + path[len(folder) :].lstrip("/")
+
+
+def files_at(pattern: str) -> Iterator[str]:
+    """Every file that a path, a folder or a glob reaches."""
+    found = {os.sep} if os.path.isabs(pattern) else {os.curdir}
+    if os.path.exists(pattern):
+        yield from _beneath([pattern], folders=False)
+    if MAGIC.search(pattern) is None:
+        return
+    drive, rest = os.path.splitdrive(pattern)
+    if drive:
+        found = {drive + os.sep}
+    for segment in filter(None, rest.split("/")):
+        if "**" in segment:
+            found = set(_beneath(found, folders=True))
+            found |= set(_children(found, segment))
+        elif MAGIC.search(segment):
+            found = set(_children(found, segment))
+        else:
+            found = {j for f in found if os.path.lexists(j := os.path.join(f, segment))}
+    yield from _beneath(found, folders=False)
+
+
+def _children(folders: Iterable[str], segment: str) -> Iterator[str]:
+    """Entries that match one segment of a glob, those with a leading dot too."""
+    matches = re.compile(expression(segment), re.DOTALL).fullmatch
+    for folder in folders:
+        try:
+            yield from (os.path.join(folder, n) for n in os.listdir(folder) if matches(n))
+        except OSError:
+            continue  # not a folder, or one whose names this user may not see: see `patterns`
+
+
+def _beneath(roots: Iterable[str], folders: bool) -> Iterator[str]:
+    """The folders, or the files, in and beneath each root; links are followed, circles left."""
+    for root in roots:
+        if not os.path.isdir(root):
+            if not folders:
+                yield root
+            continue
+        seen: set[str] = set()
+        for folder, inner, names in os.walk(root, followlinks=True):
+            if (real := real_path(folder)) in seen:
+                inner.clear()
+                continue
+            seen.add(real)
+            if folders:
+                yield folder
+            else:
+                yield from (os.path.join(folder, name) for name in names)
+
+
+def expression(glob: str) -> str:
+    """A glob as a regular expression that takes at least what any engine takes."""
+    wild = {"**": ".*", "**/": ".*", "*": "[^/]*", "?": "[^/]"}
+    parts = re.split(r"(\*\*/?|\*|\?|\[[!^]?\]?[^\]]*\])", glob)
+    return "".join(
+        wild.get(part) or (_choice(part) if index % 2 else re.escape(part))
+        for index, part in enumerate(parts)
+    )
+
+
+def _choice(brackets: str) -> str:
+    """`[a-z]`. Negations take any character: which sign negates depends on the engine."""
+    inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", brackets[1:-1])
+    try:
+        re.compile(f"[{inner}]")
+    except re.error:
+        return "[^/]"
+    return "[^/]" if brackets[1] in "!^" else f"[{inner}]"

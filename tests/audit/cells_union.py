@@ -1,0 +1,410 @@
+"""Audited pairs of neighbours: `items`, `ngrams` and `counts`, the verbs of Gaussian noise.
+
+Where the noise and the threshold are fixed beforehand, many copies of one pair stand side by side
+in one corpus, with users and items of their own: each is an independent trial. The forecast ladder
+plans from what it sees, so its trials are grams of many runs, and those of one run share a plan.
+"""
+
+from __future__ import annotations
+
+from math import exp, log, sqrt
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from dphh import Corpus, Plan, counts, items, ngrams
+from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.privacy.gaussian import gaussian_delta
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.set_union import weight
+from dphh.words import plural
+from tests.audit.measure import Measured, counted, released_once, scores, written
+
+Floats = NDArray[np.float64]
+#: So few others that runs are small, so many that what they hold passes.
+OTHERS = 12
+#: Small epsilons and large deltas: what is claimed is then seen in few runs.
+UNION = {"epsilon": 2.0, "delta": 0.125}
+LADDER = {"epsilon": 0.2, "delta": 0.6}
+
+
+def _passes(level: SetUnionLevel, held: int) -> float:
+    """How often a new item of a user who holds so many passes."""
+    tail = rounded_gaussian(level.sigma_grid).tail(
+        level.threshold_grid - weight(level.grid_bits, held)
+    )
+    return float(tail)
+
+
+def _found(names: list[str], groups: int) -> NDArray[np.bool_]:
+    """Which groups' names, "number/...", are among these."""
+    seen = np.zeros(groups, dtype=bool)
+    seen[[int(name.split("/")[0]) for name in names]] = True
+    return seen
+
+
+# items
+
+
+def items_new(engine: str, folder: Path, size: int) -> Measured:
+    plan, groups = items(**UNION, max_items=1), 8000 * size
+    corpus = written(
+        folder,
+        f"SELECT 'extra' || g AS who, g || '/new' AS what FROM range(0, {groups}, 2) AS a(g)",
+        item="what",
+    )
+    seen = _found(list(scores(released_once(plan, corpus, engine))), groups)
+    (level,) = plan.levels
+    assert isinstance(level, SetUnionLevel)
+    return Measured(
+        "items", plan.method, "a user of one new item", plan.privacy.epsilon, plan.privacy.delta,
+        _passes(level, 1), *counted(seen[0::2], seen[1::2]),
+    )  # fmt: skip
+
+
+def items_shared(engine: str, folder: Path, size: int) -> Measured:
+    return _items_beside_others(engine, folder, size, 0)
+
+
+def items_new_and_shared(engine: str, folder: Path, size: int) -> Measured:
+    return _items_beside_others(engine, folder, size, 1)
+
+
+def _items_beside_others(engine: str, folder: Path, size: int, new: int) -> Measured:
+    """A user of one shared item and so many new ones: whichever shows first."""
+    held = 1 + new
+    plan, groups = items(**UNION, max_items=held), 8000 * size
+    corpus = written(
+        folder,
+        f"""
+        SELECT 'h' || g || '/' || h AS who, g || '/shared' AS what
+        FROM range({groups}) AS a(g), range({OTHERS}) AS b(h)
+        UNION ALL SELECT 'extra' || g, g || '/' || unnest(['shared', 'new'][:{held}])
+        FROM range(0, {groups}, 2) AS a(g)
+        """,
+        item="what",
+    )
+    found = scores(released_once(plan, corpus, engine))
+    (level,) = plan.levels
+    assert isinstance(level, SetUnionLevel)
+    epsilon, step = plan.privacy.epsilon, weight(level.grid_bits, held) / 2.0**level.grid_bits
+    mu, passes = step / level.sigma, _passes(level, held) if new else 0.0
+    drawn = np.array([found[f"{g}/shared"] for g in range(groups)]) - OTHERS
+    loss = step * drawn / level.sigma**2 - mu**2 / 2 + log(1 - passes)
+    speaks = (loss > epsilon) | _found([name for name in found if name.endswith("new")], groups)
+    least = (epsilon - log(1 - passes)) / mu - mu / 2
+    exact = passes + (1 - passes) * norm.sf(least) - exp(epsilon) * norm.sf(least + mu)
+    return Measured(
+        "items", plan.method,
+        f"a user of an item of {plural(OTHERS, 'other')}" + (", and a new one" if new else ""),
+        epsilon, plan.privacy.delta, float(exact), *counted(speaks[0::2], speaks[1::2]),
+    )  # fmt: skip
+
+
+def _sips_densities(levels: list[SetUnionLevel], users: int, at: Floats) -> tuple[Floats, float]:
+    """Of an item of so many users: the density of its score, and how often it never passes."""
+    left, density = 1.0, np.zeros(len(at))
+    for level in levels:
+        passing = at >= level.threshold
+        density += left * passing * norm.pdf(at, users, level.sigma)
+        left *= float(norm.cdf(level.threshold, users, level.sigma))
+    return density, left
+
+
+def _sips_delta(levels: list[SetUnionLevel], users: int, epsilon: float) -> float:
+    at = np.linspace(0, users + 40, 40_000)
+    (there, never), (away, never_away) = (
+        _sips_densities(levels, number, at) for number in (users + 1, users)
+    )
+    more = np.maximum(there - exp(epsilon) * away, 0.0).sum() * (at[1] - at[0])
+    return float(more) + max(0.0, never - exp(epsilon) * never_away)
+
+
+def sips_new(engine: str, folder: Path, size: int) -> Measured:
+    plan, groups = items(**UNION, max_items=1, method="sips"), 8000 * size
+    corpus = written(
+        folder,
+        f"SELECT 'extra' || g AS who, g || '/new' AS what FROM range(0, {groups}, 2) AS a(g)",
+        item="what",
+    )
+    seen = _found(list(scores(released_once(plan, corpus, engine))), groups)
+    none = np.prod([1 - _passes(x, 1) for x in plan.levels if isinstance(x, SetUnionLevel)])
+    return Measured(
+        "items", "sips", "a user of one new item", plan.privacy.epsilon, plan.privacy.delta,
+        float(1 - none), *counted(seen[0::2], seen[1::2]),
+    )  # fmt: skip
+
+
+def sips_shared(engine: str, folder: Path, size: int) -> Measured:
+    """An item of as many others as tell most; it passes in whichever of the rounds it does."""
+    plan, groups = items(**UNION, max_items=1, method="sips"), 8000 * size
+    levels = [level for level in plan.levels if isinstance(level, SetUnionLevel)]
+    epsilon = plan.privacy.epsilon
+    others = max(range(1, 20), key=lambda users: _sips_delta(levels, users, epsilon))
+    corpus = written(
+        folder,
+        f"""
+        SELECT 'h' || g || '/' || h AS who, g || '/shared' AS what
+        FROM range({groups}) AS a(g), range({others}) AS b(h)
+        UNION ALL SELECT 'extra' || g, g || '/shared' FROM range(0, {groups}, 2) AS a(g)
+        """,
+        item="what",
+    )
+    found = scores(released_once(plan, corpus, engine))
+    passed = np.array([f"{g}/shared" in found for g in range(groups)])
+    drawn = np.array([found.get(f"{g}/shared", 0.0) for g in range(groups)])
+    (there, never), (away, never_away) = (
+        _sips_densities(levels, number, drawn) for number in (others + 1, others)
+    )
+    speaks = np.where(passed, there > exp(epsilon) * away, never > exp(epsilon) * never_away)
+    return Measured(
+        "items", "sips", f"a user of an item of {plural(others, 'other')}", epsilon,
+        plan.privacy.delta, _sips_delta(levels, others, epsilon),
+        *counted(speaks[0::2], speaks[1::2]),
+    )  # fmt: skip
+
+
+# ngrams
+
+
+def dpne_words(engine: str, folder: Path, size: int) -> Measured:
+    return _new_text(engine, folder, size, ngrams(**LADDER, max_n=2, max_items=2, method="dpne"))
+
+
+def dpsu_all(engine: str, folder: Path, size: int) -> Measured:
+    plan = ngrams(**LADDER, max_n=2, max_items=(2, 1), method="dpsu-all")
+    return _new_text(engine, folder, size, plan)
+
+
+def dpsu_even(engine: str, folder: Path, size: int) -> Measured:
+    plan = ngrams(**LADDER, max_n=2, max_items=(2, 1), method="dpsu-even")
+    return _new_text(engine, folder, size, plan)
+
+
+def dpsu_single(engine: str, folder: Path, size: int) -> Measured:
+    plan = ngrams(**LADDER, max_n=2, max_items=(2, 1), method="dpsu-single")
+    return _new_text(engine, folder, size, plan)
+
+
+def forecast_words(engine: str, folder: Path, size: int) -> Measured:
+    plan = ngrams(**LADDER, max_n=2, max_items=2, method="forecast")
+    return _new_text(engine, folder, size, plan)
+
+
+def _new_text(engine: str, folder: Path, size: int, plan: Plan) -> Measured:
+    """A text of two words that nobody else has; any piece of it in the release gives it away."""
+    groups = 4000 * size
+    corpus = written(
+        folder,
+        f"SELECT 'extra' || g AS who, g || '/a ' || g || '/b' AS what "
+        f"FROM range(0, {groups}, 2) AS a(g)",
+        text="what",
+    )
+    release = released_once(plan, corpus, engine).to_arrow()
+    own = [
+        tokens
+        for tokens in release["tokens"].to_pylist()
+        if len({token.split("/")[0] for token in tokens}) == 1
+        and [token.split("/")[1] for token in tokens] in (["a"], ["b"], ["a", "b"])
+    ]
+    # Longer grams of the ladder may be nobody's: words alone give away.
+    ladder = plan.method in ("dpne", "forecast")
+    names = [tokens[0] for tokens in own if len(tokens) == 1 or not ladder]
+    seen = _found(names, groups)
+    return Measured(
+        "ngrams", plan.method, "a user of new words" + ("" if ladder else " and a new pair"),
+        plan.privacy.epsilon, plan.privacy.delta, _new_text_exact(plan),
+        *counted(seen[0::2], seen[1::2]),
+    )  # fmt: skip
+
+
+def _new_text_exact(plan: Plan) -> float | None:
+    if plan.method == "forecast":  # which rounds are run follows from what all users hold
+        return None
+    none = 1.0
+    for level in plan.levels:
+        if isinstance(level, SetUnionLevel):
+            # All lengths at once: three items. Else two words, or one pair.
+            number = 2 if level.level == 1 else 1
+            held = 3 if plan.method == "dpsu-all" else number
+            none *= (1 - _passes(level, held)) ** number
+    return 1 - none
+
+
+GRAMS = ("a", "b", "c", "a b", "b c", "a b c")
+
+
+def dpne_all_levels(engine: str, folder: Path, size: int) -> Measured:
+    """A text of three words that others have too, by all six scores of its grams."""
+    plan, groups = ngrams(**LADDER, max_n=3, max_items=3, method="dpne"), 4000 * size
+    text = "g || '/a ' || g || '/b ' || g || '/c'"
+    corpus = written(
+        folder,
+        f"""SELECT 'h' || g || '/' || h AS who, {text} AS what
+            FROM range({groups}) AS a(g), range({4 * OTHERS}) AS b(h)
+            UNION ALL SELECT 'extra' || g, {text} FROM range(0, {groups}, 2) AS a(g)""",
+        text="what",
+    )
+    found = scores(released_once(plan, corpus, engine))
+    loss, squares = np.zeros(groups), 0.0
+    for gram in GRAMS:
+        words = gram.split()
+        level = plan.levels[len(words) - 1]
+        assert isinstance(level, (SetUnionLevel, PrunedLevel))
+        step = weight(level.grid_bits, 4 - len(words)) / 2.0**level.grid_bits
+        names = [" ".join(f"{g}/{word}" for word in words) for g in range(groups)]
+        drawn = np.array([found[name] for name in names]) - 4 * OTHERS * step
+        loss += step * drawn / level.sigma**2
+        squares += (step / level.sigma) ** 2
+    speaks = loss - squares / 2 > plan.privacy.epsilon
+    return Measured(
+        "ngrams", "dpne", "a user whose words and grams others hold, all levels",
+        plan.privacy.epsilon, plan.privacy.delta,
+        gaussian_delta(plan.privacy.epsilon, 1 / sqrt(squares)),
+        *counted(speaks[0::2], speaks[1::2]),
+    )  # fmt: skip
+
+
+#: So few words that their pairs pass often by noise alone: what a new pair then tells is most.
+FEW = 8
+
+
+def _pairs(alone: int) -> tuple[pl.DataFrame, list[str], list[str]]:
+    """Texts of words that everybody knows, the pairs of one user each, and those of nobody."""
+    words = [f"w{i}" for i in range(FEW)]
+    pairs = [f"{x} {y}" for x in words for y in words]
+    order = np.random.default_rng().permutation(len(pairs))
+    held, absent = [pairs[i] for i in order[:alone]], [pairs[i] for i in order[alone:]]
+    rows = [(f"many {i} {word}", word) for word in words for i in range(100)]
+    rows += [(f"alone {i}", pair) for i, pair in enumerate(held)]
+    return pl.DataFrame(rows, schema=["who", "what"], orient="row"), held, absent
+
+
+def _new_pairs(engine: str, plan: Plan, runs: int, least: float) -> tuple[int, int, int, int]:
+    """How often a new pair of released words comes out with such a score, held by one or nobody.
+
+    With a pair fewer where nobody's are counted: what is compared are neighbours.
+    """
+    seen = np.zeros((2, 2), dtype=np.int64)
+    for _ in range(runs):
+        for row, alone in enumerate((30, 29)):
+            frame, held, absent = _pairs(alone)
+            corpus = Corpus(frame, user="who", text="what")
+            found = scores(released_once(plan, corpus, engine))
+            asked = (held, absent)[row]
+            seen[row] += sum(found.get(pair, -1e9) >= least for pair in asked), len(asked)
+    return int(seen[0, 0]), int(seen[0, 1]), int(seen[1, 0]), int(seen[1, 1])
+
+
+def dpne_new_pair(engine: str, folder: Path, size: int) -> Measured:
+    plan = ngrams(**LADDER, max_n=2, max_items=2, spurious=0.5, method="dpne")
+    level, epsilon = plan.levels[1], plan.privacy.epsilon
+    assert isinstance(level, PrunedLevel)
+    noise, unit = rounded_gaussian(level.sigma_grid), 2**level.grid_bits
+    least = noise.smallest_with_tail_at_most(level.spurious * noise.tail(-(10**9)) / FEW)
+    best = max(least, round((epsilon / unit * level.sigma_grid**2) + unit / 2))
+    exact = float(noise.tail(best - unit)) - exp(epsilon) * float(noise.tail(best))
+    counts_of = _new_pairs(engine, plan, 12 * size, best / unit)
+    return Measured(
+        "ngrams", "dpne", "a user of a new pair of words that others hold", epsilon,
+        plan.privacy.delta, exact, *counts_of,
+    )  # fmt: skip
+
+
+def forecast_new_pair(engine: str, folder: Path, size: int) -> Measured:
+    plan = ngrams(**LADDER, max_n=2, max_items=2, spurious=0.5, method="forecast")
+    counts_of = _new_pairs(engine, plan, 12 * size, -1e6)
+    return Measured(
+        "ngrams", "forecast", "a user of a new pair of words that others hold",
+        plan.privacy.epsilon, plan.privacy.delta, None, *counts_of,
+    )  # fmt: skip
+
+
+def forecast_shared_pair(engine: str, folder: Path, size: int) -> Measured:
+    """A pair that others hold, by its score: the sum of what both rounds saw."""
+    plan = ngrams(**LADDER, max_n=2, max_items=2, spurious=0.5, method="forecast")
+    groups, others, drawn, there = 60, 40, [], []
+    for _ in range(8 * size):
+        extra = np.random.default_rng().random(groups) < 0.5
+        rows = [(f"{g} {h}", f"a{g} b{g}") for g in range(groups) for h in range(others)]
+        rows += [(f"extra {g}", f"a{g} b{g}") for g in np.flatnonzero(extra)]
+        frame = pl.DataFrame(rows, schema=["who", "what"], orient="row")
+        corpus = Corpus(frame, user="who", text="what")
+        found = scores(released_once(plan, corpus, engine))
+        drawn += [found[f"a{g} b{g}"] for g in range(groups)]
+        there += extra.tolist()
+    # The score is near to its mass + noise of all that level 2 has of the budget.
+    speaks = np.array(drawn) - others - 0.5 > 0.2
+    present = np.array(there)
+    return Measured(
+        "ngrams", "forecast", f"a user of a pair that {others} others hold, by its score",
+        plan.privacy.epsilon, plan.privacy.delta, None,
+        *counted(speaks[present], speaks[~present]),
+    )  # fmt: skip
+
+
+# counts
+
+
+def counts_within(engine: str, folder: Path, size: int) -> Measured:
+    """A user of just as many of the items as count whole, by all that is said of them."""
+    groups, held = 2000 * size, 16
+    names = [f"{g}/{i}" for g in range(groups) for i in range(held)]
+    plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_items=held)
+    corpus = written(
+        folder,
+        f"""SELECT 'h' || h AS who, 'x' AS what FROM range({OTHERS}) AS a(h)
+            UNION ALL SELECT 'h' || g || '/' || h, g || '/' || i
+            FROM range({groups}) AS b(g), range({OTHERS}) AS a(h), range({held}) AS c(i)
+            UNION ALL SELECT 'extra' || g, g || '/' || i
+            FROM range(0, {groups}, 2) AS b(g), range({held}) AS c(i)""",
+        item="what",
+    )
+    found = scores(released_once(plan, corpus, engine), "users")
+    (level,) = plan.levels
+    sigma, epsilon = level.sigma, plan.privacy.epsilon
+    drawn = np.array([found[name] for name in names]).reshape(groups, held).sum(axis=1)
+    speaks = (drawn - held * OTHERS - held / 2) / sigma**2 > epsilon
+    return Measured(
+        "counts", "gaussian", f"a user of {held} of {held * groups:,} items, who counts whole",
+        epsilon, plan.privacy.delta, gaussian_delta(epsilon, sigma / sqrt(held)),
+        *counted(speaks[0::2], speaks[1::2]),
+    )  # fmt: skip
+
+
+def counts_over(engine: str, folder: Path, size: int) -> Measured:
+    """A user of all items, four times those that count whole: weights and what bounding took."""
+    held = 64
+    names = [f"i{i}" for i in range(held)]
+    plan = counts(of=[[name] for name in names], epsilon=0.3, delta=0.3, max_items=held // 4)
+    (level,) = plan.levels
+    weighing, epsilon = level.weighing, plan.privacy.epsilon
+    step, report = int(weighing.weights[held]), int(weighing.reports[held])
+    mu = sqrt(held * step**2 + report**2) / level.sigma_grid
+    rows = [(f"{i} {h}", [name]) for i, name in enumerate(names) for h in range(OTHERS)]
+    losses: list[list[float]] = [[], []]
+    for there in (True, False):
+        with_user = [*rows, ("extra", names)] if there else rows
+        frame = pl.DataFrame(with_user, schema=["who", "what"], orient="row")
+        corpus = Corpus(frame, user="who", text="what", as_="list")
+        for _ in range(40 * size):
+            release = released_once(plan, corpus, engine)
+            users = sum(release.to_arrow()["users"].to_pylist()) - held * OTHERS
+            (lost,) = (x["lost_grid"] for x in release.manifest["levels"])
+            told = users * weighing.unit * step + sum(lost[-1:]) * report
+            losses[not there].append(told / level.sigma_grid**2 - mu**2 / 2)
+    speaks = [np.array(loss) > epsilon for loss in losses]
+    return Measured(
+        "counts", "gaussian", f"a user of {held} items, who counts for less", epsilon,
+        plan.privacy.delta, gaussian_delta(epsilon, 1 / mu), *counted(*speaks),
+    )  # fmt: skip
+
+
+CELLS = (
+    items_new, items_shared, items_new_and_shared, sips_new, sips_shared, dpne_words,
+    dpne_new_pair, dpne_all_levels, dpsu_all, dpsu_even, dpsu_single, forecast_words,
+    forecast_new_pair, forecast_shared_pair, counts_within, counts_over,
+)  # fmt: skip

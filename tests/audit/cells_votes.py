@@ -1,0 +1,186 @@
+"""Audited pairs of neighbours: `trie`, its devices, and `ldp_trie`."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import comb, exp
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from scipy.stats import hypergeom
+
+from dphh import Corpus, ldp_trie, trie
+from dphh.devices.votes import Collection, read_ballot, vote
+from dphh.levels import BatchLevel
+from dphh.privacy.path import path_guarantee
+from dphh.privacy.triehh import reverse_delta_at_least
+from tests.audit.measure import Measured, counted, released_once, scores, written
+
+
+def trie_path(engine: str, folder: Path, size: int) -> Measured:
+    """theta - 1 others hold the user's first token: without the user it never grows."""
+    p, theta, epsilon, groups = 0.6, 2, 1.0, 4000 * size
+    delta = path_guarantee(epsilon, p, theta, 2).delta * 1.001
+    plan = trie(epsilon=epsilon, delta=delta, max_length=2, theta=theta, p=p)
+    corpus = written(
+        folder,
+        f"""SELECT 'h' || g AS who, [g || '/x'] AS what FROM range({groups}) AS a(g)
+            UNION ALL SELECT 'extra' || g, [g || '/x'] FROM range(0, {groups}, 2) AS a(g)""",
+        text="what", as_="list",
+    )  # fmt: skip
+    grown = _grown(list(scores(released_once(plan, corpus, engine), "level")), groups)
+    return Measured(
+        "trie", "path", f"a user of a token that {theta - 1} other holds", epsilon, delta, p**theta,
+        *counted(grown[0::2], grown[1::2]),
+    )  # fmt: skip
+
+
+def _grown(names: list[str], groups: int) -> np.ndarray:
+    seen = np.zeros(groups, dtype=bool)
+    seen[[int(name.split("/")[0]) for name in names]] = True
+    return seen
+
+
+def trie_devices(engine: str, folder: Path, size: int) -> Measured:
+    """The same over devices: each tosses its own coin, votes travel by file."""
+    p, theta, epsilon, groups = 0.6, 2, 1.0, 400 * size
+    delta = path_guarantee(epsilon, p, theta, 1).delta * 1.001
+    plan = trie(epsilon=epsilon, delta=delta, max_length=1, theta=theta, p=p)
+    collection = Collection.begin(
+        folder / "collection", plan, devices="phones", ledger=folder / "ledger.sqlite"
+    )
+    path = collection.open_round()
+    assert path is not None
+    ballot = read_ballot(path)
+    held = [*range(groups), *range(0, groups, 2)]
+    collection.close_round(pa.concat_tables([vote(ballot, [f"{g}/x"]) for g in held]))
+    grown = _grown(list(scores(collection.release(), "level")), groups)
+    return Measured(
+        "trie", "path, over devices", f"a device of a token that {theta - 1} other holds", epsilon,
+        delta, p**theta, *counted(grown[0::2], grown[1::2]),
+    )  # fmt: skip
+
+
+def trie_paper(engine: str, folder: Path, size: int) -> Measured:
+    """Of a fixed batch: three others hold the word of a user, which needs four votes."""
+    users = 40_000 * size
+    plan = trie(epsilon=1.62, delta=0.09, max_length=1, accounting="paper", users=users)
+    (level,) = plan.levels
+    assert isinstance(level, BatchLevel)
+    groups = users // (level.theta + 1)
+    others = level.theta - 1
+    corpus = written(
+        folder,
+        f"""SELECT 'h' || g || '/' || h AS who, [g || '/x'] AS what
+            FROM range({groups}) AS a(g), range({others}) AS b(h)
+            UNION ALL
+            SELECT 'user' || g, CASE WHEN g % 2 = 0 THEN [g || '/x'] ELSE []::VARCHAR[] END
+            FROM range({groups}) AS a(g)
+            UNION ALL SELECT 'idle' || i, []::VARCHAR[]
+            FROM range({users - groups * (others + 1)}) AS a(i)""",
+        text="what", as_="list",
+    )  # fmt: skip
+    grown = _grown(list(scores(released_once(plan, corpus, engine), "level")), groups)
+    exact = hypergeom.sf(level.theta - 1, users, level.theta, level.batch)
+    return Measured(
+        "trie", "paper", f"a user of a word that {others} others hold, or of nothing",
+        plan.privacy.epsilon, plan.privacy.delta, float(exact),
+        *counted(grown[0::2], grown[1::2]),
+    )  # fmt: skip
+
+
+def trie_paper_reversed(engine: str, folder: Path, size: int) -> Measured:
+    """The other way, of which the theorem says nothing: all hold the word but two, or but one."""
+    plan = trie(epsilon=2.0, delta=0.02, max_length=1, accounting="paper", users=36)
+    (level,) = plan.levels
+    assert isinstance(level, BatchLevel)
+    failed: list[list[bool]] = [[], []]
+    schema = {"who": pl.Int64, "what": pl.List(pl.String)}
+    for row, idle in enumerate((2, 1)):
+        rows = [(user, [] if user < idle else ["x"]) for user in range(36)]
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+        corpus = Corpus(frame, user="who", text="what", as_="list")
+        failed[row] = [len(released_once(plan, corpus, engine)) == 0 for _ in range(30 * size)]
+    return Measured(
+        "trie", "paper", "the other way: a user of nothing, or of the word of all others but one",
+        plan.privacy.epsilon, None,
+        reverse_delta_at_least(level.users, level.theta, level.batch, plan.privacy.epsilon),
+        *counted(np.array(failed[0]), np.array(failed[1])),
+    )  # fmt: skip
+
+
+def ldp_trie_messages(engine: str, folder: Path, size: int) -> Measured:
+    return _ldp_trie(engine, size, "messages")
+
+
+def ldp_trie_aggregate(engine: str, folder: Path, size: int) -> Measured:
+    return _ldp_trie(engine, size, "aggregate")
+
+
+def _ldp_trie(engine: str, size: int, mode: str) -> Measured:
+    """One contribution is "ab" or "cd", all others are "ef": by how many reports hold the two."""
+    users = 20
+    plan = ldp_trie(
+        local_epsilon=2.0, delta=0.1, users_per_level=users, contributions=1, max_length=1,
+        keep=110, character_set="abcdefghij", mode=mode,
+    )  # fmt: skip
+    mechanism, epsilon = plan.levels[0].mechanism, plan.privacy.central_epsilon
+    assert epsilon is not None
+    law, other = _laws(users, mechanism, mode)
+    likelier = law > exp(epsilon) * other
+    speaks: list[list[bool]] = [[], []]
+    for row, word in enumerate(("ab", "cd")):
+        frame = pl.DataFrame({"who": range(users), "what": [word] + ["ef"] * (users - 1)})
+        corpus = Corpus(frame, user="who", item="what")
+        for _ in range(30 * size):
+            found = scores(released_once(plan, corpus, engine))
+            of = [_reports(found.get(name), users, mechanism) for name in ("ab", "cd")]
+            speaks[row].append(bool(likelier[of[0], of[1]]))
+    exact = float(np.maximum(law - exp(epsilon) * other, 0.0).sum())
+    return Measured(
+        "ldp_trie", mode, f"one of {users} contributions replaced, by the counts of both",
+        epsilon, plan.privacy.delta, exact, *counted(*map(np.array, speaks)),
+    )  # fmt: skip
+
+
+def _reports(score: float | None, users: int, mechanism) -> int:
+    """How many reports held a value, from its published estimate; what none holds is not kept."""
+    if score is None:
+        return 0
+    p, q = mechanism.p, mechanism.q
+    return round(score * (p - q) + users * q)
+
+
+def _laws(users: int, mechanism, mode: str) -> tuple[np.ndarray, np.ndarray]:
+    """P[so many reports hold "ab", so many "cd"], where one user holds the first, or the second."""
+    s, d, p = mechanism.domain, mechanism.size, mechanism.p
+    q = mechanism.q
+    if mode == "messages":
+        # Of one report: (first, second) in it, where it holds a third value, or the first.
+        both = comb(s - 3, d - 3) / comb(s - 1, d - 1) * p + comb(s - 3, d - 2) / comb(s - 1, d) * (
+            1 - p
+        )
+        third = np.array([[1 - 2 * q + both, q - both], [q - both, both]])
+        beside = p * (d - 1) / (s - 1)
+        first = np.array([[1 - p - (q - beside), q - beside], [p - beside, beside]])
+    else:
+        third = np.outer([1 - q, q], [1 - q, q])
+        first = np.outer([1 - p, p], [1 - q, q])
+    law = np.ones((1, 1))
+    for _ in range(users - 1):
+        law = _added(law, third)
+    return _added(law, first), _added(law, first.T)
+
+
+def _added(law: np.ndarray, one: np.ndarray) -> np.ndarray:
+    result = np.zeros((law.shape[0] + 1, law.shape[1] + 1))
+    for x, y in product(range(2), repeat=2):
+        result[x : x + law.shape[0], y : y + law.shape[1]] += one[x, y] * law
+    return result
+
+
+CELLS = (
+    trie_path, trie_devices, trie_paper, trie_paper_reversed, ldp_trie_messages, ldp_trie_aggregate,
+)  # fmt: skip

@@ -1,0 +1,51 @@
+"""Every claim against what is seen from outside: docs/audits.md, with small counts.
+
+DPHH_FULL=1 has ten times the counts, and `python -m tests.audit --times 20` makes the table of the
+docs. Bounds are so wide here that a right mechanism fails once in a hundred million times.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dphh.udfs import noise
+from tests.audit.__main__ import CELLS, engine_of
+from tests.audit.cells_union import counts_within, dpne_all_levels, sips_shared
+from tests.audit.measure import DAILY, Cell, Measured
+from tests.conftest import full
+
+CELL = pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.__name__)
+
+
+def check(found: Measured) -> None:
+    low, high = found.bounds(DAILY)
+    if found.delta is not None:
+        assert low <= found.delta, "neighbours differ by more than is claimed"
+    if found.exact is not None:
+        assert low <= found.exact <= high, "neighbours differ by more or less than they should"
+        assert found.delta is None or found.exact <= found.delta
+    if found.delta is None:
+        assert found.exact is not None
+        assert found.exact > 0
+
+
+@pytest.mark.slow
+@CELL
+def test_no_pair_of_neighbours_differs_by_more_than_is_claimed(cell: Cell, tmp_path: Path) -> None:
+    check(cell(engine_of(cell), tmp_path, 10 if full() else 1))
+
+
+@pytest.mark.parametrize("cell", [sips_shared, dpne_all_levels, counts_within])
+def test_half_the_noise_is_caught(
+    cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invert = noise._Sampler.invert
+
+    def halved(sampler, words, *rest):
+        return invert(sampler, words, *rest) // 2
+
+    monkeypatch.setattr(noise._Sampler, "invert", halved)
+    with pytest.raises(AssertionError, match="neighbours differ"):
+        check(cell("duckdb", tmp_path, 1))

@@ -1,0 +1,141 @@
+"""`counts=`: what a run finds is counted in the same run, whatever finds it, on every engine."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+from collections import Counter
+from contextlib import closing
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from dphh import Ledger, items, ngrams
+from dphh.mechanisms import counts_levels
+from dphh.mechanisms.counting import NOTE
+from dphh.testing import SeededRandomness
+
+BUDGET = {"epsilon": 8.0, "delta": 1e-4}
+PLANS = {
+    "items": lambda corpus, **more: items(corpus, **BUDGET, **more),
+    "sips": lambda corpus, **more: items(corpus, method="sips", **BUDGET, **more),
+    "dpne": lambda corpus, **more: ngrams(corpus, max_n=3, method="dpne", **BUDGET, **more),
+    "forecast": lambda corpus, **more: ngrams(corpus, max_n=3, method="forecast", **BUDGET, **more),
+    "dpsu-all": lambda corpus, **more: ngrams(corpus, max_n=2, method="dpsu-all", **BUDGET, **more),
+}
+TEXTS = ["new york is big", "york new", "new york new york", "san francisco", "rare"]
+ROWS = [(user, TEXTS[user % 5]) for user in range(300)] + [(999, text) for text in TEXTS]
+
+
+class ExactCounts:
+    """A test's randomness but for the counts, whose noise it inverts to zero."""
+
+    is_test = True
+
+    def __init__(self):
+        self.others = SeededRandomness(5)
+
+    def words(self, count, purpose, keys=None):
+        if purpose.startswith("counts"):
+            return np.full(count, 2**64 - 1, dtype=np.uint64)
+        return self.others.words(count, purpose, keys)
+
+
+def held_by(tokens):
+    """How many users hold these tokens side by side, looked up row by row."""
+    text = f" {' '.join(tokens)} "
+    return len({user for user, row in ROWS if text in f" {row} "})
+
+
+@pytest.mark.parametrize("how", PLANS)
+def test_all_that_is_found_is_counted_whoever_finds_it(engine, written, how):
+    release = PLANS[how](written(ROWS), counts=0.3).run(engine=engine, randomness=ExactCounts())
+    rows = release.to_arrow().to_pylist()
+    assert {row["item"] for row in rows} >= {"new", "york"}
+    for row in rows:
+        assert row["users"] == held_by(row["tokens"])
+        assert row["low"] <= row["users"] <= row["high"]
+    assert release.table.schema.names[3:] == ["score", "users", "low", "high"]
+    assert release.manifest["counting"]["counted"] == len(rows)
+    drew = release.manifest.get("drawn", release.manifest["events"])
+    assert sum(event.get("note") == NOTE for event in drew) == 1  # whatever was given back
+
+
+def test_a_seeds_release_is_the_same_counted_on_this_engine(engine, written):
+    plan = PLANS["dpne"](written(ROWS), counts=0.3)
+    release = plan.run(engine=engine, randomness=SeededRandomness(4))
+    other = plan.run(engine="duckdb", randomness=SeededRandomness(4))
+    assert release.table.equals(other.table)
+    assert len(release) > 8
+
+
+@pytest.mark.parametrize("how", ["items", "dpne"])
+def test_where_nothing_is_found_nothing_is_counted(engine, written, how):
+    plan = PLANS[how](written([(1, "a b"), (2, "c")]), counts=0.3)
+    release = plan.run(engine=engine, randomness=SeededRandomness(1))
+    assert len(release) == 0
+    assert release.table.schema.names[-3:] == ["users", "low", "high"]
+    assert release.manifest["counting"]["counted"] == 0
+    # What was meant for counts is given back; what is left of the price is finding's.
+    assert all(event["note"] != NOTE for event in release.manifest["drawn"])
+
+
+def standing(ledger):
+    """What stands in an unfinished run's ledger, step by step, read past dphh."""
+    with closing(sqlite3.connect(ledger.path)) as con:
+        found = con.execute("SELECT step, data FROM levels").fetchall()
+    return {step: pq.read_table(io.BytesIO(data)) for step, data in found}
+
+
+class StopError(Exception):
+    pass
+
+
+def test_a_run_that_is_cut_short_before_it_counts_counts_what_it_found(engine, written, ledger):
+    plan = PLANS["dpne"](written(ROWS), counts=0.3)
+
+    def stop(line):
+        if line.startswith("counting"):
+            raise StopError
+
+    with pytest.raises(StopError):
+        plan.run(engine=engine, ledger=ledger, run_id="cut", progress=stop)
+    stood = standing(ledger)
+    assert len(stood) == 3 and "counts" not in stood
+    release = plan.run(engine=engine, ledger=ledger, run_id="cut")
+    noisy = Counter(value for rows in stood.values() for value in rows["noisy"].to_pylist())
+    bits = plan.levels[0].grid_bits
+    assert Counter(int(row["score"] * 2**bits) for row in release) == noisy
+    assert release.table["users"].null_count == 0
+
+
+def test_counts_that_were_drawn_stand_when_a_run_goes_on(engine, written, ledger, monkeypatch):
+    plan = PLANS["items"](written(ROWS), counts=0.3)
+
+    def fail(*_):
+        raise StopError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "settle", fail)
+        with pytest.raises(StopError):
+            plan.run(engine=engine, ledger=ledger, run_id="cut")
+    drawn = standing(ledger)["counts"]
+    release = plan.run(engine=engine, ledger=ledger, run_id="cut")
+    unit = 2 ** release.manifest["counting"]["grid_bits"]
+    users = {max(0, (noisy + unit // 2) // unit) for noisy in drawn["noisy"].to_pylist()}
+    assert set(release.table["users"].to_pylist()) == users
+    (entry,) = ledger.runs()
+    assert [event.kind for event in entry.events] == ["set union", "gaussian", "delta"]
+    assert ledger.accounts()[0].runs == 1
+
+
+def test_beyond_what_can_be_counted_the_first_of_each_level_are(written, monkeypatch):
+    monkeypatch.setattr(counts_levels, "MOST_KEYS", 4)
+    release = PLANS["dpne"](written(ROWS), counts=0.3).run(randomness=SeededRandomness(1))
+    counted = [(row["level"], row["users"] is not None) for row in release]
+    for level, number in ((1, 2), (2, 1), (3, 1)):
+        known = [known for of, known in counted if of == level]
+        assert known == [True] * number + [False] * (len(known) - number)
+    assert release.manifest["counting"]["counted"] == 4
+    assert repr(release)  # a row that was not counted shows its score

@@ -1,0 +1,378 @@
+"""Sources that are no Parquet files, against plain Python. One body, every engine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from base64 import b85encode
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dphh import Corpus, CorpusError, UsageError, items
+from tests.engines.levels import histogram
+from tests.engines.test_content import expected
+
+ROWS = [("1", "a b"), ("1", "b c"), ("2", "b"), ("3", "a"), ("3", "a")]
+TRICKY = [("1", 'say "hi"\nthere'), ("2", "a,b;c"), ("3", "中文 😀"), ("4", None), ("5", "# a")]
+
+
+def table(rows, users=str):
+    return pa.table({"who": [users(row[0]) for row in rows], "what": [row[1] for row in rows]})
+
+
+def delimited(rows, by=",", head=("who", "what"), end="\n"):
+    def field(text):
+        return "" if text is None else '"' + text.replace('"', '""') + '"'
+
+    return end.join(by.join(map(field, line)) for line in [head, *rows]) + end
+
+
+def jsonl(rows):
+    return "".join(json.dumps({"who": int(who), "what": what}) + "\n" for who, what in rows)
+
+
+def delta(folder, rows):
+    deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
+    gone = [("9", "deleted")]
+    deltalake.write_deltalake(folder, table([*rows, *gone], int))
+    deltalake.DeltaTable(folder).delete("who = 9")
+    return folder
+
+
+def iceberg(folder, rows):
+    catalogs = pytest.importorskip("pyiceberg.catalog.sql", reason="needs dphh[iceberg]")
+    catalog = catalogs.SqlCatalog("c", uri="sqlite:///:memory:", warehouse=f"file://{folder}")
+    catalog.create_namespace("db")
+    made = catalog.create_table("db.reviews", schema=table(rows, int).schema)
+    made.append(table([*rows, ("9", "deleted")], int))
+    made.delete("who = 9")
+    return folder / "db" / "reviews"
+
+
+def database(file, rows):
+    with duckdb.connect(str(file)) as con:
+        con.register("rows", table(rows))
+        con.execute("CREATE TABLE reviews AS FROM rows")
+        con.execute("CREATE SCHEMA old; CREATE TABLE old.reviews AS FROM rows LIMIT 1")
+        con.execute("CREATE VIEW seen AS FROM reviews")
+    return file
+
+
+# As many ways to write the same rows
+
+
+def as_csv(folder, rows):
+    (folder / "x.csv").write_text(delimited(rows))
+    return folder / "x.csv"
+
+
+def as_csv_of_a_spreadsheet(folder, rows):
+    text = "\ufeff" + delimited(rows, ";", end="\r\n")
+    (folder / "x.csv").write_bytes(text.encode())
+    return folder / "x.csv"
+
+
+def as_tsv(folder, rows):
+    (folder / "x.tsv").write_text(delimited(rows, "\t"))
+    return folder / "x.tsv"
+
+
+def as_zipped_csv_files_of_two_headers(folder, rows):
+    (folder / "a.csv.gz").write_bytes(gzip.compress(delimited(rows[:2]).encode()))
+    turned = [(what, "-", who) for who, what in rows[2:]]
+    (folder / "b[1].csv.gz").write_bytes(
+        gzip.compress(delimited(turned, head=("what", "not read", "who")).encode())
+    )
+    return f"{folder}/*.csv.gz"
+
+
+def as_json_lines(folder, rows):
+    (folder / "x.jsonl").write_text(jsonl(rows))
+    return folder / "x.jsonl"
+
+
+def as_zipped_ndjson(folder, rows):
+    (folder / "x.ndjson.gz").write_bytes(gzip.compress(jsonl(rows).encode()))
+    return [folder / "x.ndjson.gz"]
+
+
+def as_table_of_a_database(folder, rows):
+    return f"{database(folder / 'app.duckdb', rows)}/reviews"
+
+
+def as_delta(folder, rows):
+    return delta(folder / "d", rows)
+
+
+def as_iceberg(folder, rows):
+    return iceberg(folder, rows)
+
+
+def as_pandas(folder, rows):
+    return pytest.importorskip("pandas").DataFrame(rows, columns=["who", "what"])
+
+
+WAYS = [
+    as_csv,
+    as_csv_of_a_spreadsheet,
+    as_tsv,
+    as_zipped_csv_files_of_two_headers,
+    as_json_lines,
+    as_zipped_ndjson,
+    as_table_of_a_database,
+    as_delta,
+    as_iceberg,
+    as_pandas,
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_source_is_read_by_every_engine(way, tmp_path, engine, no_noise):
+    corpus = Corpus(way(tmp_path, ROWS), user="who", text="what")
+    assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
+
+
+@pytest.mark.parametrize("way", [as_csv, as_csv_of_a_spreadsheet, as_json_lines, as_delta])
+def test_no_writing_of_a_row_changes_what_others_say(way, tmp_path, engine, no_noise):
+    corpus = Corpus(way(tmp_path, TRICKY), user="who", text="what")
+    told = [(who, what) for who, what in TRICKY if what is not None]
+    assert histogram(engine, corpus, no_noise, 5) == expected(told)
+
+
+def test_lists_of_json_lines_are_read_as_they_are(tmp_path, engine, no_noise):
+    (tmp_path / "x.jsonl").write_text('{"who": 1, "what": ["a b", 2]}\n{"who": 2, "what": null}\n')
+    corpus = Corpus(tmp_path / "x.jsonl", user="who", text="what", as_="list")
+    assert histogram(engine, corpus, no_noise, 3) == expected([(1, ["a b", "2"])], tokens=list)
+
+
+def test_a_table_of_another_schema_is_named_by_it(tmp_path, no_noise):
+    file = database(tmp_path / "app.duckdb", ROWS)
+    corpus = Corpus(f"{file}/old.reviews", user="who", text="what")
+    assert histogram("duckdb", corpus, no_noise, 3) == expected(ROWS[:1])
+    with duckdb.connect(str(file)) as writer:  # and is let go
+        writer.execute("DROP TABLE old.reviews")
+
+
+# No guess from contents, and nothing spent for what names can tell
+
+
+def test_no_row_decides_how_others_are_read(tmp_path, no_noise):
+    """Guessing readers take the first column for numbers, and 007 for 7, until one user differs."""
+    rows = [("007", "a"), ("7", "a"), ("7.0", "a")]
+    corpus = Corpus(as_csv(tmp_path, rows), user="who", text="what")
+    assert histogram("duckdb", corpus, no_noise, 1) == {"a": 3 * 1024}
+
+
+BAD_ROWS = [b'1,"a SENTINEL\n2,b\n', b"1,a SENTINEL,c\n", b"1,SENTINEL\xff\n", b"1\n"]
+
+
+@pytest.mark.parametrize("row", BAD_ROWS)
+def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledger, engine):
+    (tmp_path / "x.csv").write_bytes(b"who,what\n" + row)
+    corpus = Corpus(tmp_path / "x.csv", user="who", text="what")
+    with pytest.raises(Exception) as caught:
+        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger, engine=engine)
+    assert type(caught.value).__module__.startswith("dphh") and "SENTINEL" not in str(caught.value)
+    (account,) = ledger.accounts()
+    assert account.spent.epsilon > 0  # the error is an answer, and it is paid
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.csv", "who,text\n1,SENTINEL\n", "no column|0 columns 'what'"),
+        ("x.csv", "who,what,what\n1,a,SENTINEL\n", "2 columns 'what'"),
+        ("x.jsonl", '{"who": 1, "text": "SENTINEL"}\n', "first line has no 'what'"),
+        ("x.jsonl", '[{"who": 1, "what": "SENTINEL"}]', "one object a line"),
+        ("x.json", "[]", "call it .jsonl"),
+        ("x.xlsx", "", r"pl\.read_excel"),
+        ("x.sqlite", "", "attach it to a DuckDB connection"),
+        ("x.duckdb", "", "could not be opened"),
+        ("x.duckdb/reviews", None, "no such database file"),
+        ("no.csv", None, "no such file"),
+        ("ducklake:meta.ducklake", None, "attach it to a DuckDB connection"),
+    ],
+)
+def test_what_cannot_be_read_says_what_to_do_and_costs_nothing(
+    name, content, said, tmp_path, ledger, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    with pytest.raises(CorpusError, match=said) as caught:
+        items(Corpus(name, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
+    assert "SENTINEL" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert ledger.accounts() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("app.duckdb", "say which table, such as .*app.duckdb/main.reviews"),
+        ("app.duckdb/nothing", "no table 'nothing'"),
+        ("app.duckdb/seen", "of a view it cannot be told"),
+    ],
+)
+def test_of_a_database_a_table_is_named_and_no_view(name, said, tmp_path, ledger):
+    database(tmp_path / "app.duckdb", ROWS)
+    corpus = Corpus(tmp_path / name, user="who", text="what")
+    with pytest.raises(CorpusError, match=said):
+        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
+    assert ledger.accounts() == []
+
+
+def test_formats_are_not_mixed(tmp_path, ledger):
+    places = [as_csv(tmp_path, ROWS), as_json_lines(tmp_path, ROWS)]
+    with pytest.raises(CorpusError, match="files of one format"):
+        items(Corpus(places, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
+
+
+# Deleted rows
+
+
+def under(made, inner=""):
+    return f"{made}/{inner}"
+
+
+@pytest.mark.parametrize("make", [as_delta, as_iceberg])
+@pytest.mark.parametrize("spelled", ["files", "one file", "above", "link", "listed"])
+def test_files_of_a_table_are_not_read_past_its_log(make, spelled, tmp_path, engine, ledger):
+    made = make(tmp_path / "lake", ROWS)
+    parquet = sorted(Path(made).rglob("*.parquet"))
+    (tmp_path / "link.parquet").symlink_to(parquet[0])
+    place = {
+        "files": f"{made}/**/*.parquet",
+        "one file": parquet[0],
+        "above": tmp_path / "lake",
+        "link": tmp_path / "link.parquet",
+        "listed": [made, made],
+    }[spelled]
+    if place == made:  # nothing lies above it
+        place = tmp_path
+    plan = items(Corpus(place, user="who", text="what"), epsilon=1, delta=1e-6)
+    with pytest.raises(CorpusError, match=r"is an? (Delta|Iceberg) table, whose files hold rows"):
+        plan.run(ledger=ledger, engine=engine)
+    assert ledger.accounts() == []
+
+
+@pytest.mark.parametrize("name", ["ducklake-0198.parquet", "ducklake-0198-delete.parquet"])
+def test_files_of_a_ducklake_are_not_read(name, tmp_path, ledger):
+    pl.DataFrame({"who": [1], "what": ["deleted"]}).write_parquet(tmp_path / name)
+    corpus = Corpus(tmp_path, user="who", text="what")
+    with pytest.raises(CorpusError, match="DuckLake table"):
+        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
+
+
+def test_hudi_is_named(tmp_path, ledger):
+    (tmp_path / ".hoodie").mkdir()
+    pl.DataFrame({"who": [1], "what": ["old"]}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(CorpusError, match=r"Hudi table.*its own reader"):
+        items(Corpus(tmp_path, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
+
+
+def test_rows_that_a_deletion_vector_hides_are_not_read(tmp_path, engine, no_noise):
+    """Databricks deletes rows by a bitmap beside the file (Delta's protocol, deletion vectors)."""
+    deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
+    folder = tmp_path / "d"
+    deltalake.write_deltalake(folder, table([("9", "deleted"), *ROWS], int))
+    log = folder / "_delta_log"
+    first = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    add = next(each["add"] for each in first if "add" in each)
+    row = 0  # the first of the file
+    container = struct.pack("<IIHHIH", 12346, 1, 0, 0, 16, row)
+    bitmap = struct.pack("<IQI", 1681511377, 1, 0) + container
+    z85 = bytes.maketrans(
+        b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~",
+        b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#",
+    )
+    inline = b85encode(bitmap + b"\0" * (-len(bitmap) % 4)).translate(z85).decode()
+    vector = {
+        "storageType": "i",
+        "pathOrInlineDv": inline,
+        "sizeInBytes": len(bitmap),
+        "cardinality": 1,
+    }
+    removed = {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}
+    features = ["deletionVectors"]
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": features,
+        "writerFeatures": features,
+    }
+    commit = [
+        {"protocol": protocol},
+        {"remove": removed},
+        {"add": {**add, "deletionVector": vector}},
+    ]
+    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, commit)))
+    corpus = Corpus(folder, user="who", text="what")
+    assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
+
+
+def test_an_iceberg_table_with_two_newest_versions_is_its_catalogs_to_tell(tmp_path, ledger):
+    made = as_iceberg(tmp_path, ROWS)
+    newest = max((made / "metadata").glob("*.metadata.json"))
+    newest.with_name(newest.name.split("-")[0] + "-other.metadata.json").write_bytes(
+        newest.read_bytes()
+    )
+    with pytest.raises(CorpusError, match="only its catalog knows"):
+        items(Corpus(made, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
+
+
+# Who pays
+
+
+@pytest.mark.parametrize("make", [as_delta, as_iceberg])
+def test_a_clone_is_not_a_budget_of_its_own(make, tmp_path, ledger):
+    """Its log names another table's files, by their full path."""
+    made = Path(make(tmp_path / "lake", ROWS))
+    clone = tmp_path / "clone"
+    inner = "_delta_log" if (made / "_delta_log").exists() else "metadata"
+    (clone / inner).mkdir(parents=True)
+    for file in (made / inner).iterdir():
+        content = file.read_bytes()
+        if inner == "_delta_log":
+            for parquet in made.glob("*.parquet"):
+                content = content.replace(
+                    f'"path":"{parquet.name}"'.encode(), f'"path":"file://{parquet}"'.encode()
+                )
+        (clone / inner / file.name).write_bytes(content)
+    with pytest.raises(CorpusError, match=r"outside of its folder|could not be read"):
+        items(Corpus(clone, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
+    assert ledger.accounts() == []
+
+
+def test_one_tables_release_is_not_another_tables(tmp_path, ledger):
+    file = database(tmp_path / "app.duckdb", ROWS)
+    asked = [
+        Corpus(f"{file}/{name}", user="who", text="what") for name in ("reviews", "old.reviews")
+    ]
+    made = [items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger).run_id for corpus in asked]
+    assert made[0] != made[1]
+    again = items(asked[0], epsilon=1, delta=1e-6).run(ledger=ledger, progress=lambda _: None)
+    assert again.run_id == made[0]
+
+
+def test_gaps_of_a_pandas_frame_are_null_and_its_rows_are_not_shown(engine, no_noise):
+    pandas = pytest.importorskip("pandas")
+    rows = pandas.DataFrame({"who": ["1", "2", "3"], "what": ["a", None, float("nan")]})
+    corpus = Corpus(rows, user="who", text="what")
+    assert histogram(engine, corpus, no_noise, 3) == expected([("1", "a")])
+    assert repr(corpus) == "Corpus(<frame 'pandas:DataFrame'>, user='who', text='what')"
+    mixed = pandas.DataFrame({"who": [1, "SENTINEL"], "what": ["a", "b"]})
+    with pytest.raises(CorpusError, match=r"could not be read: it failed with Arrow") as caught:
+        histogram(engine, Corpus(mixed, user="who", text="what"), no_noise, 3)
+    assert "SENTINEL" not in str(caught.value)
+
+
+def test_objects_of_tables_say_to_name_the_folder(tmp_path):
+    deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
+    with pytest.raises(UsageError, match="give the table's folder"):
+        Corpus(deltalake.DeltaTable(delta(tmp_path / "d", ROWS)), user="who", text="what")

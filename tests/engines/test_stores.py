@@ -1,0 +1,126 @@
+"""Corpora in S3, on a server that is a process of its own (moto's)."""
+
+from __future__ import annotations
+
+import io
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from dphh import Corpus, CorpusError, items
+from dphh.engines.duckdb.stores import extension_file
+from tests.engines.levels import histogram
+from tests.engines.test_content import ROWS, expected, frame
+
+pytestmark = pytest.mark.xdist_group("stores")  # one server
+
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    pytest.importorskip("moto", reason="needs moto[s3,server]")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(server, port)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.kill()
+        server.wait(SECONDS)
+
+
+def _wait_for(server: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        if server.poll() is not None:
+            pytest.skip("moto's server does not start here: pip install 'moto[s3,server]'")
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail("moto's server did not answer")
+
+
+@pytest.fixture
+def bucket(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """A bucket of its own, and what every reader takes from the environment."""
+    for name, value in {
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ALLOW_HTTP": "true",
+        "AWS_ACCESS_KEY_ID": "key",
+        "AWS_SECRET_ACCESS_KEY": "SECRET",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }.items():
+        monkeypatch.setenv(name, value)
+    boto3 = pytest.importorskip("boto3")
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="corpora")
+    written = io.BytesIO()
+    frame(ROWS).write_parquet(written)
+    client.put_object(Bucket="corpora", Key="reviews/a.parquet", Body=written.getvalue())
+    yield client
+    for each in client.list_objects_v2(Bucket="corpora").get("Contents", ()):
+        client.delete_object(Bucket="corpora", Key=each["Key"])
+    client.delete_bucket(Bucket="corpora")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_parquet_in_a_store_is_read(bucket, engine, no_noise):
+    if engine == "duckdb" and extension_file("httpfs") is None:
+        pytest.skip(f"no package has httpfs for DuckDB {duckdb.__version__}")
+    corpus = Corpus("s3://corpora/reviews/*.parquet", user="who", text="what")
+    assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_a_delta_table_in_a_store_is_read_by_its_log_alone(bucket, engine, ledger, no_noise):
+    deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
+    place = "s3://corpora/lake/d"
+    alone = {"AWS_S3_ALLOW_UNSAFE_RENAME": "true"}  # nobody else writes
+    deltalake.write_deltalake(
+        place, pa.table(pl.concat([frame([(9, "deleted")]), frame(ROWS)])), storage_options=alone
+    )
+    deltalake.DeltaTable(place, storage_options=alone).delete("who = 9")
+    corpus = Corpus(place, user="who", text="what")
+    assert histogram(engine, corpus, no_noise, 3) == expected(ROWS)
+
+    listed = bucket.list_objects_v2(Bucket="corpora", Prefix="lake/d/part")["Contents"]
+    files = [f"s3://corpora/{each['Key']}" for each in listed]
+    for past_its_log in (files, f"{place}/*.parquet", "s3://corpora/lake/**/*.parquet"):
+        corpus = Corpus(past_its_log, user="who", text="what")
+        with pytest.raises(CorpusError, match="s3://corpora/lake/d is a Delta table"):
+            items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger, engine=engine)
+    assert ledger.accounts() == []
+
+
+def test_other_formats_are_not_read_from_stores(bucket, ledger):
+    corpus = Corpus("s3://corpora/reviews/a.csv", user="who", text="what")
+    with pytest.raises(CorpusError, match="Parquet alone; copy these files here"):
+        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
+
+
+def test_without_its_extension_duckdb_says_what_to_do(monkeypatch, ledger):
+    def not_here(*_: object) -> None:
+        raise duckdb.IOException("SECRET address")
+
+    monkeypatch.setattr("dphh.engines.duckdb.stores.extension_file", lambda _: None)
+    monkeypatch.setattr("dphh.engines.duckdb.stores._load_installed", not_here)
+    corpus = Corpus("https://127.0.0.1:9/a.parquet", user="who", text="what")
+    with pytest.raises(CorpusError, match=r"run INSTALL httpfs.*engine='polars'") as caught:
+        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
+    assert "SECRET" not in str(caught.value)
+    assert ledger.accounts() == []

@@ -1,0 +1,242 @@
+"""Counts with intervals, the forecast ladder, and the ledger's newer rules."""
+
+from __future__ import annotations
+
+from tests.mutants.plant import Mutant
+
+_COUNTS = "tests/privacy/test_counts.py"
+_COUNTED = "tests/engines/test_counts.py"
+_GRID = "tests/forecast/test_rounds.py"
+_ROUNDS = "tests/forecast/test_two_rounds.py"
+_ABSENT = "tests/forecast/test_absent.py"
+_CLIMB = "tests/forecast/test_ladder.py"
+_ATTACKED = "tests/privacy/test_forecast_end_to_end.py"
+_CAPS = "tests/ledger/test_ledger_filter.py"
+
+COUNTS = (
+    Mutant(
+        "counts: who holds too many counts whole all the same",
+        "        return g - np.searchsorted(fits, held).astype(np.int64)\n",
+        "        return g - 0 * np.searchsorted(fits, held).astype(np.int64)\n",
+        (
+            f"{_COUNTS}::test_whoever_comes_or_goes_moves_the_whole_vector_by_the_priced_norm_at_most",
+        ),
+    ),
+    Mutant(
+        "counts: what bounding took has no room in the norm",
+        "fits = (self.most * g * g - self._reported(g - adds) ** 2) // (adds * adds)",
+        "fits = (self.most * g * g - 0 * self._reported(g - adds) ** 2) // (adds * adds)",
+        (
+            f"{_COUNTS}::test_whoever_comes_or_goes_moves_the_whole_vector_by_the_priced_norm_at_most",
+        ),
+    ),
+    Mutant(
+        "counts: noise as if a user held one item",
+        "    square = Fraction(sigma) ** 2 * max_items * 4**bits\n",
+        "    square = Fraction(sigma) ** 2 * min(max_items, 1) * 4**bits\n",
+        (f"{_COUNTS}::test_noise_on_the_grid_is_never_less_than_was_priced",),
+    ),
+    Mutant(
+        "counts: an item that nobody holds gets no noise and no row",
+        "LEFT JOIN sums ON asked.key = sums.key",
+        "INNER JOIN sums ON asked.key = sums.key",
+        (f"{_COUNTED}::test_a_corpus_that_nobody_is_in_counts_nobody",),
+        within="sql/counts_level.sql",
+    ),
+    Mutant(
+        "counts: intervals forget what bounding took",
+        "    high = (most + most_lost(most, lost, weighing, reach)) // g\n",
+        "    high = most // g\n",
+        (f"{_COUNTS}::test_each_interval_holds_the_truth_as_often_as_it_says",),
+    ),
+    Mutant(
+        "counts: an item of two texts counts a user twice",
+        "    keys = np.append(held.keys, weighing.keys + weighing.octave(over) - 1)\n"
+        "    weights = np.append(weighing.weights[held.number][held.owner], weighing.reports[over])\n",
+        "    weights = np.append(weighing.weights[held.number][owner], weighing.reports[over])\n"
+        "    keys = np.append(keys, weighing.keys + weighing.octave(over) - 1)\n",
+        (f"{_COUNTED}::test_sums_are_those_of_looking_at_each_user",),
+    ),
+)
+
+FORECAST = (
+    Mutant(
+        "forecast: list sizes on top of a whole norm",
+        "    return isqrt(unit * unit * (LISTS_PART - 1) // (LISTS_PART * held))\n",
+        "    return isqrt(unit * unit // held)\n",
+        (f"{_GRID}::test_round_1_stays_within_the_norm",),
+    ),
+    Mutant(
+        "forecast: a user of many grams weighs whole at each",
+        "    return isqrt(unit * unit * (LISTS_PART - 1) // (LISTS_PART * held))\n",
+        "    return isqrt(unit * unit * (LISTS_PART - 1) // (LISTS_PART * min(held, 1)))\n",
+        (f"{_ROUNDS}::test_a_user_moves_round_1_by_the_unit_at_most",),
+    ),
+    Mutant(
+        "forecast: weights of round 2 are not shared out among a user's grams",
+        "    return unit * g // np.maximum(norms_up(squares), 1)[holder]\n",
+        "    return unit * g // 64\n",
+        (f"{_GRID}::test_round_2_stays_within_the_norm_whatever_the_weights",),
+    ),
+    Mutant(
+        "forecast: classes that nobody holds a gram of are not looked at",
+        "    absent = valid.sizes - supported\n",
+        "    absent = np.where(supported > 0, valid.sizes - supported, 0)\n",
+        (f"{_ROUNDS}::test_round_1_counts_every_valid_gram_held_or_not",),
+    ),
+    Mutant(
+        "forecast: a round has less noise than its share pays for",
+        "    return int(sigma_grid / sigma * (1 - 2**-40))\n",
+        "    return int(sigma_grid / sigma * 1.2)\n",
+        (f"{_ATTACKED}::test_all_rounds_of_all_levels_show_no_more_than_is_priced",),
+    ),
+    Mutant(
+        "forecast: round 2's norms are rounded down",
+        "    return unit * g // np.maximum(norms_up(squares), 1)[holder]\n",
+        "    return unit * g // np.maximum(norms_up(squares) - 1, 1)[holder]\n",
+        (f"{_GRID}::test_round_2_stays_within_the_norm_whatever_the_weights",),
+    ),
+    Mutant(
+        "forecast: a norm that is rounded up has less noise than was asked for",
+        "    return int(sigma_grid / sigma * (1 - 2**-40))\n",
+        "    return int(sigma_grid / sigma) + 1\n",
+        (f"{_GRID}::test_the_noise_is_no_less_than_asked_for",),
+    ),
+    Mutant(
+        "forecast: grams that nobody holds are in no bin",
+        "        return FirstRound(self._by_row(self._row) + self._absent, lists)\n",
+        "        return FirstRound(self._by_row(self._row), lists)\n",
+        (f"{_ROUNDS}::test_round_1_counts_every_valid_gram_held_or_not",),
+    ),
+    Mutant(
+        "forecast: grams that nobody holds have no sign",
+        "        return self._by_row(self._row[self._second <= 0]) + self._negatives\n",
+        "        return self._by_row(self._row[self._second <= 0])\n",
+        (f"{_CLIMB}::test_spurious_grams_keep_their_budget",),
+    ),
+    Mutant(
+        "forecast: no spurious grams",
+        "passing[group, column] = draw_binomial_of_any_size(",
+        "passing[group, column] = 0 * draw_binomial_of_any_size(",
+        (f"{_ABSENT}::test_spurious_rows_have_the_law_of_noise_on_every_valid_gram",),
+    ),
+    Mutant(
+        "forecast: a spurious gram's first weight is of any bin",
+        "first.append(draw_between(randomness, noise.sigma, start, after, number, name))",
+        "first.append(draw_between(randomness, noise.sigma, -noise.reach, after, number, name))",
+        (_ABSENT,),
+    ),
+    Mutant(
+        "forecast: held grams come before spurious ones",
+        "        order = np.argsort(keys)\n        return cls(keys[order], bins[order]",
+        "        order = np.arange(len(keys))\n        return cls(keys[order], bins[order]",
+        (f"{_ROUNDS}::test_rows_are_ascending_and_each_once",),
+    ),
+    Mutant(
+        "forecast: both rounds have one noise",
+        "        return sums + draw_rounded_gaussian(self._randomness, sigma, len(sums), purpose, named)\n",
+        "        drawn = draw_rounded_gaussian(self._randomness, sigma, len(sums), purpose, named)\n"
+        "        self._once = getattr(self, '_once', {})\n"
+        "        return sums + self._once.setdefault(len(sums), drawn)\n",
+        (f"{_ROUNDS}::test_both_rounds_have_noise_of_their_own",),
+    ),
+    Mutant(
+        "forecast: tails beyond a half",
+        "MOST_TAIL = 0.5",
+        "MOST_TAIL = 0.9",
+        ("tests/forecast/test_spurious.py::test_no_tail_passes_a_half",),
+    ),
+    Mutant(
+        "forecast: what levels took is not taken off",
+        "            left=self.left - sum(released.shares),\n",
+        "            left=self.left - 0 * sum(released.shares),\n",
+        (f"{_CLIMB}::test_what_is_spent_never_passes_what_was_priced",),
+    ),
+    Mutant(
+        "forecast: level 1 costs the ladder nothing",
+        "        1 - found.used / max_n,\n",
+        "        1 - 0 * found.used / max_n,\n",
+        (
+            "tests/engines/test_forecast.py"
+            "::test_the_manifest_says_what_the_rounds_took_and_no_more_than_was_priced",
+        ),
+    ),
+)
+
+BUDGET = (
+    Mutant(
+        "a cap's releases draw half of what they cost",
+        "                divergences.append(order / 2 / sigma**2)\n            case DeltaEvent",
+        "                divergences.append(order / 4 / sigma**2)\n            case DeltaEvent",
+        (f"{_CAPS}::test_what_a_step_draws_is_its_divergence_rounded_up",),
+    ),
+    Mutant(
+        "a set union draws no delta from a cap",
+        "                divergences.append(order / 2 / sigma**2)\n"
+        "                delta += Fraction(lost)\n            case Approx",
+        "                divergences.append(order / 2 / sigma**2)\n            case Approx",
+        (f"{_CAPS}::test_a_set_union_draws_as_its_noise_and_its_threshold_do",),
+    ),
+    Mutant(
+        "whoever knows a run's name holds it",
+        "WHERE run_id = ? AND token = ?",
+        "WHERE run_id = ? AND (token = ? OR true)",
+        ("tests/ledger/test_ledger_orders.py",),
+    ),
+    Mutant(
+        "a table in memory that comes again under a run's id goes without a word",
+        '    if corpus.kind != "path":\n        told = (',
+        "    if False:\n        told = (",
+        (
+            "tests/unit/test_run.py"
+            "::test_a_release_of_a_table_in_memory_that_comes_again_says_that_it_is_the_first_ones",
+        ),
+    ),
+)
+
+LEDGER = (
+    Mutant(
+        "what a run gave back is counted as a run of the whole cap's",
+        "    if price.drew is None or not drawn(price.events, most.order).within(most):\n",
+        "    if price.drew is None:\n",
+        (
+            "tests/ledger/test_ledger_given_back.py"
+            "::test_a_run_that_fits_by_being_alone_leaves_nothing_however_it_went",
+        ),
+    ),
+    Mutant(
+        "a run may draw more than it reserved",
+        "    if not less_drawn(drew, booked):\n",
+        "    if False:\n",
+        (
+            "tests/ledger/test_ledger_given_back.py"
+            "::test_a_run_cannot_have_drawn_more_than_it_reserved",
+        ),
+    ),
+    Mutant(
+        "another table's release is handed out for the same request",
+        "        return str(self.book.path), self.price, about, self.rows\n",
+        "        return str(self.book.path), self.price, about, None\n",
+        ("tests/unit/test_again.py::test_another_frames_release_is_never_handed_out",),
+    ),
+    Mutant(
+        "an older copy of the ledger is spent from",
+        "    if any(number < noted for number, noted in zip(now, before, strict=True)):\n",
+        "    if False:\n",
+        ("tests/ledger/test_ledger_replaced.py",),
+    ),
+    Mutant(
+        "a ledger on a network is written",
+        "    if kind is None or _NETWORK.fullmatch(kind) is None or",
+        "    if kind is None or kind or",
+        ("tests/ledger/test_ledger_replaced.py",),
+    ),
+    Mutant(
+        "a score's interval forgets that it passed a threshold",
+        "        return noise.survival(y - x) * den > num * noise.survival(rho - x)\n",
+        "        return noise.survival(y - x) * den > num * noise.survival(-noise.reach)\n",
+        ("tests/privacy/test_selective.py",),
+    ),
+)
+
+MUTANTS = (*COUNTS, *FORECAST, *BUDGET, *LEDGER)

@@ -1,0 +1,131 @@
+"""`counts=` of `items` and `ngrams`: one budget for finding and counting, and what a plan says."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import nan, sqrt
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from dphh import Corpus, UsageError, connect, items, ngrams, plan_from_json
+from dphh.cli import cli
+from dphh.mechanisms.counting import NOTE
+from dphh.privacy.accounting import compose
+from dphh.privacy.events import GaussianEvent, SetUnionEvent
+from dphh.privacy.gaussian import compose_sigmas
+
+BUDGET = {"epsilon": 8.0, "delta": 1e-8}  # little noise: its tables are quickly made
+VERBS = {
+    "items": lambda **asked: items(max_items=3, **asked),
+    "sips": lambda **asked: items(max_items=3, method="sips", **asked),
+    "dpne": lambda **asked: ngrams(max_n=3, max_items=3, method="dpne", **asked),
+    "decaying": lambda **asked: ngrams(
+        max_n=2, max_items=(3, 2), decay=0.8, method="dpne", **asked
+    ),
+    "forecast": lambda **asked: ngrams(max_n=3, max_items=3, method="forecast", **asked),
+    "dpsu-even": lambda **asked: ngrams(max_n=2, max_items=3, method="dpsu-even", **asked),
+}
+
+
+def noise_of(plan, *, counting):
+    """What the plan's Gaussian releases of counts, or of finding, come to."""
+    return compose_sigmas(
+        event.sigma
+        for event in plan.events
+        if isinstance(event, (GaussianEvent, SetUnionEvent)) and (event.note == NOTE) == counting
+    )
+
+
+@pytest.mark.parametrize("how", VERBS)
+@pytest.mark.parametrize("counts", [0.05, 0.3, 0.9])
+def test_finding_and_counting_come_to_the_budget_and_no_more(how, counts):
+    plan, alone = VERBS[how](counts=counts, **BUDGET), VERBS[how](**BUDGET)
+    assert compose(plan.events).delta(8.0) <= 1e-8
+    finding, counting = noise_of(plan, counting=False), noise_of(plan, counting=True)
+    both, before = compose_sigmas([finding, counting]), noise_of(alone, counting=False)
+    # Of `items`, where counts take nearly all, new items and noise have half of delta each.
+    assert before * 0.998 < both < before * (1.03 if how == "items" else 1.002)
+    assert (finding / counting) ** 2 == pytest.approx(counts / (1 - counts), rel=4e-3)
+    assert plan.counting.relative_sigma == counting
+
+
+@pytest.mark.parametrize("epsilon, delta", [(4.0, 1e-5), (8.0, 1e-12), (2.0, 0.3), (1.0, 0.05)])
+@pytest.mark.parametrize("counts", [0.02, 0.5, 0.99])
+def test_whoever_holds_new_items_alone_pays_for_the_counts_too(epsilon, delta, counts):
+    plan = items(epsilon=epsilon, delta=delta, max_items=2, counts=counts)
+    assert compose(plan.events).delta(epsilon) <= delta
+    # Priced as if new items and counts had nothing to do with each other, it may be too much: then
+    # both have half, and no less.
+    (new,) = (event.delta for event in plan.events if isinstance(event, SetUnionEvent))
+    assert new > 0.45 * delta
+
+
+def test_who_counts_more_finds_less():
+    shares = (None, 0.1, 0.5, 0.9)
+    found = [dict(items(counts=share, **BUDGET).finds.users_by_held)[100] for share in shares]
+    assert all(less < more for less, more in pairwise(found))
+
+
+def test_the_plan_says_what_it_finds_and_how_far_off_its_counts_will_be():
+    plan = ngrams(max_n=3, max_items=10, method="dpne", counts=0.3, **BUDGET)
+    said = " ".join(repr(plan).split())
+    counting = plan.counting
+    assert counting.max_items == 30  # of each length as many as finding lets a user count for
+    assert counting.widest.sigma == pytest.approx(counting.relative_sigma * sqrt(30), rel=1e-3)
+    assert "each user counts as one for up to 30 of all that is found" in said
+    assert f"noise: {counting.widest.sigma:.3f} users" in said
+    assert "of 100, " in said and "is found with probability 0.9" in said
+    assert "the share `counts` of the same budget" in said
+    assert plan_from_json(plan.dumps()) == plan
+    assert "counting" not in items(**BUDGET).to_json()
+
+
+def test_no_number_of_finds_has_more_noise_than_the_plan_says():
+    counting = items(max_items=10, counts=0.3, **BUDGET).counting
+    most = counting.widest.sigma
+    noise = [counting.level(found).sigma for found in (1, 5, 10, 11, 1_000, 100_000)]
+    assert max(noise) <= most * 1.001
+    assert noise[0] == pytest.approx(counting.relative_sigma, rel=0.01)
+
+
+@pytest.mark.parametrize("share", [0, 1, 1.0, -0.3, 0.9999, nan, "0.3", True])
+def test_a_share_is_a_part_of_the_budget(share):
+    with pytest.raises(UsageError, match="counts: found"):
+        items(counts=share, **BUDGET)
+
+
+def test_noise_that_would_hide_every_count_is_refused_before_it_is_paid_for():
+    with pytest.raises(UsageError, match="would hide all of them"):
+        items(epsilon=1.0, delta=1e-8, counts=0.001, max_items=10**6)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "people.parquet"
+    rows = [(user, ["a b", "b", "a b c"][user % 3]) for user in range(300)]
+    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
+    return path
+
+
+def test_the_command_sql_and_frames_take_the_same_option(path, tmp_path, ledger):
+    cost = ["--epsilon", "8", "--delta", "1e-4", "--counts", "0.3", "--quiet"]
+    command = ["items", str(path), "--user", "who", "--text", "what", *cost]
+    out = tmp_path / "out"
+    said = CliRunner().invoke(cli, [*command, "--out", str(out)], catch_exceptions=False)
+    assert said.exit_code == 0 and "(low to high)" in said.output
+    assert pl.read_parquet(out / "release.parquet")["users"].null_count() == 0
+
+    where = f"'{path}', user_column := 'who', text_column := 'what'"
+    price = "epsilon := 8.0, delta := 1e-4"
+    con = connect(ledger)
+    asked = f"FROM dphh_items({where}, {price}, counts := 0.3)"
+    rows = con.execute(f"SELECT item, low, users, high {asked}").fetchall()
+    assert rows and all(low <= users <= high for _, low, users, high in rows)
+    uncounted = con.execute(f"SELECT users FROM dphh_items({where}, {price})").fetchall()
+    assert {users for (users,) in uncounted} == {None}
+
+    asked = {"epsilon": 8.0, "delta": 1e-4, "counts": 0.3}
+    plan = pl.read_parquet(path).dphh.items(user="who", text="what", **asked)
+    assert plan.events == items(Corpus(path, user="who", text="what"), **asked).events

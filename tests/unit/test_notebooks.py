@@ -1,0 +1,97 @@
+"""The notebooks, executed as their readers do: with a kernel, and by marimo."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dphh import Ledger
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SECONDS = 120
+
+
+def executed(name: str, folder: Path) -> list[Any]:
+    """The code cells of a notebook as a kernel leaves them, run in a folder of its own."""
+    nbclient = pytest.importorskip("nbclient", reason="needs dphh[notebook]")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel", reason="needs dphh[notebook]")
+    pytest.importorskip("ipywidgets", reason="needs dphh[notebook]")
+    notebook = nbformat.read(EXAMPLES / name, as_version=4)
+    for cell in notebook.cells:
+        assert not cell.get("outputs"), "outputs are not kept in the repository"
+    here = {"metadata": {"path": str(folder)}}
+    nbclient.NotebookClient(notebook, timeout=SECONDS, resources=here).execute()
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def shown(cells: list[Any], kind: str = "text/html") -> str:
+    return "\n".join(
+        "".join(output["data"].get(kind, "")) for cell in cells for output in cell.outputs
+        if "data" in output
+    )  # fmt: skip
+
+
+def streamed(cells: list[Any], name: str) -> str:
+    outputs = (output for cell in cells for output in cell.outputs)
+    return "".join(output["text"] for output in outputs if output.get("name") == name)
+
+
+def test_the_quickstart_runs_with_a_kernel(tmp_path: Path) -> None:
+    cells = executed("quickstart.ipynb", tmp_path)
+    assert "Refused" in streamed(cells, "stdout")
+    assert "lentil soup today" in shown(cells)
+    assert "had miso soup" in shown(cells)
+    said = streamed(cells, "stderr")
+    assert "nothing is spent" in said, "the second run of a cell says where its release is from"
+    assert "Warning" not in said
+    assert "FloatProgress" not in json.dumps(cells), "no bar tells how much of the data is read"
+
+
+def test_the_study_goes_from_a_corpus_to_a_page_and_is_paid_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = executed("study.ipynb", tmp_path)
+    page = (tmp_path / "study" / "phrases.html").read_text(encoding="utf-8")
+    assert "lentil soup" in page and "红烧 豆腐" in page
+    assert "lentil soup" in shown(cells)
+    ledger = Ledger(tmp_path / "study" / "ledger.sqlite")
+    assert {entry.verb for entry in ledger.runs("guests")} == {"ngrams", "counts"}
+    spent = ledger.status("guests").spent
+    again: dict[str, Any] = {}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPHH_LEDGER", "the study's own")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for cell in cells:  # a second session: no kernel is needed to see that
+            if "compare" not in cell.source:
+                exec(cell.source, again)
+    assert ledger.status("guests").spent == spent
+    assert len(ledger.runs("guests")) == 2
+
+
+def test_marimo_runs_its_cells_again_and_pays_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("marimo", reason="needs marimo")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPHH_LEDGER", "the notebook's own")
+    made = []
+    for _ in range(2):  # as a script, and as a new session would
+        spec = importlib.util.spec_from_file_location(
+            "quickstart_marimo", EXAMPLES / "quickstart_marimo.py"
+        )
+        assert spec is not None and spec.loader is not None
+        notebook = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(notebook)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outputs, names = notebook.app.run()
+        made.append((names["release"].run_id, names["account"].spent))
+        assert any("lentil soup" in str(getattr(each, "text", each)) for each in outputs)
+    assert made[0] == made[1]
