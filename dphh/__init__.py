@@ -10,6 +10,7 @@ from dphh.asking import when_polars_comes
 
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
+    from dphh.asking.frames import on
     from dphh.checking import Checked, check
     from dphh.comparing import Comparison, compare
     from dphh.corpus import TRIEHH_WORDS, Content, Corpus
@@ -61,6 +62,7 @@ __all__ = [
     "items",
     "ldp_trie",
     "ngrams",
+    "on",
     "plan_from_json",
     "schedule",
     "trie",
@@ -70,6 +72,7 @@ __all__ = [
 #: waits for no engine. No public name is a module's too: whichever came last would have it.
 _MADE_IN = {
     "dphh.asking.connect": ("connect",),
+    "dphh.asking.frames": ("on",),
     "dphh.checking": ("Checked", "check"),
     "dphh.comparing": ("Comparison", "compare"),
     "dphh.corpus": ("TRIEHH_WORDS", "Content", "Corpus"),
