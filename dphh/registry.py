@@ -31,6 +31,10 @@ def _as_it_is(corpus: Corpus, _: Price) -> Corpus:
     return corpus
 
 
+def _of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
+    return corpus if price.counting is None else of_people(corpus)
+
+
 def _as_given(options: dict[str, Any], _: Corpus | None) -> dict[str, Any]:
     return options
 
@@ -63,8 +67,22 @@ class Verb(Generic[Options]):
         return signature(self.price, eval_str=True).parameters
 
 
-ITEMS = Verb("items", items.price_items, items.HELP, items_levels, SCORED_AND_COUNTED)
-NGRAMS = Verb("ngrams", ngrams.price_ngrams, ngrams.HELP, ngrams_levels, SCORED_AND_COUNTED)
+ITEMS = Verb(
+    "items",
+    items.price_items,
+    items.HELP,
+    items_levels,
+    SCORED_AND_COUNTED,
+    read=_of_people_if_counted,
+)
+NGRAMS = Verb(
+    "ngrams",
+    ngrams.price_ngrams,
+    ngrams.HELP,
+    ngrams_levels,
+    SCORED_AND_COUNTED,
+    read=_of_people_if_counted,
+)
 TRIE = Verb(
     "trie",
     trie.price_trie,
