@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec
 
 import pyarrow as pa
 
-from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED_AND_COUNTED
+from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN, SCORED_AND_COUNTED
 from dphh.corpus import Corpus, as_sequences, in_groups, of_people
 from dphh.engines.session import Session
 from dphh.given import with_items
@@ -97,7 +97,7 @@ LDP_TRIE = Verb(
     ldp_trie.price_ldp_trie,
     ldp_trie.HELP,
     ldp_trie_levels,
-    GROWN,
+    ESTIMATED,
     read=lambda corpus, _: as_sequences(corpus, 1),
     takes_for_known=ldp_trie.takes_for_known,
 )
