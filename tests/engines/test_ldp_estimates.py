@@ -1,4 +1,4 @@
-"""What a release of `ldp_trie` says of how many reports were for a word, and how far off that is."""
+"""How many reports `ldp_trie` says were for a word, and how far off it says that is."""
 
 from __future__ import annotations
 

@@ -111,10 +111,11 @@ def test_a_releases_schema_file_and_manifest_say_what_a_score_is(tmp_path):
         engine="polars", randomness=SeededRandomness(1), out=tmp_path / "out"
     )
     again = Release.load(tmp_path / "out")
+    file = tmp_path / "out" / "release.parquet"
     for table in (
         found.to_arrow(),
         again.to_arrow(),
-        pq.read_table(tmp_path / "out" / "release.parquet"),
+        pq.read_table(file),
     ):
         said = table.schema.field("score").metadata[b"description"].decode()
         assert "no number of people" in said
