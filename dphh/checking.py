@@ -74,7 +74,7 @@ class Checked:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th scope='row' style='text-align:left'>{MARKS[each.verdict]} "
+            f"<tr><th scope='row' style='text-align:left;white-space:nowrap'>{MARKS[each.verdict]} "
             f"{escape(each.what)}</th><td style='text-align:left'>{escape(each.found)}"
             f"{'<br>' if each.costs else ''}{escape(each.costs)}</td></tr>"
             for each in self.findings

@@ -43,6 +43,10 @@ VERBS: dict[str, Asked] = {
     "ngrams": lambda corpus: ngrams(
         corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, spurious=0.5, method="dpne"
     ),
+    #: Two rounds of words find them all, and two longer lengths follow.
+    "ngrams-forecast": lambda corpus: ngrams(
+        corpus, max_n=3, epsilon=20, delta=1e-3, max_items=10, spurious=0.5
+    ),
     "ngrams-single": lambda corpus: ngrams(
         corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, pruning="single", method="dpne"
     ),
@@ -215,10 +219,21 @@ def _run_and_die(asked: dict[str, Any], which: str, levels: int) -> None:
     run(asked["verb"], corpus, ledger, asked["engine"], progress=shown, randomness=source)
 
 
+#: What each of its draws is killed in: rounds of words, and either round of a level.
+_IN_FORECAST = (
+    "ngrams/words, round 1",
+    "ngrams/words, round 2",
+    "ngrams/forecast, level 2/round 2",
+    "ngrams/forecast, level 3/round 1",
+)
+
+
 def _purpose(verb: str, level: int) -> str:
     """What the words of one level are drawn for."""
     if verb.startswith("items"):
         return f"items/round {level}"
+    if verb == "ngrams-forecast":
+        return _IN_FORECAST[level - 1]
     name, _, method = verb.partition("-")
     return f"ngrams/dpsu-{method}" if method in ("all", "even") else f"{name}/level {level}"
 

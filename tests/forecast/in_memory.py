@@ -63,6 +63,7 @@ class InMemory(TwoRounds):
         self.pairs = np.flatnonzero(at.place[1:] == at.place[:-1] + 1)
         key = (at.gram[self.pairs] << PAIR) | at.gram[self.pairs + 1]
         keys, self.number = np.unique(key, return_inverse=True)
+        self.held = keys
         holder, held = distinct_pairs(at.user[self.pairs], self.number, len(keys))
         of = Held(holder, keys[held], np.bincount(holder, minlength=at.users), np.empty(0))
         sums = np.zeros(len(keys), dtype=np.int64)
@@ -76,13 +77,17 @@ class InMemory(TwoRounds):
 
     def passed(self, thresholds: Integers) -> Passed:
         passed = super().passed(thresholds)
-        held = self._keys[self.number]
+        self.move_to(passed)
+        self.spurious.append(int((~np.isin(passed.keys, self._keys)).sum()))
+        return passed
+
+    def move_to(self, passed: Passed) -> None:
+        """Where what was released stands, of what was added up last."""
+        held = self.held[self.number]
         at = np.minimum(np.searchsorted(passed.keys, held), max(len(passed.keys) - 1, 0))
         there = np.flatnonzero(passed.keys[at] == held if len(passed.keys) else held < 0)
         self.at = self.at.only(self.pairs[there], at[there])
         self.occurrences.append(len(there))
-        self.spurious.append(int((~np.isin(passed.keys, self._keys)).sum()))
-        return passed
 
 
 def noise(count: int, sigma: int = SIGMA_GRID) -> Integers:

@@ -10,6 +10,7 @@ _GRID = "tests/forecast/test_rounds.py"
 _ROUNDS = "tests/forecast/test_two_rounds.py"
 _ABSENT = "tests/forecast/test_absent.py"
 _CLIMB = "tests/forecast/test_ladder.py"
+_ATTACKED = "tests/privacy/test_forecast_end_to_end.py"
 _CAPS = "tests/ledger/test_ledger_filter.py"
 
 COUNTS = (
@@ -70,6 +71,24 @@ FORECAST = (
         "    return isqrt(unit * unit * (LISTS_PART - 1) // (LISTS_PART * held))\n",
         "    return isqrt(unit * unit * (LISTS_PART - 1) // (LISTS_PART * min(held, 1)))\n",
         (f"{_ROUNDS}::test_a_user_moves_round_1_by_the_unit_at_most",),
+    ),
+    Mutant(
+        "forecast: weights of round 2 are not shared out among a user's grams",
+        "    return unit * g // np.maximum(norms_up(squares), 1)[holder]\n",
+        "    return unit * g // 64\n",
+        (f"{_GRID}::test_round_2_stays_within_the_norm_whatever_the_weights",),
+    ),
+    Mutant(
+        "forecast: classes that nobody holds a gram of are not looked at",
+        "    absent = valid.sizes - supported\n",
+        "    absent = np.where(supported > 0, valid.sizes - supported, 0)\n",
+        (f"{_ROUNDS}::test_round_1_counts_every_valid_gram_held_or_not",),
+    ),
+    Mutant(
+        "forecast: a round has less noise than its share pays for",
+        "    return int(sigma_grid / sigma * (1 - 2**-40))\n",
+        "    return int(sigma_grid / sigma * 1.2)\n",
+        (f"{_ATTACKED}::test_all_rounds_of_all_levels_show_no_more_than_is_priced",),
     ),
     Mutant(
         "forecast: round 2's norms are rounded down",
