@@ -313,7 +313,7 @@ class LocalLevel:
     @property
     def noise(self) -> float:
         """The standard error of the estimate for a value that nobody holds, in reports."""
-        return float(self.mechanism.variance(self.reports)) ** 0.5
+        return sqrt(self.mechanism.variance(self.reports))
 
     @property
     def stands_out(self) -> float:
@@ -322,7 +322,9 @@ class LocalLevel:
         values, other = self.prefixes * (self.characters + 1), self.mechanism.q
         counts = range(self.reports + 1)
         least = bisect_left(
-            counts, True, key=lambda k: bdtrc(k - 1, self.reports, other) <= BY_CHANCE / values
+            counts,
+            True,
+            key=lambda k: bool(bdtrc(k - 1, self.reports, other) <= BY_CHANCE / values),
         )
         return float(estimate(least, self.reports, self.mechanism))
 

@@ -229,7 +229,10 @@ class Release:
     def parquet(self) -> bytes:
         """The table as one Parquet file that names its run."""
         # Of the file, too: not every reader shows what fields say.
-        said = {f"dphh.{name}": text for name, text in meanings(self.table.schema.names).items()}
+        said = {
+            f"dphh.{name}".encode(): text.encode()
+            for name, text in meanings(self.table.schema.names).items()
+        }
         buffer = io.BytesIO()
         pq.write_table(
             self.table.replace_schema_metadata({_RUN_ID: self.run_id.encode(), **said}),
