@@ -159,7 +159,7 @@ def _alike(corpus: Corpus) -> Iterator[Finding]:
 def _lacking(option: str, column: str, corpus: Corpus) -> tuple[Verdict, str, str]:
     where = ", ".join(parquet_pattern(place) for place in corpus.where)
     see = f"SELECT file_name, name FROM parquet_schema('{where}') says which."
-    if option == "user":
+    if option.startswith("user"):
         costs = f"Their rows have no user, and a run is refused for them. {see}"
         return "stops", f"some have no column {column!r}", costs
     costs = f"Their rows are read as NULL: whatever they hold counts for nothing. {see}"
