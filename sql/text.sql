@@ -6,9 +6,20 @@ CREATE OR REPLACE TEMP MACRO other_white_space() AS
 '[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}'
 || '\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]';
 
--- All of them turned into spaces. Most rows hold none, and telling that is cheaper than replacing.
+-- Most rows are ASCII and hold none of ASCII's five, which is told at a tenth of what looking for
+-- them all costs.
+CREATE OR REPLACE TEMP MACRO may_hold_other_white_space(content) AS
+strlen(content) <> length(content)
+OR contains(content, chr(9))
+OR contains(content, chr(10))
+OR contains(content, chr(11))
+OR contains(content, chr(12))
+OR contains(content, chr(13));
+
+-- All of them turned into spaces. Telling that there are none is cheaper than replacing.
 CREATE OR REPLACE TEMP MACRO plain_spaces(content) AS
 CASE
+    WHEN NOT may_hold_other_white_space(content) THEN content
     WHEN regexp_matches(content, other_white_space())
         THEN regexp_replace(content, other_white_space(), ' ', 'g')
     ELSE content

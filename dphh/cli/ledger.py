@@ -14,6 +14,7 @@ from dphh.engines import open_session
 from dphh.engines.session import Limits
 from dphh.errors import DphhError
 from dphh.ledger import Account, Entry, Ledger
+from dphh.ledger.budget import SETTLED_BY_OWNERS, Kept
 from dphh.ledger.corpora import source_of
 from dphh.ledger.said import accounts_text
 from dphh.privacy.events import LocalEvent
@@ -22,6 +23,16 @@ from dphh.udfs.randomness import SystemRandomness
 from dphh.words import plural
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+_kept = click.option(
+    "--kept",
+    type=click.Choice(SETTLED_BY_OWNERS),
+    default="open",
+    show_default=True,
+    help="How the cap is kept: divergence for Gaussian noise (items, ngrams, counts), sums for "
+    "trie and ldp-trie; open leaves it to the first run.",
+)
 
 
 @click.group()
@@ -35,6 +46,7 @@ def ledger() -> None:
 @corpus_options()
 @click.option("--epsilon", type=float, required=True, help="The cap.")
 @click.option("--delta", type=float, required=True, help="The cap.")
+@_kept
 @click.option("--unseen", is_flag=True, help="Do not look whether the files have the columns.")
 @ledger_option
 @click.pass_context
@@ -45,6 +57,7 @@ def add(
     corpus: str,
     epsilon: float,
     delta: float,
+    kept: Kept,
     unseen: bool,
     ledger_file: str | None,
     **_: Any,
@@ -60,7 +73,8 @@ def add(
     named = Corpus(corpus, **content)
     if not unseen:
         _look(named)
-    click.echo(accounts_text([Ledger(ledger_file).add(name, source_of(named), epsilon, delta)]))
+    account = Ledger(ledger_file).add(name, source_of(named), epsilon, delta, kept)
+    click.echo(accounts_text([account]))
 
 
 def _look(corpus: Corpus) -> None:
@@ -94,10 +108,11 @@ def rename(name: str, new: str, ledger_file: str | None) -> None:
 @click.argument("name")
 @click.option("--epsilon", type=float, required=True, help="The new cap.")
 @click.option("--delta", type=float, required=True, help="The new cap.")
+@_kept
 @ledger_option
-def cap(name: str, epsilon: float, delta: float, ledger_file: str | None) -> None:
-    """Change a corpus's cap."""
-    click.echo(accounts_text([Ledger(ledger_file).set_cap(name, epsilon, delta)]))
+def cap(name: str, epsilon: float, delta: float, kept: Kept, ledger_file: str | None) -> None:
+    """Change a corpus's cap, or how it is kept."""
+    click.echo(accounts_text([Ledger(ledger_file).set_cap(name, epsilon, delta, kept)]))
 
 
 @ledger.command()

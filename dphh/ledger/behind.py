@@ -1,7 +1,8 @@
 """What an account records of a corpus, and the files that a lazy frame reads, which pay too.
 
-Polars writes its plans down, with every path and glob that they scan. What a DuckDB view or
-relation or a Spark frame reads, and where rows in memory came from, cannot be told from them.
+Polars writes its plans down, with every path and glob that they scan; Spark lists its frames'
+files; of a DuckDB view or relation the SQL tells (`dphh.ledger.behind_duckdb`). Where rows in
+memory came from cannot be told from them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,16 @@ import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from dphh.corpus import Corpus
+from dphh.ledger.behind_duckdb import files_of_relation
 from dphh.ledger.sources import Source
 
+#: So many files are listed by name.
+FEW_FILES = 8
+#: What folders' names spell (user=7/part-0.parquet), and the file in them.
+_PARTITIONS = re.compile(r"[^/]*=[^/]*/.*")
 _SCAN = re.compile(r"SCAN \[([^\]\n]+)")
 _MORE = re.compile(r"\.\.\. \d+ (?:other|more).*")
 
@@ -26,8 +33,31 @@ def source_of(corpus: Corpus) -> Source:
         where=corpus.where,
         user=corpus.user,
         content=corpus.content.to_json(),
-        files=files_behind(corpus.source) if corpus.kind == "frame" else (),
+        files=files_told(corpus)[0],
     )
+
+
+def files_told(corpus: Corpus) -> tuple[tuple[str, ...], bool]:
+    """Paths and globs that a frame, a view or a relation reads, and whether they are all."""
+    home = type(corpus.source).__module__.split(".")[0].lstrip("_")
+    if home == "duckdb":
+        return files_of_relation(corpus.source)
+    files = files_of_spark(corpus.source) if home == "pyspark" else files_behind(corpus.source)
+    return files, bool(files)
+
+
+def files_of_spark(frame: Any) -> tuple[str, ...]:
+    """As Spark lists them, and not how many there are, which may be a number of users: folders in
+    the place of many files, and of what folders' names spell."""
+    try:
+        files = [unquote(file) for file in frame.inputFiles()]
+    except Exception as problem:
+        if type(problem).__module__.split(".")[0] not in ("pyspark", "py4j"):
+            raise
+        return ()
+    plain = {_PARTITIONS.sub("", file) for file in files}
+    folders = {file if file.endswith("/") else f"{file.rpartition('/')[0]}/" for file in plain}
+    return tuple(sorted(plain if len(plain) <= FEW_FILES else folders))
 
 
 def files_behind(frame: Any) -> tuple[str, ...]:

@@ -31,8 +31,9 @@ from dphh.ledger.behind import source_of
 from dphh.ledger.budget import (
     Booking,
     Budget,
+    Kept,
     checked_booking,
-    checked_budget,
+    checked_cap,
     checked_draw,
     fits,
     refusal,
@@ -105,13 +106,21 @@ class Ledger:
 
     # Accounts
 
-    def add(self, name: str, source: Source | Corpus, epsilon: float, delta: float) -> Account:
-        """Name a corpus and cap it.
+    def add(
+        self,
+        name: str,
+        source: Source | Corpus,
+        epsilon: float,
+        delta: float,
+        kept: Kept = "open",
+    ) -> Account:
+        """Name a corpus and cap it. `kept`: how, if not as its first run settles it ("divergence"
+        for releases with Gaussian noise, "sums" for all others).
 
         Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
         even where they counted users by another column.
         """
-        cap = checked_budget(epsilon, delta)
+        cap = checked_cap(epsilon, delta, kept)
         checked_name(name)
         source = (source_of(source) if isinstance(source, Corpus) else source).absolute()
         fingerprint = source.fingerprint()
@@ -174,9 +183,10 @@ class Ledger:
             )
         return account
 
-    def set_cap(self, name: str, epsilon: float, delta: float) -> Account:
-        """Change a cap. One below what was spent is allowed, and refuses all further runs."""
-        cap = checked_budget(epsilon, delta)
+    def set_cap(self, name: str, epsilon: float, delta: float, kept: Kept = "open") -> Account:
+        """Change a cap, and how it is `kept`. One below what was spent is allowed, and refuses all
+        further runs."""
+        cap = checked_cap(epsilon, delta, kept)
         with writing(self.path) as con:
             account = _found(records.accounts(con), name).id
             records.insert_cap(con, account, cap)

@@ -37,6 +37,9 @@ from dphh.words import plural
 #: How a cap is kept; "open" until the first run settles it.
 Kept = Literal["open", "divergence", "sums", "composed"]
 
+#: What an owner may say of it.
+SETTLED_BY_OWNERS: tuple[Kept, ...] = ("open", "divergence", "sums")
+
 #: By how much the composition of a run's events may pass its claim: what floats lose, rounded up.
 _ROUNDING = 1e-9
 
@@ -96,6 +99,19 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
     if not 0 <= delta < 1:
         raise UsageError(f"delta must be at least 0 and below 1, found {delta!r}.")
     return Budget(epsilon, delta)
+
+
+def checked_cap(epsilon: float, delta: float, kept: Kept = "open") -> Cap:
+    """A budget, and how its owner has it kept; "open" leaves that to the first run."""
+    budget = checked_budget(epsilon, delta)
+    if kept not in SETTLED_BY_OWNERS:
+        raise UsageError(f"kept: found {kept!r}; say one of {', '.join(SETTLED_BY_OWNERS)}")
+    if kept == "divergence" and budget.delta == 0:
+        raise UsageError(
+            "kept: 'divergence' divides a cap's delta between noise and thresholds, and found a "
+            "delta of 0; give a delta, or say 'sums'"
+        )
+    return Cap(budget.epsilon, budget.delta, kept)
 
 
 def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Booking:

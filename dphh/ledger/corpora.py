@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
-from dphh.ledger.behind import source_of
+from dphh.ledger.behind import files_told, source_of
 from dphh.ledger.book import Ledger
 from dphh.ledger.sources import Source
 
@@ -15,9 +15,16 @@ __all__ = ["check_account", "corpus_of", "named_corpus", "source_of", "unseen"]
 
 def unseen(corpus: Corpus) -> str | None:
     """Where it cannot be told which files a corpus reads, so that their accounts do not pay."""
-    source = source_of(corpus)
-    if source.kind == "path" or source.files or corpus.name is not None:
+    if corpus.kind == "path" or corpus.name is not None:
         return None
+    files, whole = files_told(corpus)
+    if whole:
+        return None
+    if files:
+        return (
+            "not all files that these rows came from can be told, so accounts of the others do not "
+            "pay; name= says of one more that it does"
+        )
     return (
         "which files these rows came from cannot be told, so no account of theirs pays; "
         "name= says which one does"

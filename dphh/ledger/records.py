@@ -194,10 +194,10 @@ def insert_account(
     return AccountRow(number, name, source, fingerprint, None)
 
 
-def insert_cap(con: sqlite3.Connection, account: int, cap: Budget) -> None:
+def insert_cap(con: sqlite3.Connection, account: int, cap: Cap) -> None:
     con.execute(
-        "INSERT INTO caps (account, epsilon, delta, kept, recorded) VALUES (?, ?, ?, 'open', ?)",
-        (account, cap.epsilon, cap.delta, now(con)),
+        "INSERT INTO caps (account, epsilon, delta, kept, recorded) VALUES (?, ?, ?, ?, ?)",
+        (account, cap.epsilon, cap.delta, cap.kept, now(con)),
     )
 
 

@@ -7,7 +7,7 @@ mounts). Where spellings differ between engines, all readings are taken: to char
 a file that is not read is a nuisance, to miss one that is would be a leak.
 
 What this cannot see: a copy of the data, a file moved elsewhere, a frame or table loaded from the
-files by other hands, a view over them; of a lazy Polars frame it sees them (`dphh.ledger.behind`).
+files by other hands; those behind a lazy frame or a view are found first (`dphh.ledger.behind`).
 A ledger keeps honest people from overspending by mistake or by haste; who may read the data at all
 is a matter of file permissions.
 """

@@ -861,3 +861,18 @@ def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
 def test_every_error_is_one_of_ours(book: Ledger) -> None:
     with pytest.raises(DphhError):
         book.reserve("", Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0)
+
+
+def test_an_owner_may_say_how_a_cap_is_kept(book: Ledger, reviews: Source) -> None:
+    account = book.add("reviews", reviews, 1.0, 1e-6, "divergence")
+    assert account.cap == Cap(1.0, 1e-6, "divergence")
+    ask(book, "a", reviews, 0.1, 1e-8)  # alone, the first run would have settled for the sums
+    assert book.status("reviews").cap == Cap(1.0, 1e-6, "divergence")
+    assert book.set_cap("reviews", 1.0, 1e-6, "sums").cap == Cap(1.0, 1e-6, "sums")
+    assert book.set_cap("reviews", 1.0, 1e-6).cap == Cap(
+        1.0, 1e-6, "sums"
+    )  # as the first run has it
+    with pytest.raises(UsageError, match="kept: found 'composed'"):
+        book.set_cap("reviews", 1.0, 1e-6, "composed")
+    with pytest.raises(UsageError, match="give a delta, or say 'sums'"):
+        book.set_cap("reviews", 1.0, 0.0, "divergence")

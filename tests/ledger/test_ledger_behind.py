@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import polars as pl
@@ -10,8 +11,9 @@ import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, items
 from dphh.ledger import Source
-from dphh.ledger.behind import files_behind
-from dphh.ledger.corpora import source_of
+from dphh.ledger.behind import files_behind, files_of_spark
+from dphh.ledger.behind_duckdb import files_of_relation
+from dphh.ledger.corpora import source_of, unseen
 
 READ = {"user": "who", "item": "what"}
 
@@ -61,10 +63,10 @@ def test_a_capped_file_pays_for_what_a_lazy_frame_reads_of_it(folder: Path, ledg
 
 def test_what_cannot_be_told_is_said(folder: Path, ledger: Ledger) -> None:
     con = duckdb.connect()
-    con.execute(f"CREATE VIEW rows AS FROM '{folder}/one.parquet'")
-    view = Corpus("rows", connection=con, **READ)
+    con.execute(f"CREATE TABLE rows AS FROM '{folder}/one.parquet'")
+    table = Corpus("rows", connection=con, **READ)
     memory = Corpus(pl.read_parquet(folder / "one.parquet"), **READ)
-    for corpus in (view, memory):
+    for corpus in (table, memory):
         plan = items(corpus, epsilon=1.0, delta=1e-6)
         assert "cannot be told" in plan.describe(ledger)
         assert "cannot be told" in plan.run(ledger=ledger).manifest["not_seen"]
@@ -72,6 +74,84 @@ def test_what_cannot_be_told_is_said(folder: Path, ledger: Ledger) -> None:
     plan = items(lazy, epsilon=1.0, delta=1e-6)
     assert "cannot be told" not in plan.describe(ledger)
     assert "not_seen" not in plan.run(ledger=ledger).manifest
+
+
+@pytest.mark.parametrize(
+    ("query", "named", "whole"),
+    [
+        ("FROM plain", {"one.parquet"}, True),
+        ("SELECT who, upper(what) AS what FROM over WHERE who > 0", {"one.parquet"}, True),
+        ('FROM "odd AS name"', {"one.parquet", "two.parquet"}, True),
+        ("FROM globbed, range(3)", {"*.parquet"}, True),
+        ("FROM read_csv('{folder}/rows.csv', header = true)", {"rows.csv"}, True),
+        ("WITH plain AS (FROM '{folder}/two.parquet') FROM plain", {"two.parquet"}, True),
+        ("FROM a_macro('{folder}/two.parquet')", {"one.parquet", "two.parquet"}, False),
+        ("FROM plain UNION ALL FROM loaded", {"one.parquet"}, False),
+        ("FROM read_parquet(getvariable('elsewhere'))", set(), False),
+        ("FROM stored.rows", {"stored.duckdb/rows"}, True),
+        ("SELECT 1 AS who, 'a' AS what", set(), True),
+        ("FROM arrow_table", set(), False),
+    ],
+)
+def test_a_relations_sql_tells_its_files(
+    folder: Path, query: str, named: set[str], whole: bool
+) -> None:
+    con = duckdb.connect()
+    for statement in (
+        f"CREATE VIEW plain AS FROM '{folder}/one.parquet'",
+        "CREATE VIEW over AS WITH c AS (FROM plain) FROM c",
+        f"""CREATE VIEW "odd AS name" AS SELECT 1 AS "x AS y" FROM read_parquet(
+            ['{folder}/one.parquet', '{folder}/two.parquet'], union_by_name = true)""",
+        f"CREATE TEMP VIEW globbed AS FROM '{folder}/*.parquet'",
+        f"""CREATE MACRO a_macro(f) AS TABLE
+            FROM read_parquet(f) UNION ALL FROM '{folder}/one.parquet'""",
+        "CREATE TABLE loaded AS FROM plain",
+        f"SET VARIABLE elsewhere = '{folder}/one.parquet'",
+        f"ATTACH '{folder}/stored.duckdb' AS stored",
+        "CREATE TABLE stored.rows AS FROM plain",
+    ):
+        con.execute(statement)
+    arrow_table = pl.read_parquet(folder / "one.parquet").to_arrow()
+    assert arrow_table.num_rows
+    files, told = files_of_relation(con.sql(query.format(folder=folder)))
+    assert {str(Path(file).relative_to(folder)) for file in files} == named
+    assert told == whole
+
+
+def test_a_capped_file_pays_for_what_a_view_or_a_relation_reads_of_it(
+    folder: Path, ledger: Ledger
+) -> None:
+    account = Source("path", (str(folder / "*.parquet"),), "who", {"column": "what"})
+    ledger.add("data", account, 1.0, 1e-6)
+    con = duckdb.connect()
+    con.execute(f"CREATE VIEW rows AS FROM '{folder}/one.parquet'")
+    for corpus in (
+        Corpus("rows", connection=con, **READ),
+        Corpus(con.read_parquet(str(folder / "two.parquet")).filter("who > 0"), **READ),
+    ):
+        plan = items(corpus, epsilon=0.4, delta=4e-7)
+        assert "data" in plan.describe(ledger)
+        assert "not_seen" not in plan.run(ledger=ledger).manifest
+        with pytest.raises(BudgetRefused, match="'data'"):
+            items(corpus, epsilon=1.0, delta=1e-6).run(ledger=ledger)
+    assert ledger.status("data").runs == 2
+
+
+def test_where_not_all_can_be_told_that_is_said(folder: Path) -> None:
+    con = duckdb.connect()
+    con.execute(f"CREATE TABLE loaded AS FROM '{folder}/one.parquet'")
+    some = con.sql(f"FROM loaded UNION ALL FROM '{folder}/two.parquet'")
+    assert "not all files" in str(unseen(Corpus(some, **READ)))
+    assert unseen(Corpus(some, name="data", **READ)) is None
+
+
+def test_spark_lists_the_files_of_its_frames_and_not_how_many_users_they_are_of() -> None:
+    few = SimpleNamespace(inputFiles=lambda: ["file:///data/a%20b.parquet"])
+    assert files_of_spark(few) == ("file:///data/a b.parquet",)
+    by_user = [f"file:///data/user={user}/part-0.parquet" for user in range(3)]
+    assert files_of_spark(SimpleNamespace(inputFiles=lambda: by_user)) == ("file:///data/",)
+    many = [f"file:///data/{user}.parquet" for user in range(20)]
+    assert files_of_spark(SimpleNamespace(inputFiles=lambda: many)) == ("file:///data/",)
 
 
 def test_a_source_with_files_comes_back_from_json(folder: Path) -> None:

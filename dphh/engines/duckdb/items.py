@@ -51,12 +51,14 @@ class Items(DuckDBRun):
         self, step: str, level: SetUnionLevel | PrunedLevel, purpose: str, **parameters: Any
     ) -> None:
         """To `noised`: bound, weigh, sum, and draw the noise once."""
-        self.execute(
-            step,
-            max_items=level.max_items,
-            grid_bits=level.grid_bits,
-            salt=int(self.randomness.words(1, f"{purpose}/salt")[0]),
-            sigma=level.sigma_grid,
-            purpose=purpose,
-            **parameters,
-        )
+        salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
+        with self.side_by_side():
+            self.execute(
+                step,
+                max_items=level.max_items,
+                grid_bits=level.grid_bits,
+                salt=salt,
+                sigma=level.sigma_grid,
+                purpose=purpose,
+                **parameters,
+            )

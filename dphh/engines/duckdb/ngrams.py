@@ -38,7 +38,8 @@ class Ngrams(Items, Climbing):
 
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
         self.whole_users.round_rule = rule
-        sums = self.fetch("forecast_sums", ahead=ladder.ahead)
+        with self.side_by_side():
+            sums = self.fetch("forecast_sums", ahead=ladder.ahead)
         return sums.column("key").to_numpy(), sums.column("weight").to_numpy()
 
     def _place(self, ladder: Ladder) -> None:
@@ -46,11 +47,14 @@ class Ngrams(Items, Climbing):
             self.whole_users.release_words(ladder.vocabulary)
             if self.texts_kept:
                 self.rename("texts", "users")
-            self.execute("positions_of_words", single=ladder.pruning == "single")
+            with self.side_by_side():
+                self.execute("positions_of_words", single=ladder.pruning == "single")
             self.drop("users")
         else:
             self.whole_users.release_grams(ladder.top.keys)
-            self.execute("positions_of_grams", ahead=ladder.up_to(len(ladder.rungs) - 1).ahead)
+            ahead = ladder.up_to(len(ladder.rungs) - 1).ahead
+            with self.side_by_side():
+                self.execute("positions_of_grams", ahead=ahead)
             self.rename("next_positions", "positions")
         self.placed = len(ladder.rungs)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -11,6 +12,7 @@ import duckdb
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import open_corpus
 from dphh.engines.duckdb.failures import engine_errors
+from dphh.engines.duckdb.memory import SharedMemory
 from dphh.engines.duckdb.stores import reach_stores
 from dphh.engines.session import Limits
 from dphh.engines.sources import ROWS_OF_NOBODY
@@ -40,6 +42,7 @@ class DuckDBRun:
         self._spill = PrivateFolder()
         try:
             self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.path))
+            self._memory = None if limits.memory is None else SharedMemory(self.con)
             # DuckDB's own bar would tell how much of the data each step reads.
             self.con.execute("SET enable_progress_bar = false")
             register_noise(self.con, randomness)
@@ -65,7 +68,19 @@ class DuckDBRun:
     def execute(self, name: str, **parameters: Any) -> None:
         """Run one file of `sql/`."""
         with engine_errors(name):
+            if self._memory is not None:
+                self._memory.settle()
             self.con.execute(query(name), parameters or None)
+
+    @contextmanager
+    def side_by_side(self) -> Iterator[None]:
+        """For steps over rows of whole users: DuckDB gives each thread 122,880 rows of a table, and
+        so often all that there are to one. It has but a name for tests for less: 2,048."""
+        self.con.execute("PRAGMA verify_parallelism")
+        try:
+            yield
+        finally:
+            self.con.execute("PRAGMA disable_verify_parallelism")
 
     def fetch(self, name: str, **parameters: Any) -> Any:
         """Run one file of `sql/` that asks, and give its answer as an Arrow table."""

@@ -23,7 +23,17 @@ def lowered(text: pl.Expr) -> pl.Expr:
 
 
 def white_space_words(content: pl.Expr) -> pl.Expr:
-    return content.str.replace_all(OTHER_WHITE_SPACE, " ").str.split(" ")
+    plain = content.map_batches(_plain_spaces, return_dtype=pl.String, is_elementwise=True)
+    return plain.str.split(" ")
+
+
+def _plain_spaces(content: pl.Series) -> pl.Series:
+    """Most batches are ASCII and hold none of ASCII's five, which is told at a tenth of what
+    replacing costs."""
+    is_ascii = content.str.len_bytes() == content.str.len_chars()
+    if is_ascii.all() and not content.str.contains(r"[\x09-\x0d]").any():
+        return content
+    return content.str.replace_all(OTHER_WHITE_SPACE, " ")
 
 
 def unicode_words(content: pl.Expr) -> pl.Expr:

@@ -1,0 +1,169 @@
+"""The files that a DuckDB relation reads: told by its SQL, and by the views and macros in it.
+
+DuckDB writes no plan down that has a file in it, and what a plan prints leaves file names out. So
+the relation's SQL is read as a tree: a table's name is a view's, whose SQL is read in turn, or a
+table's of a database file, or a file itself; table functions name their files in constants. What
+is none of these (a table in memory, a frame of Python's, a name that is computed) cannot be told.
+Nothing is run but a look at the catalog, on the relation's own connection.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+
+#: Table functions that read nothing from anywhere.
+READ_NOTHING = {"range", "generate_series", "unnest", "repeat", "repeat_row"}
+#: Of the connection that a relation is of: its views and macros, and where its tables lie.
+_CATALOG = """
+    count(*) AS none,
+    (SELECT list([view_name, sql]) FROM duckdb_views() WHERE NOT internal) AS views,
+    (SELECT list([function_name, macro_definition]) FROM duckdb_functions()
+        WHERE NOT internal AND function_type = 'table_macro') AS macros,
+    (SELECT list([table_name, path]) FROM duckdb_tables()
+        JOIN duckdb_databases() USING (database_name)) AS tables
+"""
+#: A view's SQL says where its query begins; so may its name, or a column's, so each is tried.
+_BEGINS = re.compile(r"\sAS\s", re.IGNORECASE)
+_FILE_LIKE = re.compile(r"[./\\*]")
+
+
+@dataclass
+class Reading:
+    """What was found on the way through a query and all that it names."""
+
+    #: Where queries are read as trees: a connection without data.
+    con: duckdb.DuckDBPyConnection
+    #: By name, how views and macros were made, and where tables lie: a name may be of several.
+    views: dict[str, list[str]]
+    macros: dict[str, list[str]]
+    tables: dict[str, list[str | None]]
+    files: set[str] = field(default_factory=set)
+    #: Whether nothing was met of which it cannot be told.
+    whole: bool = True
+    seen: set[str] = field(default_factory=set)
+
+    def query(self, sql: str) -> None:
+        if sql in self.seen:
+            return
+        self.seen.add(sql)
+        tree = self._tree(sql)
+        if tree is None:
+            self.whole = False
+            return
+        within = {str(name).lower() for name in _names_within(tree)}
+        for node in _nodes(tree):
+            if node.get("type") == "BASE_TABLE":
+                self._table(node, within)
+            elif node.get("type") == "TABLE_FUNCTION":
+                self._function(node["function"])
+
+    def _view(self, made: str) -> None:
+        """`CREATE VIEW ... AS query`."""
+        for begins in _BEGINS.finditer(made):
+            if self._tree(body := made[begins.end() :].rstrip().rstrip(";")) is not None:
+                self.query(body)
+                return
+        self.whole = False
+
+    def _tree(self, sql: str) -> dict[str, Any] | None:
+        asked = self.con.execute("SELECT json_serialize_sql($1::VARCHAR)", [sql])
+        tree = json.loads(asked.fetchall()[0][0])
+        return None if tree.get("error") else tree
+
+    def _table(self, node: dict[str, Any], within: set[str]) -> None:
+        name = str(node["table_name"])
+        plain = name.lower()
+        if plain in within and not node.get("schema_name"):
+            return
+        for made in (views := self.views.get(plain, [])):
+            self._view(made)
+        for path in (tables := self.tables.get(plain, [])):
+            if path is None:
+                self.whole = False  # rows in memory, loaded by whoever it was
+            else:
+                self.files.add(f"{path}/{name}")
+        if views or tables:
+            return
+        if _FILE_LIKE.search(name):
+            self.files.add(name)
+        else:
+            self.whole = False  # a frame of Python's, by the name of its variable
+
+    def _function(self, function: dict[str, Any]) -> None:
+        name = str(function["function_name"]).lower()
+        if name in READ_NOTHING:
+            return
+        for body in (macros := self.macros.get(name, [])):
+            self.query(body.rstrip().rstrip(";"))
+        found = [_constants(argument) for argument in _arguments(function)]
+        self.files |= {text for texts in found for text in texts or ()}
+        # A macro hands its arguments on: in it they are names, and here they are what is named.
+        if not macros and (None in found or not any(found)):
+            self.whole = False
+
+
+def files_of_relation(relation: Any) -> tuple[tuple[str, ...], bool]:
+    """Paths and globs, and whether they are all that the relation reads."""
+    try:
+        sql = relation.sql_query()
+        ((_, *catalog),) = relation.limit(0).aggregate(_CATALOG).fetchall()
+    except duckdb.Error:
+        return (), False  # what it reads is not there: the run says so
+    with duckdb.connect() as con:
+        views, macros, tables = map(_by_name, catalog)
+        reading = Reading(con, views, macros, tables)
+        reading.query(sql)
+    return tuple(sorted(reading.files)), reading.whole
+
+
+def _by_name(listed: list[tuple[str, Any]] | None) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for name, what in listed or []:
+        found.setdefault(name.lower(), []).append(what)
+    return found
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+        for value in tree.values():
+            yield from _nodes(value)
+    elif isinstance(tree, list):
+        for each in tree:
+            yield from _nodes(each)
+
+
+def _names_within(tree: Any) -> Iterator[str]:
+    """What a query calls parts of its own (WITH)."""
+    for node in _nodes(tree):
+        if "cte_map" in node:
+            yield from (entry["key"] for entry in node["cte_map"]["map"])
+
+
+def _arguments(function: dict[str, Any]) -> list[dict[str, Any]]:
+    """Those without names: which files; options are named."""
+    found = function.get("arguments") or function.get("children") or []
+    plain = [each.get("expression", each) for each in found]
+    return [each for each in plain if each["class"] != "COMPARISON"]
+
+
+def _constants(expression: dict[str, Any]) -> list[str] | None:
+    """The texts of an argument; None where some of it is not written out."""
+    if expression["class"] == "CONSTANT":
+        literal = expression.get("literal")
+        if literal is not None:
+            return [literal["text"]] if literal["kind"] == "STRING" else []
+        value = expression["value"].get("value")
+        return [value] if isinstance(value, str) else []
+    if expression["class"] == "FUNCTION" and expression["function_name"] == "list_value":
+        parts = [_constants(each) for each in _arguments(expression)]
+        if None in parts:
+            return None
+        return [text for part in parts for text in part or ()]
+    return None
