@@ -4,7 +4,7 @@
 - In a block of `console`, lines after `$ ` are commands of dphh.
 - The block of `text` after a block of `python`, and the lines after a command, are what it prints.
 
-Noise differs from run to run, so numbers and run ids are alike; a line `...` stands for any lines.
+Noise differs from run to run, so numbers and run ids are alike; `...` stands for anything.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class Running:
         self.names: dict[str, Any] = {"__name__": "page", **given}
 
     def run(self, what: Shown) -> str:
-        return self._python(what) if what.kind == "python" else self._command(what.source)
+        printed = self._python(what) if what.kind == "python" else self._command(what.source)
+        return printed.replace(f"{Path.cwd()}/", "")
 
     def _python(self, what: Shown) -> str:
         code = compile("\n" * what.line + what.source, "the page", "exec")
@@ -105,9 +106,7 @@ def same_noise() -> Iterator[None]:
 
 def alike(printed: str, said: str) -> bool:
     """Whether what was printed is what the page says, numbers and run ids aside."""
-    pattern = r"\n".join(
-        ".*" if line.strip() == "..." else re.escape(line) for line in _lines(said)
-    )
+    pattern = re.escape("\n".join(_lines(said))).replace(re.escape("..."), ".*")
     return re.fullmatch(pattern, "\n".join(_lines(printed)), re.DOTALL) is not None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -15,7 +16,7 @@ from dphh.registry import VERBS
 from tests.docs.pages import ROOT
 
 sys.path.insert(0, str(ROOT / "docs"))
-from building import api, lines, options
+api, lines, options = (import_module(f"building.{name}") for name in ("api", "lines", "options"))
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -4,9 +4,36 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.docs.pages import ROOT, Running, alike, same_noise, shown
+
+
+@pytest.fixture
+def reviews(tmp_path: Path) -> None:
+    """The corpora that README names, small."""
+    said = ["see you later", "thank you very much", "the soup is cold and late"]
+    rows = {"author": range(900), "body": [said[who % 3] for who in range(900)]}
+    for folder in ("reviews", "messages"):
+        (tmp_path / folder).mkdir()
+        pl.DataFrame(rows).write_parquet(tmp_path / folder / "1.parquet")
+    asked = {"id": range(900), "query": [("soup", "cold soup")[who % 2] for who in range(900)]}
+    pl.DataFrame(asked).write_parquet(tmp_path / "queries.parquet")
+
+
+@pytest.mark.usefixtures("reviews")
+def test_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    running = Running()
+    with same_noise():
+        for what in shown(text):
+            running.run(what)
+    assert {"counted", "plan", "con"} <= running.names.keys()
+    assert (tmp_path / "out" / "release.json").exists()
+    assert len(text.splitlines()) < 150
+
 
 PAGES = ("start", "budget", "why-not-found", "weekly", "choose")
 

@@ -26,7 +26,7 @@ from tests.gateway.conftest import Place, free_port, needs_quack
 pytestmark = needs_quack
 
 DPHH = [sys.executable, "-m", "dphh"]
-README = Path(__file__).parents[2] / "README.md"
+ANALYSTS = Path(__file__).parents[2] / "docs" / "analysts.md"
 
 
 def run(place: Place, *arguments: str, typed: str = "", **environment: str) -> Any:
@@ -199,9 +199,9 @@ def test_ctrl_c_stops_the_run_and_the_ledger_is_right(place: Place) -> None:
     assert os.WIFEXITED(terminal.ended())
 
 
-def test_the_readmes_transcript_is_what_the_shell_says(place: Place) -> None:
+def test_the_documented_transcript_is_what_the_shell_says(place: Place) -> None:
     typed, shown = [], []
-    text = README.read_text(encoding="utf-8")
+    text = ANALYSTS.read_text(encoding="utf-8")
     block = text.partition("<!-- transcript: tests/gateway/test_shell.py -->\n")[2]
     for line in block.partition("```\n")[2].partition("\n```")[0].splitlines():
         (typed if line.startswith("D ") else shown).append(line.removeprefix("D "))
