@@ -10,6 +10,7 @@ from dphh.asking import when_polars_comes
 
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
+    from dphh.asking.frames import on
     from dphh.checking import Checked, check
     from dphh.comparing import Comparison, compare
     from dphh.corpus import TRIEHH_WORDS, Content, Corpus
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from dphh.plan import Plan, plan_from_json
     from dphh.price import Price, Privacy
     from dphh.release import Release
+    from dphh.scheduling import Schedule, schedule
     from dphh.verbs import counts, items, ldp_trie, ngrams, trie
 
     __version__: str
@@ -48,6 +50,7 @@ __all__ = [
     "Price",
     "Privacy",
     "Release",
+    "Schedule",
     "UsageError",
     "__version__",
     "check",
@@ -59,7 +62,9 @@ __all__ = [
     "items",
     "ldp_trie",
     "ngrams",
+    "on",
     "plan_from_json",
+    "schedule",
     "trie",
 ]
 
@@ -67,6 +72,7 @@ __all__ = [
 #: waits for no engine. No public name is a module's too: whichever came last would have it.
 _MADE_IN = {
     "dphh.asking.connect": ("connect",),
+    "dphh.asking.frames": ("on",),
     "dphh.checking": ("Checked", "check"),
     "dphh.comparing": ("Comparison", "compare"),
     "dphh.corpus": ("TRIEHH_WORDS", "Content", "Corpus"),
@@ -83,6 +89,7 @@ _MADE_IN = {
     "dphh.plan": ("Plan", "plan_from_json"),
     "dphh.price": ("Price", "Privacy"),
     "dphh.release": ("Release",),
+    "dphh.scheduling": ("Schedule", "schedule"),
     "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
 }
 _MODULE = {name: module for module, names in _MADE_IN.items() for name in names}

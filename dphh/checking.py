@@ -74,7 +74,7 @@ class Checked:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th scope='row' style='text-align:left'>{MARKS[each.verdict]} "
+            f"<tr><th scope='row' style='text-align:left;white-space:nowrap'>{MARKS[each.verdict]} "
             f"{escape(each.what)}</th><td style='text-align:left'>{escape(each.found)}"
             f"{'<br>' if each.costs else ''}{escape(each.costs)}</td></tr>"
             for each in self.findings
@@ -159,7 +159,7 @@ def _alike(corpus: Corpus) -> Iterator[Finding]:
 def _lacking(option: str, column: str, corpus: Corpus) -> tuple[Verdict, str, str]:
     where = ", ".join(parquet_pattern(place) for place in corpus.where)
     see = f"SELECT file_name, name FROM parquet_schema('{where}') says which."
-    if option == "user":
+    if option.startswith("user"):
         costs = f"Their rows have no user, and a run is refused for them. {see}"
         return "stops", f"some have no column {column!r}", costs
     costs = f"Their rows are read as NULL: whatever they hold counts for nothing. {see}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from math import ceil
 from typing import Any
+
+import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
@@ -25,13 +28,19 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.price import Finds, Price, Privacy, stated
-from dphh.words import number, plural, shorten
+from dphh.words import (
+    columns_of,
+    number,
+    padded,
+    plural,
+    shorten,
+    terminal_columns,
+    wrapped,
+)
 
 #: A heading, and its lines: (what, said).
 Section = tuple[str, list[tuple[str, str]]]
 SHOWN_ROWS = 10
-#: Columns of a terminal that a plan's lines keep to.
-WIDTH = 96
 
 
 def plan_sections(
@@ -228,41 +237,60 @@ def plan_text(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
 
 
 def asked(price: Price) -> str:
-    return ", ".join(f"{key}={shorten(str(value), 120)}" for key, value in price.parameters)
+    return ", ".join(
+        f"{key}={shorten(str(value), 120)}" for key, value in price.parameters if value is not None
+    )
 
 
 def release_text(table: Any, manifest: dict[str, Any]) -> str:
     privacy = manifest["privacy"]
-    lines = [
+    lines = wrapped(
         f"release {manifest['run_id']}: {table.num_rows:,} found by {manifest['verb']}, "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {privacy['unit']}"
-    ]
-    lines += [f"warning: {warning}" for warning in privacy.get("warnings", ())]
+    )
+    for warning in privacy.get("warnings", ()):
+        lines += wrapped(f"warning: {warning}")
     if "NOT" in manifest["randomness"]:
         lines.append(manifest["randomness"])
-    rows = table.slice(0, SHOWN_ROWS).to_pylist()
-    width = max((len(shorten(row["item"])) for row in rows), default=0)
+    rows = first_rows(table)
     if rows and (meaning := value_meaning(table)):
-        lines.append(f"  {'':{width + 3}} {meaning}")
-    for row in rows:
-        item = f"  {row['level']}  {shorten(row['item']):<{width}} {value_text(row)}"
-        lines.append(item.rstrip())
+        lines.append(f"  {meaning}")
+    longest = terminal_columns() - 5 - max((len(value_text(row)) for row in rows), default=0)
+    items = [shorten(row["item"], min(60, longest)) for row in rows]
+    width = max(map(columns_of, items), default=0)
+    for row, item in zip(rows, items, strict=True):
+        lines.append(f"  {row['level']}  {padded(item, width)} {value_text(row)}".rstrip())
     if not rows and (finds := manifest.get("finds")):
-        lines.append(
-            f"  at this price an item is found with probability {finds['probability']:g} "
-            f"when held by at least {finds['users']:,} users"
+        lines += wrapped(
+            f"at this price an item is found with probability {finds['probability']:g} "
+            f"when held by at least {finds['users']:,} users",
+            "  ",
         )
-    if table.num_rows > SHOWN_ROWS:
-        lines.append(f"  ... and {table.num_rows - SHOWN_ROWS:,} more")
+    if table.num_rows > len(rows):
+        lines.append(f"  ... and {table.num_rows - len(rows):,} more")
     return "\n".join(lines)
+
+
+def first_rows(table: Any) -> list[dict[str, Any]]:
+    """The first few of each level, so that what is long shows beside what is short."""
+    levels = table.column("level").to_pylist()
+    each = -(-SHOWN_ROWS // max(1, len(set(levels))))
+    seen: Counter[int] = Counter()
+    places: list[int] = []
+    for place, level in enumerate(levels):
+        seen[level] += 1
+        if seen[level] <= each:
+            places.append(place)
+    rows: list[dict[str, Any]] = table.take(pa.array(places, pa.int64())).to_pylist()
+    return rows
 
 
 def value_meaning(table: Any) -> str:
     """What the numbers beside items are."""
     if "users" in table.column_names:
-        return f"{'users':>12}  (low to high)"
+        return "beside each: users  (low to high)"
     if table.column("score").null_count < table.num_rows:
-        return f"{'score':>12}  (orders items within a level; no number of people)"
+        return "beside each: score  (orders items within a level; no number of people)"
     return ""
 
 
@@ -280,19 +308,20 @@ def promised(privacy: dict[str, Any]) -> float:
 
 
 def _text(title: str, sections: list[Section]) -> str:
-    lines = [title]
+    columns = terminal_columns() - 4
+    lines = wrapped(title)
     for heading, said in sections:
         lines.append(f"\n{heading}")
-        width = min(max((len(what) for what, _ in said), default=0), WIDTH // 2)
+        width = min(max((len(what) for what, _ in said), default=0), columns // 2)
         for what, text in said:
             head, below = f"  {what:<{width}}  ", " " * (width + 4)
-            room = max(WIDTH - len(below), WIDTH // 3)
-            wrapped = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+            room = max(columns - len(below), columns // 3)
+            pieces = textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
             if len(head) > len(below):
                 lines.append(head.rstrip())
                 head = below
             lines += [
                 f"{head if index == 0 else below}{line}".rstrip()
-                for index, line in enumerate(wrapped or [""])
+                for index, line in enumerate(pieces or [""])
             ]
     return "\n".join(lines)

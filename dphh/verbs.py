@@ -7,6 +7,7 @@ from inspect import Parameter, Signature
 from typing import Any, Generic, Protocol
 
 from dphh import registry
+from dphh.asked import check_known, check_whole
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.plan import Plan
@@ -30,6 +31,9 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
                 f"corpus: found a {type(corpus).__name__}; say what it means with "
                 "dphh.Corpus(source, user=..., text=...) or item=..., and give that"
             )
+        check_known(options, verb.options, verb.name)
+        if not args:
+            check_whole(options, verb.options, verb.name)
         asked: Callable[..., dict[str, Any]] = verb.asked
         price = verb.price(*args, **asked(options, corpus))
         return Plan(price, None if corpus is None else verb.read(corpus, price))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from math import floor, log10
+from shutil import get_terminal_size
+from textwrap import wrap
 
 
 def number(value: float) -> str:
@@ -15,7 +17,36 @@ def plural(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
+def terminal_columns() -> int:
+    """How wide lines may be: the terminal's columns, of at most 100; 100 where there is none."""
+    return max(60, min(100, get_terminal_size((100, 24)).columns))
+
+
+def columns_of(text: str) -> int:
+    """What it takes on a terminal: two columns a character of Chinese, Japanese and most emoji."""
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def padded(text: str, columns: int) -> str:
+    return text + " " * (columns - columns_of(text))
+
+
 def shorten(item: str, longest: int = 60) -> str:
-    """One line of it, with what a terminal would not show written out."""
+    """So many columns of it on one line, with what a terminal would not show written out."""
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in item)
-    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+    if columns_of(plain) <= longest:
+        return plain
+    plain = plain[:longest]
+    while columns_of(plain) > longest - 1:
+        plain = plain[:-1]
+    return plain + "…"
+
+
+def wrapped(text: str, first: str = "", below: str = "   ") -> list[str]:
+    """Lines that fit the terminal."""
+    return wrap(
+        text, terminal_columns() - 2, initial_indent=first, subsequent_indent=below,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip

@@ -28,6 +28,7 @@ mpl.use("Agg")
 
 import matplotlib.pyplot as plt
 import pyarrow as pa
+from colours import COLOURS, shades
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -37,7 +38,9 @@ import dphh
 
 T = 9
 LENGTHS = range(1, T + 1)
-BASE: dict[str, Any] = {"max_n": T, "epsilon": 4.0, "delta": 1e-7, "max_items": 100}
+BASE: dict[str, Any] = {
+    "method": "dpne", "max_n": T, "epsilon": 4.0, "delta": 1e-7, "max_items": 100,
+}  # fmt: skip
 ETA = 0.01  # dphh's own default, as the paper's
 
 SHORT, LONG = slice(0, 2), slice(T - 4, T)  # 1- and 2-grams; 6- to 9-grams
@@ -74,8 +77,10 @@ class Shape:
     holds: bool
     evidence: str
 
-    def __str__(self) -> str:
-        verdict = "holds" if self.holds else "DOES NOT HOLD"
+    def said(self, small: bool) -> str:
+        """On a small corpus noise may hide a shape, which says nothing against it."""
+        verdict = "does not show on so small a corpus" if small else "DOES NOT HOLD"
+        verdict = "holds" if self.holds else verdict
         return f"({self.letter}) {verdict}: {self.claim}\n      {self.evidence}"
 
 
@@ -119,7 +124,9 @@ class Runs:
         if key not in self._done:
             start = time.perf_counter()
             plan = dphh.ngrams(self.corpus, **options)
-            self._done[key] = plan.run(ledger=self.ledger, threads=self.threads)
+            self._done[key] = plan.run(
+                ledger=self.ledger, threads=self.threads, progress=lambda _: None
+            )
             self.seconds += time.perf_counter() - start
         return self._done[key]
 
@@ -147,12 +154,12 @@ def figure_1(runs: Runs, _: Sweeps) -> list[Shape]:
         "dpsu-single": "set union, whole budget on one length (dpsu-single)",
     }
     figure, axes = plt.subplots(figsize=(9, 5.6))
-    for (name, counts), marker in zip(found.items(), "osD^", strict=True):
+    for (name, counts), marker, colour in zip(found.items(), "osD^", COLOURS, strict=False):
         style = "--" if name == "dpsu-single" else "-"
-        axes.plot(LENGTHS, counts, style, marker=marker, lw=2, label=labels[name])
+        axes.plot(LENGTHS, counts, style, marker=marker, color=colour, lw=2, label=labels[name])
     axes.set_yscale("symlog", linthresh=10)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.0f}"))
-    by_length(axes, "DPNE beside plain set union", "n-grams released (log scale)")
+    by_length(axes, "What DPNE and plain set unions find", "n-grams released (log scale)")
     axes.set_ylim(bottom=0)
     axes.legend(loc="upper right", fontsize=9)
     save(figure, runs, 1, f"Epsilon 4, delta 1e-7, at most 100 n-grams of a length a user, {one()}")
@@ -185,7 +192,7 @@ def figure_2(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     lines(left, bounds, "at most so many n-grams\nof a length a user (Δ₀)")
     by_length(left, "How many n-grams a user may count for", "n-grams released")
     lines(right, budgets, "epsilon")
-    by_length(right, "Privacy budget", "n-grams released")
+    by_length(right, "What a larger privacy budget finds", "n-grams released")
     save(figure, runs, 2, f"Unless said: epsilon 4, delta 1e-7, Δ₀ 100, η 0.01; {one()}")
 
     totals = {bound: sum(counts) for bound, counts in bounds.items()}
@@ -209,9 +216,9 @@ def figure_3(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     decays = {c: runs.counts(decay=c) for c in sweeps.decay}
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2))
     lines(left, etas, "tolerated share of\nspurious n-grams (η)")
-    by_length(left, "Tolerated spurious n-grams", "n-grams released")
+    by_length(left, "What more tolerated spurious n-grams find", "n-grams released")
     lines(right, decays, "noise of a length over that\nof the one below (c)")
-    by_length(right, "Sharing the budget out over lengths", "n-grams released")
+    by_length(right, "How the budget is shared out over lengths", "n-grams released")
     save(figure, runs, 3, f"Unless said: epsilon 4, delta 1e-7, Δ₀ 100, η 0.01, c 1; {one()}")
 
     short = {c: sum(counts[SHORT]) for c, counts in decays.items()}
@@ -240,18 +247,21 @@ def figure_4(runs: Runs, sweeps: Sweeps) -> list[Shape]:
     both, single = runs.counts(), runs.counts(pruning="single")
     shares = coverage(runs, sweeps.held_by)
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.2))
-    for counts, offset, label in (
-        (both, -0.2, "both ends were found (both-side)"),
-        (single, 0.2, "its beginning and last word were (single-side)"),
+    for counts, offset, colour, label in (
+        (both, -0.2, COLOURS[0], "both ends were found (both-side)"),
+        (single, 0.2, COLOURS[1], "its beginning and last word were (single-side)"),
     ):
-        left.bar([k + offset for k in LENGTHS], counts, 0.4, label=label)
+        left.bar([k + offset for k in LENGTHS], counts, 0.4, color=colour, label=label)
     left.legend(title="A longer n-gram is looked at if", fontsize=9)
-    by_length(left, "Pruning rule", "n-grams released")
+    by_length(left, "Which longer n-grams are looked at: the two prunings", "n-grams released")
     left.set_ylim(0, 1.3 * max(*both, *single, 1))
 
-    for (users, drawn), colour in zip(shares.items(), shades(len(shares)), strict=True):
+    for (users, drawn), colour, marker in zip(
+        shares.items(), shades(len(shares)), "os^Dv<>Pp", strict=False
+    ):
         percent = [100 * share for share in drawn.values()]
-        right.plot(list(drawn), percent, "-o", color=colour, lw=2, label=f"{users:,} users")
+        label = f"{users:,} users"
+        right.plot(list(drawn), percent, "-", marker=marker, color=colour, lw=2, label=label)
     if shares:
         right.legend(
             title="Held by\nat least", fontsize=9, loc="center left", bbox_to_anchor=(1.01, 0.5)
@@ -378,15 +388,13 @@ def one() -> str:
     return "one run a point."
 
 
-def shades(count: int) -> list[Any]:
-    return [plt.get_cmap("viridis")(0.92 * i / max(count - 1, 1)) for i in range(count)]
-
-
 def lines(axes: Axes, found: dict[Any, list[int]], title: str) -> None:
     """A line a setting, with its total in the legend."""
-    for (setting, counts), colour in zip(found.items(), shades(len(found)), strict=True):
+    for (setting, counts), colour, marker in zip(
+        found.items(), shades(len(found)), "os^Dv<>Pp", strict=False
+    ):
         label = f"{setting:,g}  ({sum(counts):,} in all)"
-        axes.plot(LENGTHS, counts, "-o", color=colour, lw=2, ms=5, label=label)
+        axes.plot(LENGTHS, counts, "-", marker=marker, color=colour, lw=2, ms=5, label=label)
     axes.legend(title=title, fontsize=9, title_fontsize=9)
 
 
@@ -439,7 +447,8 @@ def main() -> None:
     out: Path = asked.out or Path(tempfile.mkdtemp(prefix="dpne-figures-"))
     out.mkdir(parents=True, exist_ok=True)
     sizes = Sizes()
-    if asked.users or asked.quick:
+    small = bool(asked.users or asked.quick)
+    if small:
         sizes = replace(sizes, users=asked.users or 8_000)
     start = time.perf_counter()
     runs = Runs(out, sizes, asked.threads)
@@ -451,9 +460,9 @@ def main() -> None:
         print(f"{draw.__name__}: {time.perf_counter() - begun:.0f} s", flush=True)
     print("\nWhich of the paper's shapes hold here:")
     for shape in sorted(shapes, key=lambda shape: shape.letter):
-        print(shape)
+        print(shape.said(small))
     held = sum(shape.holds for shape in shapes)
-    print(f"\n{held} of {len(shapes)} hold. Figures and tables: {out}")
+    print(f"\n{held} of {len(shapes)} show. Figures and tables: {out}")
     took = time.perf_counter() - start
     print(f"{took:.0f} s in all, {time.process_time():.0f} s of processor time")
 

@@ -143,12 +143,16 @@ def write(found: dict[str, Any], out: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from colours import COLOURS
 
     out.mkdir(parents=True, exist_ok=True)
     figure, axes = plt.subplots(figsize=(6, 4))
     epsilons, shares = zip(*found["figure"], strict=True)
-    axes.plot(epsilons, [100 * share for share in shares], marker="o", label="LDP TrieHH")
-    axes.axhline(100 * found["limit"], linestyle=":", color="tab:orange", label="no randomisation")
+    axes.plot(
+        epsilons, [100 * share for share in shares], "-o", color=COLOURS[0], label="LDP TrieHH"
+    )
+    axes.axhline(100 * found["limit"], linestyle=":", color=COLOURS[1], label="no randomisation")
+    axes.set_title("How much of what people type is found, by local epsilon", fontsize=10)
     axes.set(xlabel="local epsilon", ylabel="coverage, % of contributions", ylim=(0, 100))
     axes.legend(loc="lower right")
     axes.grid(alpha=0.3)

@@ -12,6 +12,7 @@ app = marimo.App()
 
 @app.cell
 def _():
+    import os
     import random
     from pathlib import Path
 
@@ -20,7 +21,7 @@ def _():
 
     import dphh
 
-    return Path, dphh, mo, pl, random
+    return Path, dphh, mo, os, pl, random
 
 
 @app.cell
@@ -32,7 +33,7 @@ def _(mo):
 
 
 @app.cell
-def _(Path, dphh, pl, random):
+def _(Path, dphh, os, pl, random):
     folder = Path("quickstart-marimo")
     folder.mkdir(exist_ok=True)
     messages = folder / "messages.parquet"
@@ -49,7 +50,8 @@ def _(Path, dphh, pl, random):
             }
         ).write_parquet(messages)
     corpus = dphh.Corpus(messages, user="author", text="body", name="messages")
-    ledger = dphh.Ledger(folder / "ledger.sqlite")
+    os.environ["DPHH_LEDGER"] = str(folder / "ledger.sqlite")
+    ledger = dphh.Ledger()
     if not any(account.name == "messages" for account in ledger.accounts()):
         ledger.add("messages", corpus, epsilon=2.0, delta=1e-7)
     return corpus, ledger
@@ -70,8 +72,8 @@ def _(corpus, dphh, epsilon):
 
 
 @app.cell
-def _(ledger, plan):
-    release = plan.run(ledger=ledger)
+def _(plan):
+    release = plan.run()
     release
     return (release,)
 

@@ -21,6 +21,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import numpy as np
+from colours import COLOURS
 from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
@@ -40,7 +41,6 @@ from dphh.privacy.triehh_discovery import (
 LEVELS = 10
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 LENGTHS = (1, 10, 50, 100)
-COLOURS = ("tab:blue", "tab:orange", "tab:green", "tab:red", "tab:purple", "tab:brown")
 FloatArray = NDArray[np.float64]
 #: users, theta, epsilon -> users drawn at a level
 Rule = Callable[[FloatArray, FloatArray, float], FloatArray]
@@ -101,9 +101,10 @@ class Figures:
         self.out = out
         out.mkdir(parents=True, exist_ok=True)
 
-    def axes(self, title: str, x: str, y: str) -> Any:
-        _, axes = plt.subplots(figsize=(6, 4.2))
-        axes.set_title(title, fontsize=10)
+    def axes(self, title: str, setting: str, x: str, y: str) -> Any:
+        """The title says what is shown, the line below it for what."""
+        _, axes = plt.subplots(figsize=(6, 4.4))
+        axes.set_title(f"{title}\n({setting})", fontsize=10)
         axes.set_xlabel(x)
         axes.set_ylabel(y)
         axes.grid(alpha=0.3)
@@ -122,8 +123,8 @@ def legend(axes: Any, labels: list[str]) -> None:
     lines = [
         Line2D([], [], color=c, label=label) for c, label in zip(COLOURS, labels, strict=False)
     ]
-    lines.append(Line2D([], [], color="black", linestyle="-", label="as printed (10)"))
-    lines.append(Line2D([], [], color="black", linestyle="--", label="with theta"))
+    lines.append(Line2D([], [], color="black", linestyle="-", label="as printed: divided by 10"))
+    lines.append(Line2D([], [], color="black", linestyle="--", label="mended: divided by theta"))
     axes.legend(handles=lines, fontsize=8)
 
 
@@ -131,8 +132,9 @@ def frequency_by_epsilon(figures: Figures, number: int, users: int, largest: flo
     """Figures 2 and 14."""
     theta = log10_theta(users)
     axes = figures.axes(
-        f"Figure {number}: n = {users:,}, L = {LEVELS}, theta = {theta}",
-        "sequence frequency",
+        f"Figure {number}: how often a sequence is found, by its frequency",
+        f"n = {users:,}, L = {LEVELS}, theta = {theta}",
+        "frequency of the sequence",
         "worst-case discovery rate",
     )
     frequencies = np.linspace(0, largest, 400)
@@ -161,7 +163,8 @@ def population_by_epsilon(
 ) -> None:
     """Figures 3 and 15."""
     axes = figures.axes(
-        f"Figure {number}: frequency = {frequency:g}, L = {LEVELS}",
+        f"Figure {number}: how often a sequence is found, by the number of users",
+        f"frequency of the sequence {frequency:g}, L = {LEVELS}",
         "population size n",
         "worst-case discovery rate",
     )
@@ -178,7 +181,10 @@ def population_by_epsilon(
 def population_by_frequency(figures: Figures) -> None:
     """Figure 4."""
     axes = figures.axes(
-        f"Figure 4: discovery rate at least 0.9, L = {LEVELS}", "sequence frequency", "population n"
+        "Figure 4: users that it takes to find a sequence 9 times in 10",
+        f"worst-case discovery rate at least 0.9, L = {LEVELS}",
+        "frequency of the sequence",
+        "population size n",
     )
     frequencies = np.geomspace(1e-3, 1e-1, 60)
     for colour, epsilon in zip(COLOURS, EPSILONS, strict=False):
@@ -191,7 +197,12 @@ def population_by_frequency(figures: Figures) -> None:
 
 def epsilon_by_population(figures: Figures) -> None:
     """Figure 10."""
-    axes = figures.axes("Figure 10: gamma = 1", "log10 n", "epsilon")
+    axes = figures.axes(
+        "Figure 10: what the theorem costs, by the number of users",
+        "theta = ceil(log10 n + 6), gamma = 1",
+        "log10 n",
+        "epsilon",
+    )
     exponents = np.linspace(4, 10, 200)
     for colour, length in zip(COLOURS, LENGTHS, strict=False):
         epsilons = []
@@ -212,7 +223,8 @@ def frequency_by_batch(figures: Figures, number: int, users: int, largest: float
     """Figures 11 and 13, at theta = 11 as both captions say (the rule gives 12 at n = 10^6)."""
     theta = 11
     axes = figures.axes(
-        f"Figure {number}: n = {users:,}, L = {LEVELS}, theta = {theta}",
+        f"Figure {number}: how often a sequence is found, by its frequency and the batch",
+        f"n = {users:,}, L = {LEVELS}, theta = {theta}",
         "sequence frequency",
         "worst-case discovery rate",
     )
@@ -235,15 +247,19 @@ def knob_of_k(figures: Figures, number: int, users: int) -> None:
     """Figures 12 and 16."""
     theta, batch = log10_theta(users), math.isqrt(users - 1) + 1
     axes = figures.axes(
-        f"Figure {number}: n = {users:,}, L = 1, gamma = 1, theta = {theta}", "K", "log10 delta"
+        f"Figure {number}: which (epsilon, delta) one run has, by the choice of K",
+        f"n = {users:,}, L = 1, gamma = 1, theta = {theta}",
+        "K",
+        "log10 delta",
     )
     ks = np.arange(theta, math.isqrt(users))
     epsilons, deltas = knob(users, theta, batch, 1, ks)
-    axes.plot(ks, np.log10(deltas), color=COLOURS[0])
+    axes.plot(ks, np.log10(deltas), color=COLOURS[0], label="log10 delta (left)")
     axes.yaxis.label.set_color(COLOURS[0])
     other = axes.twinx()
-    other.semilogy(ks, epsilons, color=COLOURS[3])
-    other.set_ylabel("epsilon", color=COLOURS[3])
+    other.semilogy(ks, epsilons, "--", color=COLOURS[1], label="epsilon (right)")
+    other.set_ylabel("epsilon", color=COLOURS[1])
+    axes.legend(handles=[*axes.lines, *other.lines], fontsize=8, loc="center right")
     figures.save(number, axes)
     print(
         f"    K = {ks[0]}: ({epsilons[0]:.3f}, {deltas[0]:.1e}); "

@@ -8,10 +8,11 @@ A lazy frame stays lazy until the plan runs, and then Polars optimises it and th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from dphh import verbs
+from dphh.asked import check_known
 from dphh.corpus import Characters, Corpus, Reading, TooLong
 from dphh.devices.reports.round import Sampling
 from dphh.levels import Choice, Mode, Pruning
@@ -135,9 +136,34 @@ class Verbs:
         return _planned(verbs.ldp_trie, self._frame, {**options})
 
 
+def on(frame: pl.DataFrame | pl.LazyFrame) -> Verbs:
+    """`frame.dphh` for type checkers, which do not see what is registered on Polars' classes."""
+    return Verbs(frame)
+
+
+_THE_FRAMES = ("source", "connection", "unit")
+
+
+def _options(verb: Callable[..., Plan]) -> dict[str, Parameter]:
+    """What a frame's verb takes: the corpus's options, and the verb's where both have one."""
+    of_corpus = signature(Corpus).parameters.items()
+    reading = {name: option for name, option in of_corpus if name not in _THE_FRAMES}
+    options = {**reading, **signature(verb).parameters}
+    del options["corpus"]
+    return {name: option.replace(kind=Parameter.KEYWORD_ONLY) for name, option in options.items()}
+
+
 def _planned(verb: Callable[..., Plan], frame: Any, options: dict[str, Any]) -> Plan:
     """What the verb has no name for is the corpus's."""
     of_verb = signature(verb).parameters
+    check_known(options, _options(verb), verb.__name__)
     reading = {name: value for name, value in options.items() if name not in of_verb}
     asked = {name: value for name, value in options.items() if name in of_verb}
     return verb(Corpus(frame, **reading), **asked)
+
+
+# What shells complete: `**options` says no names.
+for _name in ("items", "ngrams", "counts", "trie", "ldp_trie"):
+    _itself = Parameter("self", Parameter.POSITIONAL_ONLY)
+    _takes = [_itself, *_options(getattr(verbs, _name)).values()]
+    getattr(Verbs, _name).__signature__ = Signature(_takes, return_annotation=Plan)

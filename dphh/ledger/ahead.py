@@ -29,17 +29,18 @@ def ahead(name: str, prices: Sequence[Booking], cap: Cap, price: Booking) -> Ahe
 
 def share(prices: Sequence[Booking], cap: Cap, price: Booking) -> float:
     """A run that fits the cap by being alone takes the whole of it, whatever it would draw."""
+    both = parts(prices, cap, price)
+    return min(max(both), 1.0) if fits([price], cap) else max(*both, 1.0)
+
+
+def parts(prices: Sequence[Booking], cap: Cap, price: Booking) -> tuple[float, float]:
+    """Of the cap's divergence, or epsilon, and of its delta: what a run would draw of each."""
     kept = kept_for([*prices, price][0], cap.delta) if cap.kept == "open" else cap.kept
-    if kept == "divergence":
-        most = allowed(cap.epsilon, cap.delta)
-        asked = drawn(price.events, most.order)
-        parts = (
-            asked.divergence / most.divergence if most.divergence else float("inf"),
-            float(asked.delta / most.delta) if most.delta else float("inf"),
-        )
-    else:
-        parts = (_part(price.epsilon, cap.epsilon), _part(price.delta, cap.delta))
-    return min(max(parts), 1.0) if fits([price], cap) else max(*parts, 1.0)
+    if kept != "divergence":
+        return _part(price.epsilon, cap.epsilon), _part(price.delta, cap.delta)
+    most = allowed(cap.epsilon, cap.delta)
+    asked = drawn(price.events, most.order)
+    return _part(asked.divergence, most.divergence), _part(float(asked.delta), float(most.delta))
 
 
 def how_often(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:

@@ -8,7 +8,7 @@ from typing import Protocol
 from dphh.ledger.budget import Budget, Cap, GivenBack, promise
 from dphh.privacy.weak import warnings
 from dphh.unit import User, whom
-from dphh.words import plural
+from dphh.words import plural, wrapped
 
 
 class Spent(Protocol):
@@ -53,5 +53,6 @@ def accounts_text(accounts: Sequence[Spent]) -> str:
     lines = []
     for account in accounts:
         lines += [account.label + ("" if account.name else "  (no name, no cap)")]
-        lines += [f"   {text}" for _, text in account_lines(account)]
+        for _, text in account_lines(account):
+            lines += wrapped(text, "   ", "      ")
     return "\n".join(lines)

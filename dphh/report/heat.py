@@ -52,7 +52,7 @@ def heat_html(title: str, down: str, across: str, cells: Cells) -> str:
             f"<caption style='text-align:left'>{escape(of)}</caption>"
             f"<tr><th>{escape(corner)}</th>{head}</tr>{body}</table>"
         )
-    note = "<p class='more'>Darker is better: rarer items are found.</p>"
+    note = "<p class='more'>The more colour, the rarer the items that are found.</p>"
     return (
         f"<style>{CHART_CSS}</style><div class='dphh'><p><b>{escape(title)}</b></p>"
         f"{''.join(maps)}{note}</div>"
@@ -67,7 +67,7 @@ def _cell(cell: Cell, least: float, most: float) -> str:
         colour = f"rgba(91,139,208,{0.15 + 0.6 * strength:.2f})"
     if cell.struck:
         colour = f"repeating-linear-gradient(45deg,{colour} 0 6px,transparent 6px 12px)"
-    below = f"<br><small>{escape(cell.below)}</small>" if cell.below else ""
+    below = f"<br><small style='color:inherit'>{escape(cell.below)}</small>" if cell.below else ""
     pointed = f" title='{escape(cell.title, quote=True)}'" if cell.title else ""
     return (
         f"<td{pointed} style='background:{colour};padding:4px 10px;text-align:right;"

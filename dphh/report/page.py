@@ -156,7 +156,8 @@ def _sight(release: Released) -> str:
             f"hold nothing else, an item is found with probability {finds['probability']:g}."
         )
     if chance := _by_chance(release):
-        said += f" Noise lets in a few that nobody holds: {chance:,} are expected at most."
+        be = "is" if chance == 1 else "are"
+        said += f" Noise lets in a few that nobody holds: {chance:,} {be} expected at most."
     return escape(said)
 
 

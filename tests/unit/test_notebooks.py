@@ -65,6 +65,7 @@ def test_the_study_goes_from_a_corpus_to_a_page_and_is_paid_for_once(
     spent = ledger.status("guests").spent
     again: dict[str, Any] = {}
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPHH_LEDGER", "the study's own")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for cell in cells:  # a second session: no kernel is needed to see that
@@ -79,6 +80,7 @@ def test_marimo_runs_its_cells_again_and_pays_once(
 ) -> None:
     pytest.importorskip("marimo", reason="needs marimo")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DPHH_LEDGER", "the notebook's own")
     made = []
     for _ in range(2):  # as a script, and as a new session would
         spec = importlib.util.spec_from_file_location(

@@ -1,0 +1,188 @@
+"""`dphh.schedule`: one release a week for a year, under one cap.
+
+What all of them promise together is the cap, (E, D), for all that a user ever has in the corpora of
+those runs (docs/before-spending.md). The ledger grants runs one after another; here the largest
+epsilon is sought of which so many are granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from html import escape
+from math import exp, floor, log, log10
+from typing import Any
+
+from dphh.errors import UsageError
+from dphh.ledger.ahead import parts
+from dphh.ledger.budget import Booking, Budget, Cap, checked_booking, checked_budget, fits, kept_for
+from dphh.ledger.exact import allowed, drawn
+from dphh.plan import Plan
+from dphh.price import Price
+from dphh.registry import VERBS
+from dphh.words import plural
+
+MOST_TIMES = 10_000
+#: Epsilons are told in so many digits, rounded down.
+_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """So many runs of one plan, which fit a cap together."""
+
+    plan: Plan
+    times: int
+    cap: Budget
+    #: The plan that was asked for, and would have been run once.
+    once: Plan
+
+    @property
+    def epsilon(self) -> float:
+        """Of each run."""
+        return float(self.plan["epsilon"])
+
+    @property
+    def delta(self) -> float:
+        return float(self.plan["delta"])
+
+    def __repr__(self) -> str:
+        return "\n".join(self._said())
+
+    def _repr_html_(self) -> str:
+        first, *rest = self._said()
+        lines = "".join(f"<p>{escape(line.strip())}</p>" for line in rest)
+        return f"<div class='dphh'><p><b>{escape(first)}</b></p>{lines}</div>"
+
+    def _said(self) -> list[str]:
+        each, once = self.plan.finds, self.once.finds
+        return [
+            f"schedule: {plural(self.times, 'run')} of {self.plan.verb}, each at epsilon "
+            f"{self.epsilon:g}, delta {self.delta:.3g}",
+            f"  each finds {each.what.removesuffix(' is found')} that {each.users:,} users hold, "
+            f"with probability {each.probability:g} (the plan alone, at epsilon "
+            f"{self.once['epsilon']:g}: {once.users:,})",
+            f"  all together: {self.cap}, for a user with all that they have in any of the runs, "
+            "whoever sees all releases",
+            "  nothing is reserved: cap the corpus with "
+            f"`dphh ledger add NAME CORPUS ... --epsilon {self.cap.epsilon:g} "
+            f"--delta {self.cap.delta:g}`, and run `.plan` each time",
+        ]
+
+
+def schedule(plan: Plan, *, times: int, cap: tuple[float, float]) -> Schedule:
+    """The plan at the largest epsilon at which `times` runs of it fit a cap of (epsilon, delta).
+
+    dphh.schedule(plan, times=52, cap=(3, 1e-5)).plan is what to run every week. It prices, and
+    reserves nothing. The cap is taken to be new; what an account has spent already is not in it.
+    """
+    if not isinstance(plan, Plan):
+        raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as a verb makes it")
+    if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= MOST_TIMES:
+        raise UsageError(f"times: found {times!r}; give a whole number from 1 to {MOST_TIMES:,}")
+    whole = checked_budget(*_pair(cap))
+    options = dict(plan.parameters)
+    if not {"epsilon", "delta"} <= options.keys():
+        raise UsageError(
+            f"plan: {plan.verb} is priced by {', '.join(options)}; only verbs of an epsilon and a "
+            "delta can be scheduled"
+        )
+    if whole.epsilon <= 0 or whole.delta <= 0:
+        raise UsageError(f"cap: found {cap}; give an epsilon and a delta above 0")
+    price_of = _pricing(plan)
+    delta = whole.delta / times
+    if kept_for(_booking(plan.price), whole.delta) == "sums":
+        price = price_of(_few_digits(whole.epsilon / times), delta=delta)
+        if not _fit(price, times, whole):
+            raise _too_many(times, delta, whole)
+        return Schedule(replace(plan, price=price), times, whole, plan)
+    price = _largest(price_of, delta, times, whole, whole.epsilon / times**0.5)
+    if (more := _more_delta(price, times, whole)) > delta * 1.01:
+        with_more = _largest(price_of, more, times, whole, price["epsilon"])
+        price = max(price, with_more, key=lambda each: each["epsilon"])
+    return Schedule(replace(plan, price=price), times, whole, plan)
+
+
+def _pair(cap: Any) -> tuple[float, float]:
+    try:
+        epsilon, delta = cap
+    except (TypeError, ValueError):
+        raise UsageError(f"cap: found {cap!r}; give (epsilon, delta), such as (3, 1e-5)") from None
+    return epsilon, delta
+
+
+def _pricing(plan: Plan) -> Callable[..., Price]:
+    options = dict(plan.parameters)
+
+    def price_of(epsilon: float, *, delta: float) -> Price:
+        return VERBS[plan.verb].price(**{**options, "epsilon": epsilon, "delta": delta})
+
+    return price_of
+
+
+def _largest(
+    price_of: Callable[..., Price], delta: float, times: int, whole: Budget, guess: float
+) -> Price:
+    """The largest epsilon of few digits at which all fit.
+
+    Pricing is what takes time. A run's part of a cap's noise goes about with epsilon squared, so
+    secants over logarithms come near in two or three steps; then digits are tried.
+    """
+    cap = Cap(whole.epsilon, whole.delta)
+    price = lru_cache(maxsize=None)(partial(price_of, delta=delta))
+    least, most = whole.epsilon / times / 4, whole.epsilon
+    best, slope, before = _few_digits(guess), 2.0, None
+    for _ in range(6):
+        of_noise, _of_delta = parts([], cap, _booking(price(best)))
+        over = log(times * of_noise)
+        if before is not None and best != before[0]:
+            slope = (over - before[1]) / log(best / before[0])
+        before = best, over
+        best = _few_digits(min(max(best * exp(-over / max(slope, 0.5)), least), most))
+        if best == before[0]:
+            break
+    while not _fit(price(best), times, whole):
+        if (best := _few_digits(best * (1 - 10.0**-_DIGITS))) < least:
+            raise _too_many(times, delta, whole)
+    while (more := _next_digits(best)) <= most and _fit(price(more), times, whole):
+        best = more
+    return price(best)
+
+
+def _too_many(times: int, delta: float, whole: Budget) -> UsageError:
+    return UsageError(
+        f"times, cap: {plural(times, 'run')} at delta {delta:.3g} do not fit a cap of {whole}, "
+        "however small their epsilon; plan fewer, or allow more"
+    )
+
+
+def _fit(price: Price, times: int, whole: Budget) -> bool:
+    booking = _booking(price)
+    kept = kept_for(booking, whole.delta)
+    return fits([booking] * times, Cap(whole.epsilon, whole.delta, kept))
+
+
+def _more_delta(price: Price, times: int, whole: Budget) -> float:
+    """The delta of each run at which thresholds take all that a cap has for them."""
+    booking = _booking(price)
+    if kept_for(booking, whole.delta) != "divergence":
+        return 0.0
+    most = allowed(whole.epsilon, whole.delta)
+    taken = float(drawn(booking.events, most.order).delta)
+    return price["delta"] * float(most.delta) / (taken * times) * (1 - 1e-6) if taken else 0.0
+
+
+def _booking(price: Price) -> Booking:
+    return checked_booking(price.events, price.privacy.booked_epsilon, price.privacy.delta)
+
+
+def _few_digits(number: float) -> float:
+    """Rounded down."""
+    unit = 10.0 ** (floor(log10(number)) - _DIGITS + 1)
+    return float(f"{floor(number / unit * (1 + 1e-12)) * unit:.{_DIGITS}g}")
+
+
+def _next_digits(number: float) -> float:
+    unit = 10.0 ** (floor(log10(number)) - _DIGITS + 1)
+    return float(f"{number + unit:.{_DIGITS}g}")
