@@ -17,6 +17,7 @@ from dphh.ledger import Account, Ledger
 from dphh.ledger.corpora import source_of, unseen
 from dphh.ledger.said import account_lines
 from dphh.levels import (
+    BY_CHANCE,
     BatchLevel,
     CountsLevel,
     ForecastLevel,
@@ -125,6 +126,9 @@ def level_words(level: Level) -> tuple[str, ...]:
             f"a report holds {level.size:,} of {level.domain:,} values, the user's own with "
             f"probability {level.mechanism.p:.4g}, another with {level.mechanism.q:.4g}; the "
             f"{level.keep:,} that most reports hold go on",
+            f"an estimate from {level.stands_out:,.0f} of {level.reports:,} reports on "
+            f"({level.stands_out / level.reports:.3%}) stands out of the noise: but with "
+            f"probability {BY_CHANCE:g} nothing that nobody holds comes so high",
         )
     if isinstance(level, VoteLevel | BatchLevel):
         return votes_words(level)
@@ -289,6 +293,8 @@ def value_meaning(table: Any) -> str:
     """What the numbers beside items are."""
     if "users" in table.column_names:
         return "beside each: users  (low to high)"
+    if "error" in table.column_names:
+        return "beside each: score ± its error  (estimated reports; no number of people)"
     if table.column("score").null_count < table.num_rows:
         return "beside each: score  (orders items within a level; no number of people)"
     return ""
@@ -299,7 +305,10 @@ def value_text(row: dict[str, Any]) -> str:
     if row.get("users") is not None:
         within = "" if row.get("group") is None else f"  in {shorten(row['group'])}"
         return f"{row['users']:12,}  ({row['low']:,} to {row['high']:,}){within}"
-    return "" if row.get("score") is None else f"{row['score']:12,.1f}"
+    if row.get("score") is None:
+        return ""
+    error = "" if row.get("error") is None else f"  ± {row['error']:,.1f}"
+    return f"{row['score']:12,.1f}{error}"
 
 
 def promised(privacy: dict[str, Any]) -> float:
