@@ -145,7 +145,7 @@ def encrypted(path: Path, footer: bool) -> None:
     """Parquet whose texts, and with `footer` even its columns' names, need a key to read."""
     encryption = pytest.importorskip("pyarrow.parquet.encryption", reason="needs Arrow's")
 
-    class Keys(encryption.KmsClient):
+    class Keys(encryption.KmsClient):  # type: ignore[name-defined]
         def wrap_key(self, key, _):
             return base64.b64encode(key)
 
