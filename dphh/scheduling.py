@@ -7,6 +7,7 @@ epsilon is sought of which so many are granted.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -21,6 +22,7 @@ from dphh.ledger.exact import allowed, drawn
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
+from dphh.show import WIDTH
 from dphh.words import plural
 
 MOST_TIMES = 10_000
@@ -48,7 +50,9 @@ class Schedule:
         return float(self.plan["delta"])
 
     def __repr__(self) -> str:
-        return "\n".join(self._said())
+        first, *rest = self._said()
+        lines = (textwrap.fill(line, WIDTH, subsequent_indent="    ") for line in rest)
+        return "\n".join([first, *lines])
 
     def _repr_html_(self) -> str:
         first, *rest = self._said()
