@@ -7,7 +7,6 @@ Nor does any say how many files or rows there are.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from html import escape
@@ -27,9 +26,9 @@ from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, source_of, unseen
 from dphh.report.style import CHART_CSS
-from dphh.show import WIDTH
 from dphh.udfs.randomness import SystemRandomness
 from dphh.unit import as_json, counted_by
+from dphh.words import wrapped
 
 Verdict = Literal["good", "unknown", "mind", "stops"]
 MARKS: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": "x"}
@@ -71,9 +70,9 @@ class Checked:
         for each in self.findings:
             below = " " * (width + 6)
             head = f"  {MARKS[each.verdict]} {each.what:<{width}}  "
-            lines.append(_folded(each.found, head, below))
+            lines += wrapped(each.found, head, below)
             if each.costs:
-                lines.append(_folded(each.costs, below, below))
+                lines += wrapped(each.costs, below, below)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -87,13 +86,6 @@ class Checked:
             f"<style>{CHART_CSS}</style><div class='dphh'><p><b>check</b> "
             f"<code>{escape(self.corpus)}</code></p><table>{rows}</table></div>"
         )
-
-
-def _folded(text: str, head: str, below: str) -> str:
-    return textwrap.fill(
-        text, WIDTH, initial_indent=head, subsequent_indent=below,
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
 
 
 def check(

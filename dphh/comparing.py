@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import signature
@@ -20,8 +19,7 @@ from dphh.ledger.corpora import source_of
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.report.heat import Cell, heat_html
-from dphh.show import WIDTH
-from dphh.words import plural
+from dphh.words import plural, wrapped
 
 MOST_PLANS = 400
 
@@ -95,7 +93,9 @@ class Comparison:
             cells = (f"{cell:>{width}}" for cell, width in zip(line, widths, strict=False))
             lines.append(f"  {'  '.join(cells)}{''.join(line[len(head) :])}")
         said = {each.refused or each.problem for each in self.plans} - {None}
-        return "\n".join([*lines, *(_folded(why) for why in sorted(map(str, said)))])
+        for why in sorted(map(str, said)):
+            lines += wrapped(why, "  ", "    ")
+        return "\n".join(lines)
 
     def _line(self, each: Compared, lengths: list[int]) -> list[str]:
         found = each.users_by_length
@@ -203,10 +203,6 @@ def _of_account(each: Compared) -> tuple[str, str]:
         return "no cap", "-"
     runs = each.ahead.runs_left
     return f"{each.ahead.share:.1%}", f"{runs:,}" if runs < MOST_RUNS else f"{MOST_RUNS:,} or more"
-
-
-def _folded(why: str) -> str:
-    return textwrap.fill(why, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _cell(each: Compared) -> Cell:

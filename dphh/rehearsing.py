@@ -1,7 +1,7 @@
 """`dphh.rehearse`: a plan run on stand-in data, to see what it would find. It pays from no ledger.
 
-The data must be public: nothing limits how often a rehearsal is run. What the ledger knows of, under
-a name or by a run, is refused, and so is the plan's own corpus.
+The data must be public: nothing limits how often a rehearsal is run. What the ledger knows of,
+under a name or by a run, is refused, and so is the plan's own corpus.
 """
 
 from __future__ import annotations
