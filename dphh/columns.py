@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ COLUMNS: dict[str, pa.DataType] = {
     "tokens": pa.list_(pa.string()),
     #: The noised weight, which orders items within a level; NULL where none is released.
     "score": pa.float64(),
+    #: Of an estimated score, how far off it is: one standard error.
+    "error": pa.float64(),
     #: Whether a sequence ends here, or is a prefix that goes on.
     "ended": pa.bool_(),
     #: The declared group that a count is within.
@@ -41,11 +44,43 @@ def schema_of(*more: str) -> pa.Schema:
 SCORED = schema_of("score")
 #: Of tries.
 GROWN = schema_of("score", "ended")
+ESTIMATED = schema_of("score", "error", "ended")
 #: Of counts, all in all or within groups.
 COUNTED = schema_of("users", "low", "high")
 COUNTED_IN_GROUPS = schema_of("group", "users", "low", "high")
 #: Of what was found and, where that was asked for, counted.
 SCORED_AND_COUNTED = schema_of("score", "users", "low", "high")
+
+
+#: What columns say, for whoever finds a release without its documentation.
+MEANINGS = {
+    "level": "how many tokens an item has; items of one level compare",
+    "score": (
+        "a noised weight that orders the items of one level; no number of people, no share of "
+        "them, and nothing between levels"
+    ),
+    "error": "one standard error of the score, an estimate of how many reports were for the item",
+    "ended": "whether a sequence ends here, or is a prefix that goes on",
+    "group": "the declared group that a count is within; all others are other",
+    "users": "about how many users hold the item, never below 0",
+    "low": "with high, the interval that holds the true number of users",
+    "high": "with low, the interval that holds the true number of users, bounding included",
+}
+
+
+def meanings(names: Iterable[str]) -> dict[str, str]:
+    return {name: MEANINGS[name] for name in names if name in MEANINGS}
+
+
+def described(table: Any) -> Any:
+    """The same table, whose schema says what its columns are."""
+    fields = [
+        field.with_metadata({"description": MEANINGS[field.name]})
+        if field.name in MEANINGS
+        else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))
 
 
 def in_order(table: Any) -> Any:

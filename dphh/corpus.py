@@ -293,7 +293,7 @@ def in_groups(corpus: Corpus, by: str | None) -> Corpus:
 
 
 def of_people(corpus: Corpus) -> Corpus:
-    """For `counts`: what it says is a number of people."""
+    """For counts, of whichever verb: what they say is a number of people."""
     if not isinstance(corpus.user, str):
         raise UsageError(
             f"user: found the columns {', '.join(corpus.user)}; counts says how many users hold an "

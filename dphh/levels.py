@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import asdict, dataclass, fields
 from math import sqrt
 from typing import Any, ClassVar, Literal, Protocol
+
+from scipy.special import bdtrc
 
 from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
@@ -16,13 +19,15 @@ from dphh.privacy.counts import (
     ends,
     sigma_on_grid,
 )
-from dphh.udfs.subsets import SubsetSelection
+from dphh.udfs.subsets import SubsetSelection, estimate
 
 Pruning = Literal["both", "single"]
 #: How a user of several sequences comes to the one that is theirs for a run of `trie`.
 Choice = Literal["drawn", "most-frequent"]
 #: Whether `ldp_trie` draws every report, or how many reports hold each value.
 Mode = Literal["messages", "aggregate"]
+#: How often noise alone may bring any value of a level of `ldp_trie` to what stands out.
+BY_CHANCE = 0.05
 
 
 class Level(Protocol):
@@ -301,6 +306,28 @@ class LocalLevel:
     def mechanism(self) -> SubsetSelection:
         return SubsetSelection(self.domain, self.size, self.numerator)
 
+    @property
+    def reports(self) -> int:
+        return self.users * self.contributions
+
+    @property
+    def noise(self) -> float:
+        """The standard error of the estimate for a value that nobody holds, in reports."""
+        return sqrt(self.mechanism.variance(self.reports))
+
+    @property
+    def stands_out(self) -> float:
+        """The least estimate, in reports, that noise alone brings none of the level's values to,
+        with a probability of 1 - BY_CHANCE."""
+        values, other = self.prefixes * (self.characters + 1), self.mechanism.q
+        counts = range(self.reports + 1)
+        least = bisect_left(
+            counts,
+            True,
+            key=lambda k: bool(bdtrc(k - 1, self.reports, other) <= BY_CHANCE / values),
+        )
+        return float(estimate(least, self.reports, self.mechanism))
+
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
@@ -308,6 +335,9 @@ class LocalLevel:
             "domain": self.domain,
             "p": self.mechanism.p,
             "q": self.mechanism.q,
+            "noise": self.noise,
+            "stands_out": self.stands_out,
+            "stands_out_share": self.stands_out / self.reports,
         }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec
 
 import pyarrow as pa
 
-from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED_AND_COUNTED
+from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN, SCORED_AND_COUNTED
 from dphh.corpus import Corpus, as_sequences, in_groups, of_people
 from dphh.engines.session import Session
 from dphh.given import with_items
@@ -29,6 +29,10 @@ Levels = Callable[[Price, Session, str], Iterator[LevelDone]]
 
 def _as_it_is(corpus: Corpus, _: Price) -> Corpus:
     return corpus
+
+
+def _of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
+    return corpus if price.counting is None else of_people(corpus)
 
 
 def _as_given(options: dict[str, Any], _: Corpus | None) -> dict[str, Any]:
@@ -63,8 +67,22 @@ class Verb(Generic[Options]):
         return signature(self.price, eval_str=True).parameters
 
 
-ITEMS = Verb("items", items.price_items, items.HELP, items_levels, SCORED_AND_COUNTED)
-NGRAMS = Verb("ngrams", ngrams.price_ngrams, ngrams.HELP, ngrams_levels, SCORED_AND_COUNTED)
+ITEMS = Verb(
+    "items",
+    items.price_items,
+    items.HELP,
+    items_levels,
+    SCORED_AND_COUNTED,
+    read=_of_people_if_counted,
+)
+NGRAMS = Verb(
+    "ngrams",
+    ngrams.price_ngrams,
+    ngrams.HELP,
+    ngrams_levels,
+    SCORED_AND_COUNTED,
+    read=_of_people_if_counted,
+)
 TRIE = Verb(
     "trie",
     trie.price_trie,
@@ -79,7 +97,7 @@ LDP_TRIE = Verb(
     ldp_trie.price_ldp_trie,
     ldp_trie.HELP,
     ldp_trie_levels,
-    GROWN,
+    ESTIMATED,
     read=lambda corpus, _: as_sequences(corpus, 1),
     takes_for_known=ldp_trie.takes_for_known,
 )

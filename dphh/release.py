@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.columns import ALWAYS, schema_of
+from dphh.columns import ALWAYS, described, meanings, schema_of
 from dphh.errors import UsageError
 from dphh.report.cards import release_card
 from dphh.show import release_text
@@ -35,7 +35,11 @@ _RUN_ID = b"dphh.run_id"
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """The released table (level, item, tokens, score) and the manifest that explains it."""
+    """The released table and the manifest that explains it.
+
+    A `score` orders the items of one level and is no number of people; `users`, where there is
+    such a column, is one, and has an interval.
+    """
 
     table: Any
     manifest: dict[str, Any]
@@ -122,6 +126,17 @@ class Release:
 
         return tree_of(self, prefix)
 
+    def weights(self, confidence: float = 0.95) -> pl.DataFrame:
+        """What the scores say of the weights that they are of: `weight_low` and `weight_high`, and
+        `users_at_least`, since nobody adds more than 1 to a weight. Costs nothing.
+
+        The intervals allow for an item's having passed its threshold. NULL where a score is not
+        the noised weight that passed: longer n-grams of the forecast ladder.
+        """
+        from dphh.weights import weights_of
+
+        return weights_of(self, confidence)
+
     def next_words(self, context: Sequence[str]) -> pl.DataFrame:
         """What follows a list of tokens, or its longest ending that anything follows.
 
@@ -202,7 +217,7 @@ class Release:
             table = pq.read_table(io.BytesIO(data))
             run_id = _run_id_of(table.schema)
             schema = schema_of(*table.schema.names[len(ALWAYS) :])
-            table = table.replace_schema_metadata(None).cast(schema)
+            table = described(table.replace_schema_metadata(None).cast(schema))
         except (pa.ArrowException, KeyError, ValueError):
             raise UsageError(f"release: {TABLE} is not a release's table; save it anew") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
@@ -213,9 +228,14 @@ class Release:
 
     def parquet(self) -> bytes:
         """The table as one Parquet file that names its run."""
+        # Of the file, too: not every reader shows what fields say.
+        said = {
+            f"dphh.{name}".encode(): text.encode()
+            for name, text in meanings(self.table.schema.names).items()
+        }
         buffer = io.BytesIO()
         pq.write_table(
-            self.table.replace_schema_metadata({_RUN_ID: self.run_id.encode()}),
+            self.table.replace_schema_metadata({_RUN_ID: self.run_id.encode(), **said}),
             buffer,
             compression="zstd",
         )

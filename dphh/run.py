@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.again import Asking, notice, request
-from dphh.columns import in_order
+from dphh.columns import described, in_order, meanings
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.duckdb.nobody import can_be_looked_at, has_rows_of_nobody
@@ -215,7 +215,8 @@ def released(
         say("counting what was found")
         counted, table = with_counts(table, price.counting, session)
         manifest["counting"] = counted
-    return Release(in_order(as_text(table, corpus.content)), manifest)
+    manifest["columns"] = meanings(table.schema.names)
+    return Release(described(in_order(as_text(table, corpus.content))), manifest)
 
 
 def _manifest(

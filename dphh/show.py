@@ -10,6 +10,7 @@ from math import ceil
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
@@ -17,6 +18,7 @@ from dphh.ledger import Account, Ledger
 from dphh.ledger.corpora import source_of, unseen
 from dphh.ledger.said import account_lines
 from dphh.levels import (
+    BY_CHANCE,
     BatchLevel,
     CountsLevel,
     ForecastLevel,
@@ -125,6 +127,9 @@ def level_words(level: Level) -> tuple[str, ...]:
             f"a report holds {level.size:,} of {level.domain:,} values, the user's own with "
             f"probability {level.mechanism.p:.4g}, another with {level.mechanism.q:.4g}; the "
             f"{level.keep:,} that most reports hold go on",
+            f"an estimate from {level.stands_out:,.0f} of {level.reports:,} reports on "
+            f"({level.stands_out / level.reports:.3%}) stands out of the noise: but with "
+            f"probability {BY_CHANCE:g} nothing that nobody holds comes so high",
         )
     if isinstance(level, VoteLevel | BatchLevel):
         return votes_words(level)
@@ -267,12 +272,17 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
             "  ",
         )
     if table.num_rows > len(rows):
-        lines.append(f"  ... and {table.num_rows - len(rows):,} more")
+        among = ", beginnings among them" if "ended" in table.column_names else ""
+        lines.append(f"  ... and {table.num_rows - len(rows):,} more{among}")
     return "\n".join(lines)
 
 
 def first_rows(table: Any) -> list[dict[str, Any]]:
-    """The first few of each level, so that what is long shows beside what is short."""
+    """The first few of each level, so that what is long shows beside what is short; of a trie
+    what ends, if anything does."""
+    if "ended" in table.column_names:
+        ends = table.filter(pc.fill_null(table.column("ended"), False))
+        table = ends if len(ends) else table
     levels = table.column("level").to_pylist()
     each = -(-SHOWN_ROWS // max(1, len(set(levels))))
     seen: Counter[int] = Counter()
@@ -289,6 +299,8 @@ def value_meaning(table: Any) -> str:
     """What the numbers beside items are."""
     if "users" in table.column_names:
         return "beside each: users  (low to high)"
+    if "error" in table.column_names:
+        return "beside each: score ± its error  (estimated reports; no number of people)"
     if table.column("score").null_count < table.num_rows:
         return "beside each: score  (orders items within a level; no number of people)"
     return ""
@@ -299,7 +311,11 @@ def value_text(row: dict[str, Any]) -> str:
     if row.get("users") is not None:
         within = "" if row.get("group") is None else f"  in {shorten(row['group'])}"
         return f"{row['users']:12,}  ({row['low']:,} to {row['high']:,}){within}"
-    return "" if row.get("score") is None else f"{row['score']:12,.1f}"
+    if row.get("score") is not None:
+        error = "" if row.get("error") is None else f"  ± {row['error']:,.1f}"
+        return f"{row['score']:12,.1f}{error}"
+    ended = row.get("ended")
+    return "" if ended is None else " ends here" if ended else " goes on"
 
 
 def promised(privacy: dict[str, Any]) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import GROWN
+from dphh.columns import ESTIMATED
 from dphh.devices.reports import collector
 from dphh.engines.session import Session
 from dphh.levels import LocalLevel
@@ -46,17 +46,21 @@ def _words(words: Sequence[str]) -> Any:
 
 
 def _rows(level: LocalLevel, steps: Sequence[collector.Grown], joiner: str) -> Any:
-    """The score is the estimate of how many of the level's reports were for the prefix."""
+    """The score is the estimate of how many of the level's reports were for the prefix, and its
+    standard error is that at as many."""
     tokens = pa.array([list(step.tokens) for step in steps], pa.list_(pa.string()))
     reports = [step.reports for step in steps]
-    scores = estimate(reports, level.users * level.contributions, level.mechanism)
+    scores = estimate(reports, level.reports, level.mechanism)
+    held = np.clip(scores, 0, level.reports)
+    errors = np.sqrt(level.mechanism.variance(level.reports, held))
     return pa.table(
         [
             pa.array(np.full(len(steps), level.level, np.int32)),
             pc.binary_join(tokens, joiner),
             tokens,
             pa.array(scores, pa.float64()),
+            pa.array(errors, pa.float64()),
             pa.array([step.ended for step in steps], pa.bool_()),
         ],
-        schema=GROWN,
+        schema=ESTIMATED,
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
-from dphh.columns import GROWN
+from dphh.columns import ESTIMATED
 from dphh.devices.reports import collector
 from dphh.devices.reports.device import answer
 from dphh.testing import SeededRandomness
@@ -262,7 +262,7 @@ def test_a_run_finds_what_many_hold_and_books_the_users_price(engine, ledger: Le
     )  # fmt: skip
     release = plan.run(engine=engine, ledger=ledger)
     table = release.to_arrow()
-    assert table.schema == GROWN
+    assert table.schema == ESTIMATED
     words = table.filter(table["ended"])
     best = dict(zip(words["item"].to_pylist(), words["score"].to_pylist(), strict=True))
     assert {"tea", "oat", "at", "eat"} <= set(best)

@@ -37,9 +37,23 @@ MUTANTS = (
     ),
     Mutant(
         "all of delta for the noise and all of it for new items",
-        "split_sigma(gaussian_sigma(epsilon, delta / 2 - spare), shares)",
-        "split_sigma(gaussian_sigma(epsilon, delta - spare), shares)",
+        "    total = gaussian_sigma(epsilon, delta / 2 - spare)\n"
+        "    sigmas = split_sigma(counting.finding(total), shares)\n",
+        "    total = gaussian_sigma(epsilon, delta - spare)\n"
+        "    sigmas = split_sigma(counting.finding(total), shares)\n",
         ("tests/unit/test_plan.py::test_what_is_done_costs_no_more_than_what_is_claimed",),
+    ),
+    Mutant(
+        "finding spends what is meant for counts too",
+        "        return split_sigma(total, [1 - self.share])[0] if self.share else total\n",
+        "        return total\n",
+        ("tests/unit/test_counting_plan.py",),
+    ),
+    Mutant(
+        "what a run gives back takes the price of its counts with it",
+        "    return (*(event for level in drew for event in _events(level)), *counts, arithmetic)\n",
+        "    return (*(event for level in drew for event in _events(level)), arithmetic)\n",
+        ("tests/unit/test_counting_plan.py",),
     ),
     Mutant(
         "noise of one round is rounded down on the grid",

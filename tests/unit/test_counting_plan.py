@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from dphh import Corpus, UsageError, connect, items, ngrams, plan_from_json
 from dphh.cli import cli
 from dphh.mechanisms.counting import NOTE
+from dphh.mechanisms.drawn import drawn_events
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas
@@ -88,6 +89,22 @@ def test_no_number_of_finds_has_more_noise_than_the_plan_says():
     noise = [counting.level(found).sigma for found in (1, 5, 10, 11, 1_000, 100_000)]
     assert max(noise) <= most * 1.001
     assert noise[0] == pytest.approx(counting.relative_sigma, rel=0.01)
+
+
+@pytest.mark.parametrize("how", ["sips", "dpne", "forecast"])
+def test_what_is_given_back_of_levels_that_never_ran_leaves_the_counts_paid(how):
+    plan = VERBS[how](counts=0.3, **BUDGET)
+    paid, unpaid = (drawn_events(plan.price, plan.levels[:1], counted) for counted in (True, False))
+    (counts,) = (event for event in plan.events if event.note == NOTE)
+    assert counts in paid and counts not in unpaid
+    assert len(paid) < len(plan.events)
+
+
+def test_numbers_of_people_are_asked_of_one_column_of_users():
+    pairs = Corpus("/not/there.parquet", user=["who", "where"], text="what")
+    assert items(pairs, **BUDGET)
+    with pytest.raises(UsageError, match="combinations of columns are no people"):
+        items(pairs, counts=0.3, **BUDGET)
 
 
 @pytest.mark.parametrize("share", [0, 1, 1.0, -0.3, 0.9999, nan, "0.3", True])

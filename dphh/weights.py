@@ -1,0 +1,83 @@
+"""What a release's scores say of the weights that they are of. Free: reads the release alone.
+
+An item is seen because its noised weight passed a threshold, so the score is too high on average.
+The interval inverts the noise cut off there (`dphh.privacy.selective`). Which round of several an
+item passed in is not released: the interval then holds those of all rounds that it can have been,
+and the truth at least as often as is said. Scores of the forecast ladder's longer n-grams are made
+of two rounds and of what is foretold: they have no such interval.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dphh.errors import UsageError
+from dphh.privacy.counts import checked_confidence
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.selective import weight_intervals
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Floats = NDArray[np.float64]
+#: Kinds of levels whose scores are the noised weights that passed.
+_PASSED = ("set_union", "pruned")
+
+
+class Scored(Protocol):
+    @property
+    def table(self) -> Any: ...
+
+    @property
+    def manifest(self) -> dict[str, Any]: ...
+
+
+def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
+    """level, item, tokens, score, weight_low, weight_high, users_at_least."""
+    import polars as pl
+
+    checked_confidence(confidence)
+    rounds = [level for level in release.manifest["levels"] if level.get("kind") in _PASSED]
+    if not rounds:
+        raise UsageError(
+            f"weights: found a release of {release.manifest['verb']}, whose rows did not pass a "
+            "threshold with a noised weight; releases of items and ngrams have such scores"
+        )
+    frame = pl.DataFrame(release.table).select("level", "item", "tokens", "score")
+    scores = frame["score"].to_numpy()
+    levels = frame["level"].to_numpy()
+    low, high = np.full(len(frame), np.inf), np.full(len(frame), -np.inf)
+    for level in rounds:
+        here = np.flatnonzero(levels == level["level"])
+        passed = _of_round(level, scores[here], confidence)
+        low[here] = np.minimum(low[here], passed[0])
+        high[here] = np.maximum(high[here], passed[1])
+    unknown = low > high
+    if unknown[np.isin(levels, [level["level"] for level in rounds])].any():
+        raise UsageError("score: found one that no round released; give an unchanged release")
+    return frame.with_columns(
+        pl.Series("weight_low", _or_null(low, unknown), pl.Float64),
+        pl.Series("weight_high", _or_null(high, unknown), pl.Float64),
+        pl.Series("users_at_least", [None if x == np.inf else ceil(x) for x in low], pl.Int64),
+    )
+
+
+def _of_round(level: dict[str, Any], scores: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """The intervals, in whole weights, of scores that can be of this round; of others none."""
+    unit, threshold = 2.0 ** level["grid_bits"], level["threshold_grid"]
+    grid = scores * unit
+    can_be = np.flatnonzero((grid == np.rint(grid)) & (grid >= (threshold or 0)))
+    low, high = np.full(len(scores), np.inf), np.full(len(scores), -np.inf)
+    if len(can_be):
+        noise = rounded_gaussian(level["sigma_grid"])
+        ends = weight_intervals(noise, threshold, grid[can_be].astype(np.int64), confidence)
+        low[can_be], high[can_be] = ends[0] / unit, ends[1] / unit
+    return low, high
+
+
+def _or_null(values: Floats, unknown: NDArray[np.bool_]) -> list[float | None]:
+    return [None if of else float(value) for value, of in zip(values, unknown, strict=True)]
