@@ -117,4 +117,4 @@ def _doc(thing: Any) -> str:
     """A docstring as Markdown; what it says of an option, `name: ...`, is an item of a list."""
     doc = inspect.getdoc(thing) or ""
     item = r"(?:^|(?<=\. )|(?<=\.\n))([a-z_]+(?:, [a-z_]+)*): "
-    return re.sub(item, r"\n- **\1**: ", doc, flags=re.MULTILINE)
+    return re.sub(item, r"\n\n- **\1**: ", doc, flags=re.MULTILINE)
