@@ -93,7 +93,7 @@ class TrieOptions(CorpusOptions, total=False):
 
 
 class LdpTrieOptions(RowsOptions, total=False):
-    local_epsilon: Required[float]
+    local_epsilon: float | None
     delta: Required[float]
     users_per_level: Required[int]
     contributions: Required[int]
@@ -105,6 +105,7 @@ class LdpTrieOptions(RowsOptions, total=False):
     known: Sequence[str | Sequence[str]]
     mode: Mode
     pad: bool
+    central_epsilon: float | None
 
 
 class Verbs:

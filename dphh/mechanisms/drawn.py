@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from dphh.levels import ForecastLevel, Level, PrunedLevel, SetUnionLevel
 from dphh.mechanisms.counting import NOTE as COUNTS
+from dphh.mechanisms.items import new_delta
 from dphh.price import Price
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
-from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.privacy.set_union import new_item_delta
 
 #: Methods whose levels each have an event of their own, and may be left out.
 STEPWISE = ("dpne", "forecast", "sips")
@@ -44,12 +43,10 @@ def _drew(level: Level) -> bool:
 def _events(level: Level) -> tuple[Event, ...]:
     match level:
         case SetUnionLevel():
-            noise = rounded_gaussian(level.sigma_grid)
-            new = new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
             said = f"level {level.level}, round {level.round}"
             return (
                 GaussianEvent(level.sigma, f"weighted Gaussian, {said}"),
-                DeltaEvent(new, f"new items over the threshold, {said}"),
+                DeltaEvent(new_delta(level), f"new items over the threshold, {said}"),
             )
         case PrunedLevel():
             return (GaussianEvent(level.sigma, f"weighted Gaussian, level {level.level}"),)

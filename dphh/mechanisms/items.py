@@ -14,14 +14,17 @@ DP-SIPS (Swanberg, Desfontaines & Haney 2023). R rounds; round i spends a share 
 delta, the later ones most; what a round released is taken from every user, who then spreads the
 same norm over what is left. Rounds compose as Gaussians (Dong, Roth & Su 2019), their thresholds'
 deltas add up, half of delta for each: a user's share of new items in a later round may follow from
-what the earlier ones released.
+what the earlier ones released. So may the later rounds themselves, within what they were to have
+(a Gaussian filter: Smith & Thakurta 2022; with thresholds: docs/ledger.md): where the first finds
+next to nothing, one round takes the place of the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from math import ceil, isfinite
+from math import ceil, isfinite, isqrt
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
@@ -63,6 +66,9 @@ HELP = {
 #: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper has 0.3; what
 #: was measured here is in docs/items.md.
 SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
+#: Where the first round finds fewer items than this, none is common: freeing users of common ones
+#: gains nothing, and one round takes all that is left in the place of the others.
+SIPS_COMMON = 5
 FOUND_WITH = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
 UNIT = "a user: all rows of one value of the user column"
@@ -131,8 +137,9 @@ THEOREMS = {
     ),
     "sips": (
         "DP-SIPS (Swanberg, Desfontaines & Haney 2023): rounds of the weighted Gaussian policy, "
-        "composed exactly as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added; "
-        "both directions"
+        "composed exactly as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added, the later "
+        "rounds chosen by the first within what they were to have (Smith & Thakurta 2022; "
+        "docs/ledger.md); both directions"
     ),
 }
 
@@ -140,6 +147,22 @@ THEOREMS = {
 def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
     parts = [SIPS_DECAY ** (rounds - 1 - i) for i in range(rounds)]
     return tuple(part / sum(parts) for part in parts)
+
+
+def round_alone(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
+    """In the place of these rounds: of noise and delta what they were to have, and no more."""
+    first = rounds[0]
+    told = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
+    noise = rounded_gaussian(isqrt(ceil(1 / told) - 1) + 1)  # the least with 1 / sigma^2 <= told
+    delta = sum(new_delta(level) for level in rounds)
+    threshold = new_item_threshold(noise, first.grid_bits, first.max_items, delta)
+    return replace(first, sigma_grid=noise.sigma, threshold_grid=threshold)
+
+
+def new_delta(level: SetUnionLevel) -> float:
+    """What a level's threshold costs."""
+    noise = rounded_gaussian(level.sigma_grid)
+    return new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
 
 
 Rounds = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]

@@ -31,13 +31,13 @@ import numpy as np
 from dphh.devices.reports.round import MOST_CHARACTERS, Sampling
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel, Mode
-from dphh.mechanisms.items import FOUND_WITH, check_budget
+from dphh.mechanisms.items import FOUND_WITH, LARGEST_EPSILON, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
 from dphh.privacy.events import ApproximateEvent, LocalEvent
 from dphh.udfs.subsets import SubsetSelection, subset_selection
 
 HELP = {
-    "local_epsilon": "What one report may tell.",
+    "local_epsilon": "What one report may tell; or else --central-epsilon.",
     "delta": "Of the central promise, once reports are counted.",
     "users_per_level": "Asked at a level, none twice.",
     "contributions": "Reports that each of them sends.",
@@ -49,6 +49,8 @@ HELP = {
     "other is left out.",
     "known": "Words not asked for, one a line.",
     "mode": "Draw every report, or only how many reports hold each value.",
+    "central_epsilon": "What the counted reports may tell of one: the largest local epsilon that "
+    "keeps to it is taken.",
     "pad": "Users of nothing sit in for those who are wanting.",
 }
 #: A server counts every value; more than these are no trie's.
@@ -61,7 +63,7 @@ ADJACENCY = (
 
 def price_ldp_trie(
     *,
-    local_epsilon: float,
+    local_epsilon: float | None = None,
     delta: float,
     users_per_level: int,
     contributions: int,
@@ -73,21 +75,32 @@ def price_ldp_trie(
     known: Sequence[str | Sequence[str]] = (),
     mode: Mode = "messages",
     pad: bool = False,
+    central_epsilon: float | None = None,
 ) -> Price:
     """Sequences, grown level by level from locally randomised votes (LDP TrieHH).
 
     local_epsilon: what one report tells of one contribution; delta: for the central promise, after
-    all reports are counted. passes x max_length x users_per_level users are needed, for nobody is
-    asked twice; with `pad`, users who hold nothing sit in for those who are wanting. contributions:
-    how many reports each of them sends. max_length: levels; sequences of so many characters are
-    found whole. keep: how many prefixes go on from a level at most. sampling: which of an over-full
-    user's prefixes are reported, "random" ones or, "greedy", those of most of the user's rows.
-    passes: tries grown one after the other, each without the words found before. character_set: a
-    text of all characters there are, or a list of tokens; a word with any other is left out whole.
-    known: words not asked for. mode: "messages" draws every report, "aggregate" only their counts.
+    all reports are counted; central_epsilon: that promise, instead of local_epsilon, which is then
+    the largest that keeps to it. passes x max_length x users_per_level users are needed, for nobody
+    is asked twice; with `pad`, users who hold nothing sit in for those who are wanting.
+    contributions: how many reports each of them sends. max_length: levels; sequences of so many
+    characters are found whole. keep: how many prefixes go on from a level at most. sampling: which
+    of an over-full user's prefixes are reported, "random" ones or, "greedy", those of most of the
+    user's rows. passes: tries grown one after the other, each without the words found before.
+    character_set: a text of all characters there are, or a list of tokens; a word with any other is
+    left out whole. known: words not asked for. mode: "messages" draws every report, "aggregate"
+    only their counts.
     """
-    check_budget(local_epsilon, delta, "local_epsilon")
-    local_epsilon, delta = float(local_epsilon), float(delta)
+    if (local_epsilon is None) == (central_epsilon is None):
+        raise UsageError(
+            "local_epsilon, central_epsilon: give one of them; the other follows from it"
+        )
+    named = {"local_epsilon": local_epsilon, "central_epsilon": central_epsilon}
+    for name, epsilon in named.items():
+        if epsilon is not None:
+            check_budget(epsilon, delta, name)
+            named[name] = float(epsilon)
+    asked, central, delta = *named.values(), float(delta)
     for name, value, most in (
         ("users_per_level", users_per_level, 10**12),
         ("contributions", contributions, 10**6),
@@ -106,6 +119,9 @@ def price_ldp_trie(
     if not isinstance(pad, bool):
         raise UsageError(f"pad: found {pad!r}; say True or False")
     alphabet = _characters(character_set)
+    reports = users_per_level * contributions
+    domains = frozenset(domain for _, domain in _domains(len(alphabet), max_length, keep))
+    local_epsilon = asked or _largest_local(domains, central, delta, reports, mode)
     ladder = [
         LocalLevel(
             level=1 + place % max_length,
@@ -125,17 +141,16 @@ def price_ldp_trie(
             _randomisers(len(alphabet), max_length, keep, local_epsilon, mode) * passes
         )
     ]
-    reports = users_per_level * contributions
     priced = {
         _central(level.mechanism, mode, reports, contributions, delta)
         for level in ladder[:max_length]
     }
-    central, of_user = (max(prices) for prices in zip(*priced, strict=True))
+    central_epsilon, of_user = (max(prices) for prices in zip(*priced, strict=True))
     return Price(
         verb="ldp_trie",
         method="ldp-triehh",
         parameters=(
-            ("local_epsilon", local_epsilon),
+            ("local_epsilon", asked),
             ("delta", delta),
             ("users_per_level", users_per_level),
             ("contributions", contributions),
@@ -147,6 +162,7 @@ def price_ldp_trie(
             ("known", _words(known)),
             ("mode", mode),
             ("pad", pad),
+            ("central_epsilon", central),
         ),
         levels=tuple(ladder),
         privacy=Privacy(
@@ -164,7 +180,7 @@ def price_ldp_trie(
                 "replaced, by group privacy; this is what the ledger books for the release",
                 "which users are asked when is drawn secretly, and nobody is asked twice",
             ),
-            central_epsilon=central,
+            central_epsilon=central_epsilon,
             user_epsilon=of_user,
         ),
         finds=_finds(ladder, max_length, passes),
@@ -196,10 +212,8 @@ THEOREMS: dict[str, str] = {
 }
 
 
-def _randomisers(
-    characters: int, max_length: int, keep: int, local_epsilon: float, mode: Mode
-) -> list[tuple[int, SubsetSelection]]:
-    """For each level: how many prefixes there may be below it, and how its values are reported."""
+def _domains(characters: int, max_length: int, keep: int) -> list[tuple[int, int]]:
+    """For each level: how many prefixes there may be below it, and so how many values."""
     prefixes, found = characters, []
     for _ in range(max_length):
         domain = prefixes * (characters + 1) + 1
@@ -209,9 +223,43 @@ def _randomisers(
                 f"{domain:,} values, and a server counts each; keep fewer, {LARGEST_DOMAIN:,} "
                 "values at most"
             )
-        found.append((prefixes, _randomiser(domain, local_epsilon, mode)))
+        found.append((prefixes, domain))
         prefixes = min(keep, prefixes * characters)
     return found
+
+
+def _randomisers(
+    characters: int, max_length: int, keep: int, local_epsilon: float, mode: Mode
+) -> list[tuple[int, SubsetSelection]]:
+    """The same, with how its values are reported."""
+    return [
+        (prefixes, _randomiser(domain, local_epsilon, mode))
+        for prefixes, domain in _domains(characters, max_length, keep)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _largest_local(
+    domains: frozenset[int], central: float | None, delta: float, reports: int, mode: Mode
+) -> float:
+    """The largest local epsilon with which no level's counted reports tell more than `central`."""
+    from dphh.privacy.amplification import (
+        Blanket,
+        blanket_of_independent_values,
+        blanket_of_subsets,
+        local_epsilon,
+    )
+
+    assert central is not None
+    drawn = blanket_of_subsets if mode == "messages" else blanket_of_independent_values
+
+    def largest(domain: int) -> float:
+        def blanket(local: float) -> Blanket:
+            return drawn(_randomiser(domain, local, mode))
+
+        return local_epsilon(central, delta, reports, blanket)
+
+    return min(LARGEST_EPSILON, *map(largest, domains))
 
 
 @lru_cache(maxsize=64)

@@ -123,14 +123,23 @@ def _sips_delta(levels: list[SetUnionLevel], users: int, epsilon: float) -> floa
     return float(more) + max(0.0, never - exp(epsilon) * never_away)
 
 
+#: What everybody else shares, so that the first round finds enough for the others to be run.
+_COMMON = """
+    UNION ALL SELECT 'common' || c || '-' || u, 'common' || c
+    FROM range(8) AS a(c), range(300) AS b(u)
+"""
+
+
 def sips_new(engine: str, folder: Path, size: int) -> Measured:
     plan, groups = items(**UNION, max_items=1, method="sips"), 8000 * size
     corpus = written(
         folder,
-        f"SELECT 'extra' || g AS who, g || '/new' AS what FROM range(0, {groups}, 2) AS a(g)",
+        f"SELECT 'extra' || g AS who, g || '/new' AS what FROM range(0, {groups}, 2) AS a(g)"
+        + _COMMON,
         item="what",
     )
-    seen = _found(list(scores(released_once(plan, corpus, engine))), groups)
+    found = scores(released_once(plan, corpus, engine))
+    seen = _found([name for name in found if name.endswith("/new")], groups)
     none = np.prod([1 - _passes(x, 1) for x in plan.levels if isinstance(x, SetUnionLevel)])
     return Measured(
         "items", "sips", "a user of one new item", plan.privacy.epsilon, plan.privacy.delta,
@@ -150,7 +159,8 @@ def sips_shared(engine: str, folder: Path, size: int) -> Measured:
         SELECT 'h' || g || '/' || h AS who, g || '/shared' AS what
         FROM range({groups}) AS a(g), range({others}) AS b(h)
         UNION ALL SELECT 'extra' || g, g || '/shared' FROM range(0, {groups}, 2) AS a(g)
-        """,
+        """
+        + _COMMON,
         item="what",
     )
     found = scores(released_once(plan, corpus, engine))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from math import isqrt
+from math import ceil, isqrt
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import items
-from dphh.mechanisms.items import sips_shares
+from dphh.ledger.budget import checked_draw
+from dphh.mechanisms.drawn import drawn_events
+from dphh.mechanisms.items import SIPS_COMMON, sips_shares
+from dphh.mechanisms.items_levels import items_levels
+from dphh.privacy.events import GaussianEvent
 from tests.engines.levels import session_on
 
 WORDS = [f"w{i}" for i in range(8)]
@@ -93,6 +97,45 @@ def test_an_item_is_released_in_one_round_only(engine, written):
     assert sorted(found) == sorted(set(found))
     assert set(found) == set(WORDS)
     assert sum(level["released"] for level in release.manifest["levels"]) == len(WORDS)
+
+
+def run_on(engine, corpus, randomness, plan):
+    with session_on(engine, corpus, randomness) as session:
+        return list(items_levels(plan.price, session, " "))
+
+
+def test_scores_of_a_later_round_reach_the_threshold_of_the_one_before_and_no_higher(
+    engine, written, no_noise
+):
+    """Five common items take all weight but that of "late", which then has more than round 1's."""
+    plan = items(epsilon=8, delta=1e-3, max_items=10, method="sips")
+    first, second = (level.threshold for level in plan.levels[:2])
+    common = [f"c{i}" for i in range(SIPS_COMMON)]
+    late = ceil(first * 1.5)
+    assert second < late / 6**0.5 < first < late
+    rows = [(user, " ".join([*common, "late"])) for user in range(late)]
+    rows += [(user, " ".join(common)) for user in range(late, 10 * late)]
+    done = run_on(engine, written(rows), no_noise, plan)
+    assert [set(step.rows["item"].to_pylist()) for step in done] == [{*common}, {"late"}, set()]
+    assert done[1].rows["score"].to_pylist() == [first]
+    assert min(done[0].rows["score"].to_pylist()) >= first
+
+
+@pytest.mark.parametrize("counts", [None, 0.3])
+def test_where_nothing_is_common_one_round_takes_what_is_left(engine, written, no_noise, counts):
+    plan = items(epsilon=8, delta=1e-3, max_items=10, method="sips", counts=counts)
+    rows = [(user, f"w{user % 7}") for user in range(7 * ceil(plan.levels[2].threshold))]
+    done = run_on(engine, written(rows), no_noise, plan)
+    assert [step.rows.num_rows for step in done] == [0, 7]
+    first, alone = (step.level for step in done)
+    assert first == plan.levels[0]
+    assert alone.threshold < plan.levels[2].threshold
+    drew = drawn_events(plan.price, [first, alone], counted=True)
+    checked_draw(plan.events, drew)
+    # Of noise it takes all but what the first round had, and of delta no more than was priced.
+    spent = sum(1 / event.sigma**2 for event in drew if isinstance(event, GaussianEvent))
+    priced = sum(1 / event.sigma**2 for event in plan.events if isinstance(event, GaussianEvent))
+    assert spent == pytest.approx(priced, rel=1e-2)
 
 
 def test_shares_grow_from_round_to_round():

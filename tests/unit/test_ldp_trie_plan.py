@@ -96,6 +96,25 @@ def test_a_plan_comes_back_from_json_with_lists_of_tokens_and_words():
         assert plan_from_json(plan.dumps()) == plan
 
 
+@pytest.mark.parametrize("mode", ["messages", "aggregate"])
+def test_a_central_epsilon_makes_the_largest_local_one_that_keeps_to_it(mode):
+    asked = {name: value for name, value in SMALL.items() if name != "local_epsilon"}
+    plan = ldp_trie(**asked, central_epsilon=0.5, mode=mode)
+    assert 0.49 < plan.privacy.central_epsilon <= 0.5
+    by_local = ldp_trie(**asked, local_epsilon=plan.privacy.epsilon, mode=mode)
+    assert by_local.levels == plan.levels and by_local.privacy == plan.privacy
+    more = ldp_trie(**asked, local_epsilon=1.02 * plan.privacy.epsilon, mode=mode)
+    assert more.privacy.central_epsilon > 0.5
+    assert plan_from_json(plan.dumps()) == plan
+
+
+@pytest.mark.parametrize("epsilons", [{}, {"local_epsilon": 4.0, "central_epsilon": 0.5}])
+def test_one_epsilon_is_asked_for(epsilons):
+    asked = {name: value for name, value in SMALL.items() if name != "local_epsilon"}
+    with pytest.raises(UsageError, match="local_epsilon, central_epsilon: give one of them"):
+        ldp_trie(**asked, **epsilons)
+
+
 def test_counts_drawn_at_once_keep_to_the_local_epsilon():
     for at_once, messages in zip(
         ldp_trie(**SMALL, mode="aggregate").levels, ldp_trie(**SMALL).levels, strict=True

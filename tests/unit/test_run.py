@@ -238,7 +238,9 @@ def test_the_manifest_says_what_was_run(corpus, ledger):
     )
     assert found["parameters"]["content"]["column"] == "what"
     assert found["privacy"] == plan.privacy.to_json()
-    assert [level["round"] for level in found["levels"]] == [1, 2, 3]
+    # Three items are few: one round took the place of the second and third.
+    assert [level["round"] for level in found["levels"]] == [1, 2]
+    assert len(found["drawn"]) < len(found["events"])
     assert sum(level["released"] for level in found["levels"]) == 3
     assert found["randomness"] == "operating system"
     assert found["engine"]["name"] == "duckdb"
