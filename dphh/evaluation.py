@@ -137,6 +137,11 @@ def evaluate(
     """Compare a release of `items` or `ngrams` with the exact counts. NOT private."""
     import polars as pl
 
+    if (verb := release.manifest.get("verb")) in ("trie", "ldp_trie", "counts"):
+        raise UsageError(
+            f"release: found one of {verb}; items and ngrams are compared with exact counts, and "
+            "which of a user's sequences counts in a trie is drawn for its run alone"
+        )
     lengths = sorted({level["level"] for level in release.manifest["levels"]})
     truth = corpus if isinstance(corpus, ExactCounts) else exact_ngrams(corpus, max_n=lengths[-1])
     if truth.at_least > 1 or truth.max_n < lengths[-1]:

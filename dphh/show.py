@@ -10,6 +10,7 @@ from math import ceil
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
@@ -271,12 +272,17 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
             "  ",
         )
     if table.num_rows > len(rows):
-        lines.append(f"  ... and {table.num_rows - len(rows):,} more")
+        among = ", beginnings among them" if "ended" in table.column_names else ""
+        lines.append(f"  ... and {table.num_rows - len(rows):,} more{among}")
     return "\n".join(lines)
 
 
 def first_rows(table: Any) -> list[dict[str, Any]]:
-    """The first few of each level, so that what is long shows beside what is short."""
+    """The first few of each level, so that what is long shows beside what is short; of a trie
+    what ends, if anything does."""
+    if "ended" in table.column_names:
+        ends = table.filter(pc.fill_null(table.column("ended"), False))
+        table = ends if len(ends) else table
     levels = table.column("level").to_pylist()
     each = -(-SHOWN_ROWS // max(1, len(set(levels))))
     seen: Counter[int] = Counter()
@@ -305,10 +311,11 @@ def value_text(row: dict[str, Any]) -> str:
     if row.get("users") is not None:
         within = "" if row.get("group") is None else f"  in {shorten(row['group'])}"
         return f"{row['users']:12,}  ({row['low']:,} to {row['high']:,}){within}"
-    if row.get("score") is None:
-        return ""
-    error = "" if row.get("error") is None else f"  ± {row['error']:,.1f}"
-    return f"{row['score']:12,.1f}{error}"
+    if row.get("score") is not None:
+        error = "" if row.get("error") is None else f"  ± {row['error']:,.1f}"
+        return f"{row['score']:12,.1f}{error}"
+    ended = row.get("ended")
+    return "" if ended is None else " ends here" if ended else " goes on"
 
 
 def promised(privacy: dict[str, Any]) -> float:

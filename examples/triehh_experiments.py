@@ -673,7 +673,8 @@ def against_sfp(
                 f"    {name}, epsilon {epsilon:g}: local epsilon {result.local_epsilon:.3f}, "
                 f"{SFP_RUNS} runs in {took:.1f} s"
             )
-        for colour, (name, size, precision, recall) in zip(COLOURS, results, strict=False):
+        styles = zip(COLOURS, ("-", "--", ":", "-."), strict=False)  # where they lie on one another
+        for (colour, style), (name, size, precision, recall) in zip(styles, results, strict=False):
             f1 = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
             best[name, epsilon] = float(f1.mean())
             for k, r, f in zip(ks.tolist(), recall, f1, strict=True):
@@ -682,7 +683,7 @@ def against_sfp(
                 for panel, values in zip(
                     panels, (np.full(len(ks), precision), recall, f1), strict=True
                 ):
-                    panel.plot(ks, values, color=colour, label=name)
+                    panel.plot(ks, values, style, color=colour, lw=2, label=name)
     for panel, what in zip(panels, ("precision", "recall of the top K", "F1"), strict=True):
         _dress(panel, what[0].upper() + what[1:], "K", what)
     figure.suptitle(
@@ -702,6 +703,14 @@ def against_sfp(
         )
 
 
+def _users(found: float) -> str:
+    return "no word" if math.isnan(found) else f"{found:,.0f} users"
+
+
+def _times(ratio: float) -> str:
+    return "not to be told how much" if math.isnan(ratio) else f"{ratio:.1f} times"
+
+
 def path_and_paper(folder: Folder, sim: Simulation, runs: int) -> None:
     """The new figure."""
     print("Path and paper at equal (epsilon, delta), one word a user")
@@ -716,7 +725,7 @@ def path_and_paper(folder: Folder, sim: Simulation, runs: int) -> None:
             panel.plot(holders, done.rates[done.findable], ".", color=colour, markersize=2)
             panel.plot(holders, done.bound, "--", color=colour, linewidth=1)
             rarest[name] = done.rarest()
-            label = f"{name}: {rarest[name][0]:,.0f} users"
+            label = f"{name}: {_users(rarest[name][0])}"
             panel.axvline(rarest[name][0], color=colour, linewidth=1, label=label)
             chance = way.sampling.chance
             rows.append(
@@ -726,13 +735,13 @@ def path_and_paper(folder: Folder, sim: Simulation, runs: int) -> None:
                 )
             )
         ratios = [b / a for a, b in zip(rarest["path"], rarest["paper"], strict=True)]
+        rarer, typically, at_worst = (_times(ratio) for ratio in ratios)
         folder.check(
             min(ratios[0], ratios[2]) >= 10,
             f"path against paper at ({epsilon:g}, {delta:g}): the rarest word found with "
-            f"probability 0.9 is {ratios[0]:.1f} times rarer, 10 to 20 expected "
-            f"({rarest['path'][0]:,.0f} against {rarest['paper'][0]:,.0f} users); "
-            f"where nine words in ten are, {ratios[1]:.1f}; in the worst case {ratios[2]:.1f} "
-            f"({rarest['path'][2]:,} against {rarest['paper'][2]:,})",
+            f"probability 0.9 is {rarer} rarer, 10 to 20 expected ({_users(rarest['path'][0])} "
+            f"against {_users(rarest['paper'][0])}); where nine words in ten are, {typically}; in "
+            f"the worst case {at_worst} ({rarest['path'][2]:,} against {rarest['paper'][2]:,})",
         )
         _dress(panel, f"epsilon {epsilon:g}, delta {delta:g}", "users who hold the word", "")
         panel.set_xscale("log")

@@ -2,7 +2,8 @@
 -- foretell; the first so many serve the first level, the next the next, and nobody serves twice.
 -- $idle of those drawn from have no rows: they sit among all others, and hold nothing. Lots are the
 -- system's; equal ones are settled by the user alone, never by rows.
--- In: local_words. Out: seats (user_id, seat), seat from 1; idle seats are not listed.
+-- In: local_words; $purpose, by which a run draws lots once.
+-- Out: seats (user_id, seat), seat from 1; idle seats are not listed.
 CREATE TEMP TABLE seats AS
 WITH
 
@@ -22,7 +23,7 @@ lots AS MATERIALIZED (
     SELECT
         user_id,
         name,
-        dphh_word(name, 'ldp_trie/seats') AS lot
+        dphh_word(name, $purpose) AS lot
     FROM everyone
 ),
 

@@ -53,9 +53,11 @@ class SystemRandomness:
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
-#: What a run draws once and, when it goes on after its process was killed, must draw as it was:
-#: each user's one sequence in `trie`, and who is asked at which level in `ldp_trie`.
-ONCE_A_RUN = ("one sequence a user", "ldp_trie/seats")
+#: Each user's one sequence in `trie`, and who is asked at which level in `ldp_trie`: by these names
+#: engines and devices ask for the words.
+ONE_SEQUENCE, SEATS = "one sequence a user", "ldp_trie/seats"
+#: What a run draws once and, when it goes on after its process was killed, must draw as it was.
+ONCE_A_RUN = (ONE_SEQUENCE, SEATS)
 
 
 class RunRandomness:

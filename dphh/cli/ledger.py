@@ -64,8 +64,8 @@ def add(
 ) -> None:
     """Name a corpus and cap what may ever be spent on it.
 
-    CORPUS is a Parquet path, a glob or a folder. What was spent on its files before counts. The
-    names and types of its columns are looked at, and no row.
+    CORPUS is a path, a glob or a folder (docs/sources.md). What was spent on its files before
+    counts. The names and types of its columns are looked at, and no row.
     """
     content = content_given(context)
     if "user" not in content:

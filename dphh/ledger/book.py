@@ -38,6 +38,7 @@ from dphh.ledger.budget import (
     fits,
     refusal,
 )
+from dphh.ledger.older_copy import come_down
 from dphh.ledger.records import (
     Account,
     AccountRow,
@@ -161,6 +162,7 @@ class Ledger:
             for table in ("caps", *(["shares"] if has_shares(con) else [])):
                 con.execute(f"DELETE FROM {table} WHERE account = ?", (account.id,))
             con.execute("DELETE FROM accounts WHERE id = ?", (account.id,))
+            come_down(con, self.path)
 
     def rename(self, name: str, new: str) -> Account:
         """Another name for an account that nothing was ever charged to."""

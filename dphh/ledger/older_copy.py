@@ -1,7 +1,8 @@
 """A ledger that was copied back from yesterday has forgotten what was spent since: notice it.
 
 Beside the ledger lies a small file, `ledger.sqlite.seen`, with the numbers of the last run and the
-last cap that the ledger was seen to have. Numbers only grow, for no row is ever deleted. They are
+last cap that the ledger was seen to have. Numbers only grow, for no row is ever deleted but the
+caps of an account that never paid and is removed: then the note comes down with them. They are
 noted under the ledger's write lock, of what is committed, so the note is never ahead of the ledger:
 a ledger that is behind its note is not the one that was there.
 
@@ -39,6 +40,12 @@ def refuse_older(con: sqlite3.Connection, path: Path) -> None:
     if now != before:
         with suppress(OSError):  # nobody spends less for the lack of a note
             _write(note, now)
+
+
+def come_down(con: sqlite3.Connection, path: Path) -> None:
+    """Inside a write transaction that removed caps: the note says what there is from now on."""
+    with suppress(OSError):
+        _write(path.with_name(path.name + SUFFIX), _last(con))
 
 
 def _last(con: sqlite3.Connection) -> tuple[int, int]:

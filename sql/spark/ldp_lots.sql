@@ -1,5 +1,6 @@
 -- A lot for everybody, to be seated by. $idle of them have no rows: they sit among all others, and
--- hold nothing. In: local_words. Out: lots (user_id, name, lot), drawn once.
+-- hold nothing.
+-- In: local_words; $purpose, by which a run draws lots once. Out: lots (user_id, name, lot).
 CREATE TABLE lots AS
 WITH
 
@@ -23,5 +24,5 @@ everyone AS (
 SELECT
     user_id,
     name,
-    dphh_word(name, 'ldp_trie/seats') AS lot
+    dphh_word(name, $purpose) AS lot
 FROM everyone;

@@ -35,7 +35,7 @@ def test_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(text.splitlines()) < 150
 
 
-PAGES = ("start", "budget", "why-not-found", "weekly", "choose")
+PAGES = ("start", "tutorial", "budget", "why-not-found", "weekly", "choose")
 
 
 @pytest.mark.parametrize("page", PAGES)

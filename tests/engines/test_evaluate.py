@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dphh import Release, UsageError, evaluate, exact_ngrams, items, ngrams
+from dphh import Release, UsageError, evaluate, exact_ngrams, items, ngrams, trie
 from dphh.columns import SCORED
 from tests.engines.ladders import held_by_user
 from tests.engines.test_ngrams import ODD_ROWS, as_lists
@@ -142,3 +142,10 @@ def test_real_releases_are_evaluated(engine, written):
         assert level.spurious < 0.2
     (level,) = evaluate(items(corpus, epsilon=8, delta=1e-5).run(engine=engine), corpus).levels
     assert level.recall == 1.0
+
+
+def test_what_is_no_set_of_items_is_not_compared(written, tmp_path):
+    corpus = written([(user, "ab") for user in range(50)], text=None, item="what")
+    release = trie(corpus, epsilon=4, delta=1e-3, max_length=2).run(ledger=tmp_path / "l.sqlite")
+    with pytest.raises(UsageError, match="release: found one of trie"):
+        evaluate(release, corpus)

@@ -60,3 +60,15 @@ def test_plans_and_accounts_fit(columns, tmp_path, monkeypatch):
 def test_what_is_cut_is_cut_by_columns(item):
     assert columns_of(shorten(item, 20)) <= 20
     assert columns_of(padded(shorten(item, 20), 20)) == 20
+
+
+def test_of_a_trie_what_ends_is_shown_and_said():
+    table, made = release_of(["s", "so", "soup"])
+    table = table.set_column(3, "score", pa.nulls(3, pa.float64()))
+    table = table.append_column("ended", pa.array([False, None, True]))
+    assert release_text(table, made).splitlines()[-2:] == [
+        "  2  soup  ends here",
+        "  ... and 2 more, beginnings among them",
+    ]
+    beginnings = table.slice(0, 2)
+    assert "  2  s   goes on" in release_text(beginnings, made).splitlines()

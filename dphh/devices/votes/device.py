@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.errors import UsageError
-from dphh.udfs.randomness import Randomness, SystemRandomness
+from dphh.udfs.randomness import ONE_SEQUENCE, Randomness, SystemRandomness
 
 #: What a device lets a collection tell of its silence, if it was told no other limit.
 EPSILON = 10.0
@@ -121,7 +121,7 @@ def one_sequence(
     if len(own) < 2:
         return own[0][2] if own else []
     source = randomness or SystemRandomness()
-    return own[_word(source, "one sequence a user", name) % len(own)][2]
+    return own[_word(source, ONE_SEQUENCE, name) % len(own)][2]
 
 
 def vote(

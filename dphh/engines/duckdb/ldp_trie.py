@@ -10,6 +10,7 @@ from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.sources import users_wanting
 from dphh.levels import LocalLevel
+from dphh.udfs.randomness import SEATS
 
 
 class LocalTries(DuckDBRun):
@@ -17,7 +18,7 @@ class LocalTries(DuckDBRun):
         self.load()
         self.execute("ldp_local_words", characters=list(characters))
         self.refuse_rows_of_nobody("local_words")
-        self.execute("ldp_seats", seats=seats, idle=self._wanting(seats, pad))
+        self.execute("ldp_seats", seats=seats, idle=self._wanting(seats, pad), purpose=SEATS)
         self.execute("ldp_contributions")
         self.drop("local_words")
         self.drop("seats")

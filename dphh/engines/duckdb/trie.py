@@ -8,6 +8,7 @@ from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
+from dphh.udfs.randomness import ONE_SEQUENCE
 
 #: Users are taken part by part where there are more rows than these: about 60 bytes a user.
 ROWS_OF_PART = 40_000_000
@@ -95,7 +96,8 @@ class Tries(DuckDBRun):
         """One of each user's rows, for the users of these rows: `one_each`."""
         with engine_errors("choices"):
             self.con.execute(f"CREATE OR REPLACE TEMP VIEW choices AS FROM {choices}")
-        self.execute(f"sequences_{self.choice.replace('-', '_')}")
+        drawn = {"purpose": ONE_SEQUENCE} if self.choice == "drawn" else {}
+        self.execute(f"sequences_{self.choice.replace('-', '_')}", **drawn)
 
     def _idle(self, users: int) -> int:
         """How many of so many users hold no sequence. The theorem knows no more than these."""

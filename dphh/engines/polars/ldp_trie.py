@@ -14,9 +14,10 @@ from dphh.engines.polars.queries import local_tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.engines.sources import users_wanting
 from dphh.levels import LocalLevel
+from dphh.udfs.randomness import SEATS
 from dphh.udfs.subsets import draw_subsets
 
-ENDS, SEATS = "\x1f", "ldp_trie/seats"
+ENDS = "\x1f"
 #: Reports drawn at a time.
 BLOCK = 1 << 16
 

@@ -12,7 +12,7 @@ from dphh.engines.polars.queries import tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
-from dphh.udfs.randomness import wants_keys
+from dphh.udfs.randomness import ONE_SEQUENCE, wants_keys
 from dphh.udfs.votes import draw_votes
 
 ENDS = "\x1f"
@@ -36,9 +36,8 @@ class Tries(PolarsRun):
         """Which of their sorted rows each user of several draws: a word of theirs, modulo them."""
         several = tries.users_of_several(self.table("sequences"))
         users = self.fetch("sequences_drawn", several)
-        purpose = "one sequence a user"
-        names = self.names(users["user_id"], purpose)
-        words = self.randomness.words(users.height, purpose, names)
+        names = self.names(users["user_id"], ONE_SEQUENCE)
+        words = self.randomness.words(users.height, ONE_SEQUENCE, names)
         return users.select("user_id", place=pl.Series(words, dtype=pl.UInt64) % pl.col("rows"))
 
     def vote_level(self, level: VoteLevel, purpose: str) -> Any:

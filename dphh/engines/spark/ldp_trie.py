@@ -14,6 +14,7 @@ from dphh.engines.sources import users_wanting
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels import LocalLevel
+from dphh.udfs.randomness import SEATS
 from dphh.udfs.spark import register_subset, register_word
 
 
@@ -24,7 +25,7 @@ class LocalTries(SparkRun):
         self.refuse_rows_of_nobody("local_words")
         with engine_errors("dphh_word"):
             register_word(self.spark, self.randomness)
-        self.execute("ldp_lots", idle=self._wanting(seats, pad))
+        self.execute("ldp_lots", idle=self._wanting(seats, pad), purpose=SEATS)
         self.execute("ldp_seats", seats=seats)
         self.execute("ldp_contributions")
         for done in ("local_words", "lots", "seats"):

@@ -8,6 +8,7 @@ from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
+from dphh.udfs.randomness import ONE_SEQUENCE
 from dphh.udfs.spark import register_votes, register_word
 
 
@@ -21,7 +22,8 @@ class Tries(SparkRun):
         self.look("sequences_of_rows")
         with engine_errors("sequences_of_rows"):
             self.spark.table("sequences_of_rows").createOrReplaceTempView("choices")
-        self.execute(f"sequences_{choice.replace('-', '_')}")
+        drawn = {"purpose": ONE_SEQUENCE} if choice == "drawn" else {}
+        self.execute(f"sequences_{choice.replace('-', '_')}", **drawn)
         self.refuse_rows_of_nobody("one_each")
 
     def vote_level(self, level: VoteLevel, purpose: str) -> Any:
