@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 from dphh import Corpus, items, ngrams
+from dphh.cli import cli
 from dphh.errors import BudgetRefused, LedgerError
 from dphh.ledger import Hold, Ledger, Source, source_of
 from dphh.ledger.budget import Booking, Cap, checked_draw, fits, given_back, left, spent
@@ -62,6 +65,20 @@ def test_what_never_ran_is_free_for_others_once_the_run_settles(
     assert account.given_back.of_thresholds == pytest.approx(1e-7 / (CAP[1] * 15 / 16))
     assert [run.drawn for run in book.runs()] == [(NOISE,), None, None]
     assert "given back: 31.6% of the cap's noise" in repr(account)
+
+
+def test_ledger_show_says_what_came_back(book: Ledger, reviews: Source) -> None:
+    book.add("reviews", reviews, *CAP)
+    book.settle(ask(book, "a", reviews), {}, b"rows", LESS)
+    shown = CliRunner().invoke(cli, ["ledger", "show", "reviews", "--ledger", str(book.path)])
+    assert "given back: 31.6% of the cap's noise" in shown.output
+    assert "drew less than was reserved, and the rest was given back" in shown.output
+    told = CliRunner().invoke(
+        cli, ["ledger", "show", "reviews", "--json", "--ledger", str(book.path)]
+    )
+    found = json.loads(told.output)
+    assert found["given_back"]["runs"] == 1
+    assert found["runs"][0]["drawn"] == [NOISE.to_json()]
 
 
 def test_a_run_that_did_not_finish_keeps_its_whole_charge(book: Ledger, reviews: Source) -> None:

@@ -240,7 +240,8 @@ def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path: Pa
     body = """
 from dphh.ledger import records as ledger_records
 book = Ledger(sys.argv[1], attempt="the child's")
-hold = book.reserve("a", source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9).hold
+booked = [GaussianEvent(60.0)] * 2
+hold = book.reserve("a", source, "items", {}, booked, 0.2, 1e-9).hold
 book.begin(hold)
 insert = ledger_records.insert_release
 def half(con, *release):
@@ -249,7 +250,7 @@ def half(con, *release):
     print("written", flush=True)
     sys.stdin.readline()
 ledger_records.insert_release = half
-book.settle(hold, {}, bytes(10**7))
+book.settle(hold, {}, bytes(10**7), booked[:1])
 """
     process = start(body, str(book.path), "a")
     hear(process, "ready")
@@ -258,7 +259,7 @@ book.settle(hold, {}, bytes(10**7))
     assert book.path.stat().st_size > 5e6
     process.kill()
     process.wait()
-    assert [run.state for run in book.runs()] == ["running"]
+    assert [(run.state, run.drawn) for run in book.runs()] == [("running", None)]
     assert sound(book.path)
     assert book.path.stat().st_size < 1e6
     book.settle(Hold("a", "the child's"), {}, b"rows")
