@@ -71,7 +71,9 @@ def test_snippets_of_a_page_run(
     assert blocks
 
 
-PAGES = ("start", "tutorial", "budget", "why-not-found", "weekly", "choose")
+PAGES = (
+    "start", "tutorial", "budget", "before-spending", "why-not-found", "weekly", "choose"
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES)
