@@ -76,9 +76,9 @@ def run(
     _warn_of_deleted_rows(corpus)
     # A test's randomness is chosen by hand, and so is what it is drawn for.
     once = run_id is None and not again and randomness is None
-    if once:
-        run_id = asking.before(say)
-    known = once and run_id is not None
+    before = asking.before(say) if once else None
+    known = before is not None
+    run_id, account = before or (run_id, corpus.name)
     if out is not None:
         checked_out(out, run_id)
 
@@ -96,7 +96,7 @@ def run(
             price.events,
             price.privacy.booked_epsilon,
             price.privacy.delta,
-            account=corpus.name,
+            account=account,
             files=None if source.is_test else asking.files,
             once=once,
         )

@@ -35,7 +35,9 @@ def test_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(text.splitlines()) < 150
 
 
-PAGES = ("start", "tutorial", "budget", "why-not-found", "weekly", "choose")
+PAGES = (
+    "start", "tutorial", "budget", "before-spending", "why-not-found", "weekly", "choose"
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES)
