@@ -54,6 +54,7 @@ bench: $(VENV)/ready
 	$(BIN)/python tests/benchmarks/bench_noise.py
 	$(BIN)/python tests/benchmarks/bench_items.py
 	$(BIN)/python tests/benchmarks/bench_ngrams.py
+	$(BIN)/python tests/benchmarks/bench_text.py
 	$(BIN)/python tests/benchmarks/bench_path.py
 	$(BIN)/python tests/benchmarks/bench_trie.py
 	$(BIN)/python tests/benchmarks/bench_ldp_trie.py

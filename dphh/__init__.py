@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from dphh.ledger import Ledger
     from dphh.plan import Plan, plan_from_json
     from dphh.price import Price, Privacy
+    from dphh.rehearsing import rehearse
     from dphh.release import Release
     from dphh.scheduling import Schedule, schedule
+    from dphh.sight import Profile, Sight, profile
     from dphh.verbs import counts, items, ldp_trie, ngrams, trie
 
     __version__: str
@@ -49,8 +51,10 @@ __all__ = [
     "Plan",
     "Price",
     "Privacy",
+    "Profile",
     "Release",
     "Schedule",
+    "Sight",
     "UsageError",
     "__version__",
     "check",
@@ -64,6 +68,8 @@ __all__ = [
     "ngrams",
     "on",
     "plan_from_json",
+    "profile",
+    "rehearse",
     "schedule",
     "trie",
 ]
@@ -88,8 +94,10 @@ _MADE_IN = {
     "dphh.ledger": ("Ledger",),
     "dphh.plan": ("Plan", "plan_from_json"),
     "dphh.price": ("Price", "Privacy"),
+    "dphh.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
     "dphh.scheduling": ("Schedule", "schedule"),
+    "dphh.sight": ("Profile", "Sight", "profile"),
     "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
 }
 _MODULE = {name: module for module, names in _MADE_IN.items() for name in names}

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -32,6 +32,13 @@ Say = Callable[[str], None]
 _KEY = os.urandom(32)
 #: What this process ran on tables in memory: by request and rows, the run.
 _made: dict[tuple[Any, ...], str] = {}
+
+
+class Before(NamedTuple):
+    """A run that came before, and the account that it named."""
+
+    run_id: str
+    account: str | None
 
 
 @dataclass(frozen=True)
@@ -52,24 +59,27 @@ class Asking:
         source = source_of(corpus)
         return cls(price, corpus, book, source, files_check(source, str(book.path)), _rows(corpus))
 
-    def before(self, say: Say) -> str | None:
+    def before(self, say: Say) -> Before | None:
         """The run that this came to before on the same data; None where there is none."""
         if self.book.analyst is not None:
             return None  # the gateway names their runs; what others asked for is not theirs
         if (run_id := _made.get(self._key)) is not None:
             say(f"note: nothing is spent: run {run_id} asked the same of the same rows; {_ELSE}")
-            return run_id
-        earlier = self.book.asked_before(
-            self.source,
-            self.price.verb,
-            request(self.price, self.corpus),
-            self.price.events,
-            self.price.privacy.booked_epsilon,
-            self.price.privacy.delta,
-            account=self.corpus.name,
-            files=self.files,
-        )
-        if earlier is None:
+            return Before(run_id, self.corpus.name)
+        for account in self._accounts():
+            earlier = self.book.asked_before(
+                self.source,
+                self.price.verb,
+                request(self.price, self.corpus),
+                self.price.events,
+                self.price.privacy.booked_epsilon,
+                self.price.privacy.delta,
+                account=account,
+                files=self.files,
+            )
+            if earlier is not None:
+                break
+        else:
             return None
         if not self.files:
             self._not_compared(earlier, say)
@@ -79,7 +89,14 @@ class Asking:
                 f"note: nothing is spent: this is the release of run {earlier.run_id}, made on "
                 f"{earlier.when:%Y-%m-%d} by the same request of the same files; {_ELSE}"
             )
-        return earlier.run_id
+        return Before(earlier.run_id, account)
+
+    def _accounts(self) -> list[str | None]:
+        """Under which accounts the same may have been asked: files are the same, named or not."""
+        if not self.files:
+            return [self.corpus.name]
+        others = [None, *self.book.accounts_touched(self.source)]
+        return [self.corpus.name, *(name for name in others if name != self.corpus.name)]
 
     def remember(self, run_id: str) -> None:
         if self.rows is not None:

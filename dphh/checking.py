@@ -28,6 +28,7 @@ from dphh.ledger.corpora import check_account, source_of, unseen
 from dphh.report.style import CHART_CSS
 from dphh.udfs.randomness import SystemRandomness
 from dphh.unit import as_json, counted_by
+from dphh.words import wrapped
 
 Verdict = Literal["good", "unknown", "mind", "stops"]
 MARKS: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": "x"}
@@ -67,9 +68,11 @@ class Checked:
         lines = [f"check: {self.corpus}"]
         width = max(len(finding.what) for finding in self.findings)
         for each in self.findings:
-            lines.append(f"  {MARKS[each.verdict]} {each.what:<{width}}  {each.found}")
+            below = " " * (width + 6)
+            head = f"  {MARKS[each.verdict]} {each.what:<{width}}  "
+            lines += wrapped(each.found, head, below)
             if each.costs:
-                lines.append(f"    {'':<{width}}  {each.costs}")
+                lines += wrapped(each.costs, below, below)
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -19,7 +19,7 @@ from dphh.ledger.corpora import source_of
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.report.heat import Cell, heat_html
-from dphh.words import plural
+from dphh.words import plural, wrapped
 
 MOST_PLANS = 400
 
@@ -93,7 +93,9 @@ class Comparison:
             cells = (f"{cell:>{width}}" for cell, width in zip(line, widths, strict=False))
             lines.append(f"  {'  '.join(cells)}{''.join(line[len(head) :])}")
         said = {each.refused or each.problem for each in self.plans} - {None}
-        return "\n".join([*lines, *(f"  {why}" for why in sorted(map(str, said)))])
+        for why in sorted(map(str, said)):
+            lines += wrapped(why, "  ", "    ")
+        return "\n".join(lines)
 
     def _line(self, each: Compared, lengths: list[int]) -> list[str]:
         found = each.users_by_length

@@ -22,6 +22,7 @@ from dphh.unit import User, checked_user
 if TYPE_CHECKING:
     from dphh.ledger import Ledger
     from dphh.release import Release
+    from dphh.sight import Profile, Sight
     from dphh.udfs.randomness import Randomness
 
 
@@ -107,6 +108,12 @@ class Plan:
             progress=progress,
             randomness=randomness,
         )
+
+    def sight(self, profile: Profile) -> Sight:
+        """From how many users items are found, where each holds as much as `dphh.profile` says."""
+        from dphh.sight import sight_of
+
+        return sight_of(self.price, profile)
 
     def to_json(self) -> dict[str, Any]:
         said = {**self.price.to_json(), "privacy": self.privacy.to_json()}

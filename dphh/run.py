@@ -22,11 +22,13 @@ from dphh.columns import described, in_order, meanings
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.duckdb.nobody import can_be_looked_at, has_rows_of_nobody
+from dphh.engines.lakes import warn_of_files_of_tables
 from dphh.engines.session import Limits, Session
 from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
+from dphh.ledger.behind import files_told
 from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, unseen
 from dphh.mechanisms.counts_levels import with_counts
@@ -71,11 +73,12 @@ def run(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
     asking = Asking.of(price, corpus, book)
+    _warn_of_deleted_rows(corpus)
     # A test's randomness is chosen by hand, and so is what it is drawn for.
     once = run_id is None and not again and randomness is None
-    if once:
-        run_id = asking.before(say)
-    known = once and run_id is not None
+    before = asking.before(say) if once else None
+    known = before is not None
+    run_id, account = before or (run_id, corpus.name)
     if out is not None:
         checked_out(out, run_id)
 
@@ -93,7 +96,7 @@ def run(
             price.events,
             price.privacy.booked_epsilon,
             price.privacy.delta,
-            account=corpus.name,
+            account=account,
             files=None if source.is_test else asking.files,
             once=once,
         )
@@ -117,6 +120,12 @@ def run(
     finally:
         session.close()
     return release if out is None else _saved(release, out)
+
+
+def _warn_of_deleted_rows(corpus: Corpus) -> None:
+    files, whole = files_told(corpus)
+    if whole:  # where a reader of logs gave them, they are what its log has
+        warn_of_files_of_tables(files)
 
 
 def _refuse_rows_of_nobody(corpus: Corpus, session: Session, known: bool) -> None:

@@ -21,7 +21,7 @@ from dphh.ledger.exact import allowed, drawn
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
-from dphh.words import plural
+from dphh.words import plural, wrapped
 
 MOST_TIMES = 10_000
 #: Epsilons are told in so many digits, rounded down.
@@ -48,11 +48,13 @@ class Schedule:
         return float(self.plan["delta"])
 
     def __repr__(self) -> str:
-        return "\n".join(self._said())
+        first, *rest = self._said()
+        lines = [line for said in rest for line in wrapped(said, "  ", "    ")]
+        return "\n".join([first, *lines])
 
     def _repr_html_(self) -> str:
         first, *rest = self._said()
-        lines = "".join(f"<p>{escape(line.strip())}</p>" for line in rest)
+        lines = "".join(f"<p>{escape(line)}</p>" for line in rest)
         return f"<div class='dphh'><p><b>{escape(first)}</b></p>{lines}</div>"
 
     def _said(self) -> list[str]:
@@ -60,12 +62,12 @@ class Schedule:
         return [
             f"schedule: {plural(self.times, 'run')} of {self.plan.verb}, each at epsilon "
             f"{self.epsilon:g}, delta {self.delta:.3g}",
-            f"  each finds {each.what.removesuffix(' is found')} that {each.users:,} users hold, "
+            f"each finds {each.what.removesuffix(' is found')} that {each.users:,} users hold, "
             f"with probability {each.probability:g} (the plan alone, at epsilon "
             f"{self.once['epsilon']:g}: {once.users:,})",
-            f"  all together: {self.cap}, for a user with all that they have in any of the runs, "
+            f"all together: {self.cap}, for a user with all that they have in any of the runs, "
             "whoever sees all releases",
-            "  nothing is reserved: cap the corpus with "
+            "nothing is reserved: cap the corpus with "
             f"`dphh ledger add NAME CORPUS ... --epsilon {self.cap.epsilon:g} "
             f"--delta {self.cap.delta:g}`, and run `.plan` each time",
         ]

@@ -18,6 +18,9 @@ from hypothesis import settings
 
 from dphh import Corpus, Ledger
 from dphh.engines import ENGINES
+from tests.leftovers import pytest_configure, pytest_sessionfinish
+
+__all__ = ["pytest_configure", "pytest_sessionfinish"]  # hooks: pytest finds them here
 
 # CI repeats the same examples, so that it fails for what changed; other runs go on exploring.
 settings.register_profile("ci", derandomize=True)

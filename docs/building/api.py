@@ -11,6 +11,7 @@ import dphh
 #: Who looks for a name looks for it among these.
 GROUPS = {
     "Verbs": ("items", "ngrams", "counts", "trie", "ldp_trie"),
+    "Before you spend": ("check", "compare", "schedule", "rehearse", "profile"),
     "Data and plans": ("Corpus", "Content", "Plan", "Price", "Privacy", "plan_from_json"),
     "Releases": ("Release",),
     "The ledger": ("Ledger",),
@@ -116,4 +117,4 @@ def _doc(thing: Any) -> str:
     """A docstring as Markdown; what it says of an option, `name: ...`, is an item of a list."""
     doc = inspect.getdoc(thing) or ""
     item = r"(?:^|(?<=\. )|(?<=\.\n))([a-z_]+(?:, [a-z_]+)*): "
-    return re.sub(item, r"\n- **\1**: ", doc, flags=re.MULTILINE)
+    return re.sub(item, r"\n\n- **\1**: ", doc, flags=re.MULTILINE)

@@ -84,10 +84,10 @@ def options_page() -> str:
 
 
 def _table(options: Iterator[Option]) -> str:
-    head = "| Python | SQL | command line | default | what it says |\n|---|---|---|---|---|"
+    head = "| Python | what it says | default | command line | SQL |\n|---|---|---|---|---|"
     rows = [
-        f"| `{each.python}` | `{each.sql} :=` | `{each.command}` | {each.default} "
-        f"| {_cell(each.said)} |"
+        f"| `{each.python}` | {_cell(each.said)} | {each.default} | `{each.command}` "
+        f"| `{each.sql} :=` |"
         for each in options
     ]
     return "\n".join([head, *rows])
@@ -98,7 +98,7 @@ def _default(parameter: Parameter) -> str:
         return "**needed**" + _choices(parameter.annotation)
     if parameter.default in (None, "", ()):
         return "none"
-    return f"`{parameter.default}`" + _choices(parameter.annotation)
+    return f"`{_cell(str(parameter.default))}`" + _choices(parameter.annotation)
 
 
 def _choices(annotation: Any) -> str:

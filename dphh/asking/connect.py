@@ -111,7 +111,8 @@ class _Owner:
                     # Kept when the run fails: asking again goes on with it, for the price paid. Of
                     # files the ledger knows.
                     asked_for = Asking.of(plan.price, plan.corpus, self._ledger)
-                    run_id = asked_for.before(notice) or uuid.uuid4().hex
+                    before = asked_for.before(notice)
+                    run_id = uuid.uuid4().hex if before is None else before.run_id
                     self._run_ids[request] = run_id
                 release = plan.run(ledger=self._ledger, engine=self._engine, run_id=run_id)
                 self._made[request] = release.table

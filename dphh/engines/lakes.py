@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -57,6 +57,20 @@ def refuse_files_of_tables(corpus: Corpus) -> None:
         found = _remote_tables(place) if "://" in place else _tables_of_files(place, looked)
         for folder, kept_by in found:
             raise CorpusError(f"corpus: {_refusal(folder, kept_by)}")
+
+
+def warn_of_files_of_tables(files: Iterable[str]) -> None:
+    """What a frame or a view reads is its owner's query, so it is not refused."""
+    looked: dict[str, str | None] = {}
+    for file in files:
+        for folder, kept_by in () if "://" in file else _tables_of_files(file, looked):
+            warnings.warn(
+                f"these rows come from files of the {kept_by} table {folder}, past its log: they "
+                "hold rows that were deleted. Give that folder as the corpus, or a frame of its "
+                "own reader's, such as pl.scan_delta's",
+                stacklevel=5,
+            )
+            return
 
 
 def _refusal(folder: str, kept_by: str) -> str:

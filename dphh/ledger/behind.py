@@ -23,6 +23,9 @@ FEW_FILES = 8
 #: What folders' names spell (user=7/part-0.parquet), and the file in them.
 _PARTITIONS = re.compile(r"[^/]*=[^/]*/.*")
 _SCAN = re.compile(r"SCAN \[([^\]\n]+)")
+#: Tables that a function of Python's gives: Delta's and Iceberg's, whose files a look may list.
+_DATASET = "PL_PY_DSET"
+_PYTHONS = re.compile(rf"PYTHON SCAN|{_DATASET}", re.IGNORECASE)
 _MORE = re.compile(r"\.\.\. \d+ (?:other|more).*")
 
 
@@ -42,8 +45,11 @@ def files_told(corpus: Corpus) -> tuple[tuple[str, ...], bool]:
     home = type(corpus.source).__module__.split(".")[0].lstrip("_")
     if home == "duckdb":
         return files_of_relation(corpus.source)
-    files = files_of_spark(corpus.source) if home == "pyspark" else files_behind(corpus.source)
-    return files, bool(files)
+    if home == "pyspark":
+        files = files_of_spark(corpus.source)
+        return files, bool(files)
+    files = files_behind(corpus.source)
+    return files, bool(files) and _PYTHONS.search(corpus.source.explain(optimized=False)) is None
 
 
 def files_of_spark(frame: Any) -> tuple[str, ...]:
@@ -66,6 +72,8 @@ def files_behind(frame: Any) -> tuple[str, ...]:
         return ()
     try:
         shown = _SCAN.findall(frame.explain(optimized=False))
+        if _DATASET in shown:  # its log is read for the files that it has now
+            shown += _SCAN.findall(frame.explain())
     except Exception as problem:
         if type(problem).__module__.split(".")[0] != "polars" and not isinstance(problem, OSError):
             raise
@@ -80,7 +88,9 @@ def files_behind(frame: Any) -> tuple[str, ...]:
         if type(problem).__module__.split(".")[0] != "polars":
             raise
         found = set()  # a plan with a function of Python's in it is not written down
-    return tuple(sorted(found)) or tuple(sorted(set(_listed(shown))))
+    if _DATASET in shown or not found:
+        found |= set(_listed(shown))
+    return tuple(sorted(found))
 
 
 def _paths(plan: Any) -> Iterator[str]:
@@ -103,4 +113,5 @@ def _texts(value: Any) -> Iterator[str]:
 def _listed(shown: list[str]) -> Iterator[str]:
     """From how a plan prints: its first file, and of a few all."""
     for scan in shown:
-        yield from (name for name in scan.split(", ") if name and not _MORE.fullmatch(name))
+        names = (name for name in scan.split(", ") if name and not _MORE.fullmatch(name))
+        yield from (name for name in names if name != _DATASET)

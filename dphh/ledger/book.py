@@ -64,6 +64,7 @@ from dphh.ledger.sources import Source, places
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
 from dphh.report.accounts import accounts_html
+from dphh.report.tables import FORMULA
 from dphh.unit import as_json, counted_by
 
 if TYPE_CHECKING:
@@ -486,7 +487,7 @@ class Ledger:
         try:
             with draft.open("wb") as file:
                 if target.suffix == ".csv":
-                    frame.write_csv(file)
+                    _without_formulas(frame).write_csv(file)
                 else:
                     frame.write_parquet(file)
                 file.flush()
@@ -625,6 +626,14 @@ def _charges(con: sqlite3.Connection) -> list[tuple[int, int]]:
 
 def _drawn_text(entry: Entry) -> str | None:
     return None if entry.drawn is None else json.dumps([x.to_json() for x in entry.drawn])
+
+
+def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Run ids are analysts' own: a spreadsheet must not compute one (`Release.to_csv`)."""
+    import polars as pl
+
+    first = f"^([{re.escape(''.join(FORMULA))}])"
+    return frame.with_columns(pl.col(pl.String).str.replace(first, "'$1"))
 
 
 def _frame(entries: Sequence[Entry]) -> pl.DataFrame:

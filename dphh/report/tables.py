@@ -13,7 +13,7 @@ from dphh.report.released import Released
 from dphh.whole_files import write_whole
 
 #: What makes a spreadsheet read a text as a formula, or skip to what does.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def write_csv(release: Released, path: str | Path) -> Path:
@@ -39,6 +39,6 @@ def csv_of(release: Released) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, list):
         return json.dumps(value, ensure_ascii=False)  # begins with a bracket
-    if isinstance(value, str) and value.startswith(_FORMULA):
+    if isinstance(value, str) and value.startswith(FORMULA):
         return "'" + value
     return value

@@ -123,7 +123,7 @@ def _ldp_trie(engine: str, size: int, mode: str) -> Measured:
     """One contribution is "ab" or "cd", all others are "ef": by how many reports hold the two."""
     users = 20
     plan = ldp_trie(
-        local_epsilon=2.0, delta=0.1, users_per_level=users, contributions=1, max_length=1,
+        local_epsilon=2.0, delta=0.2, users_per_level=users, contributions=1, max_length=1,
         keep=110, character_set="abcdefghij", mode=mode,
     )  # fmt: skip
     mechanism, epsilon = plan.levels[0].mechanism, plan.privacy.central_epsilon

@@ -1,11 +1,11 @@
 """`ngrams` beside the exact, non-private count of the same n-grams in DuckDB, in one run.
 
     python tests/benchmarks/bench_ngrams.py [--data DIR] [--profile]
-        [--tokens 100_000_000 [--like zipf|reddit]]
 
-Every row is a process of its own: its whole time, imports and planning included, and its peak
-memory. Three exact counts are measured, because how one writes it matters more than anything:
-self-joins of positions, window functions within each text, and strings by a running window.
+Every row is a process of its own: its whole time, imports and planning included, its processor time
+and its peak memory. `bench_text.py` has running text. Three exact counts are measured, because how
+one writes it matters more than anything: self-joins of positions, window functions within each
+text, and strings by a running window.
 """
 
 from __future__ import annotations
@@ -116,65 +116,32 @@ def _show_steps() -> None:
     DuckDBRun.execute = timed  # type: ignore[method-assign]
 
 
-def measured(*arguments: str) -> tuple[float, float]:
-    """Wall seconds and peak megabytes of one child process."""
+def measured(*arguments: str) -> tuple[float, float, float]:
+    """Seconds, processor seconds and peak megabytes of one child process."""
     start = time.perf_counter()
     child = subprocess.Popen([sys.executable, __file__, "--child", *arguments], cwd=HERE)
     _, status, used = os.wait4(child.pid, 0)
     if status:
         sys.exit(f"{' '.join(arguments)}: failed")
-    return time.perf_counter() - start, used.ru_maxrss / 1024
-
-
-def generated(path: Path, tokens: int, like: str) -> None:
-    sys.path.insert(0, str(HERE / "examples"))
-    import reddit_like
-
-    if like == "reddit":  # 3,000 words, about 128 a user
-        reddit_like.write_corpus(path, reddit_like.Sizes(users=tokens // 128))
-    else:
-        write_zipf(path, tokens)
-
-
-def write_zipf(path: Path, tokens: int, words: int = 200_000, texts: int = 10, length: int = 50):
-    """Words drawn one by one by Zipf's law: 500 a user, in ten texts."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    rng = np.random.default_rng(1)
-    spelled = np.array([f"w{rank:x}" for rank in range(words)], dtype=object)
-    likelihood = np.cumsum(1 / np.arange(1, words + 1))
-    batch = 10_000
-    schema = pa.schema({"author": pa.int64(), "body": pa.string()})
-    with pq.ParquetWriter(path, schema) as writer:
-        for start in range(0, tokens // (texts * length), batch):
-            drawn = np.searchsorted(
-                likelihood, likelihood[-1] * rng.random((batch * texts, length)), side="right"
-            )
-            bodies = [" ".join(text) for text in spelled[np.minimum(drawn, words - 1)]]
-            authors = np.repeat(np.arange(start, start + batch), texts)
-            writer.write_table(pa.table([authors, bodies], schema=schema))
+    return time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 def compare(title: str, exact: list[str], corpus: list[str], max_items: int, profile: bool) -> None:
-    print(f"\n{title}\n{'':28}{'seconds':>9}{'ratio':>8}{'MB':>8}")
+    print(f"\n{title}\n{'':28}{'seconds':>9}{'CPU s':>8}{'ratio':>8}{'MB':>8}")
     flag = ["--profile"] if profile else []
     private = measured("private", *corpus, "--max-items", str(max_items), *flag)
     rows = {"ngrams, private": private}
     for how in exact:
         rows[how] = measured(how, *corpus)
-    for name, (seconds, megabytes) in rows.items():
-        ratio = f"{private[0] / seconds:8.2f}" if name in EXACT else f"{'':8}"
-        print(f"{name:<28}{seconds:9.2f}{ratio}{megabytes:8.0f}", flush=True)
-    print("(ratio: the private run's time over this one's)")
+    for name, (seconds, processors, megabytes) in rows.items():
+        ratio = f"{private[1] / processors:8.2f}" if name in EXACT else f"{'':8}"
+        print(f"{name:<28}{seconds:9.2f}{processors:8.1f}{ratio}{megabytes:8.0f}", flush=True)
+    print("(ratio: the private run's processor time over this one's)")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", default=str(HERE.parent / "shared" / "data"))
-    parser.add_argument("--tokens", type=int, default=0, help="also a generated corpus this large")
-    parser.add_argument("--like", choices=["zipf", "reddit"], default="zipf")
     parser.add_argument("--profile", action="store_true", help="the time of every step")
     asked = parser.parse_args()
     msnbc = Path(asked.data) / "msnbc.parquet"
@@ -183,18 +150,6 @@ def main() -> None:
         compare("MSNBC, n up to 6", list(EXACT), corpus, 10, asked.profile)
     else:
         print(f"skipped: {msnbc} is not there")
-    if asked.tokens:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "generated.parquet"
-            generated(path, asked.tokens, asked.like)
-            corpus = [str(path), "author", "body", "5", "3.6GB"]  # and what Python takes: 4 GB
-            compare(
-                f"generated ({asked.like}), {asked.tokens:,} tokens, n up to 5",
-                [],
-                corpus,
-                300,
-                asked.profile,
-            )
 
 
 def child(arguments: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from decimal import Decimal
 from pathlib import Path
 
@@ -138,3 +139,46 @@ def test_parquet_of_other_writers_is_parquet(engine, tmp_path, options):
     assert found(tmp_path / "c.parquet", engine) == [SHARED]
     pl.from_arrow(many(SHARED)).write_parquet(tmp_path / "p.parquet", compression="lz4")
     assert found(tmp_path / "p.parquet", engine) == [SHARED]
+
+
+def encrypted(path: Path, footer: bool) -> None:
+    """Parquet whose texts, and with `footer` even its columns' names, need a key to read."""
+    encryption = pytest.importorskip("pyarrow.parquet.encryption", reason="needs Arrow's")
+
+    class Keys(encryption.KmsClient):  # type: ignore[name-defined]
+        def wrap_key(self, key, _):
+            return base64.b64encode(key)
+
+        def unwrap_key(self, key, _):
+            return base64.b64decode(key)
+
+    how = encryption.EncryptionConfiguration(
+        footer_key="f", column_keys={"c": ["what"]}, plaintext_footer=not footer
+    )
+    factory = encryption.CryptoFactory(lambda _: Keys())
+    properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), how)
+    with pq.ParquetWriter(path, many(SHARED).schema, encryption_properties=properties) as writer:
+        writer.write_table(many(SHARED))
+
+
+def test_an_encrypted_file_is_refused_and_costs_nothing(engine, tmp_path, ledger):
+    encrypted(tmp_path / "c.parquet", footer=True)
+    with pytest.raises(CorpusError, match="cannot be read as Parquet"):
+        found(tmp_path / "c.parquet", engine)
+    assert ledger.runs() == []
+
+
+def test_an_encrypted_column_is_an_error_that_quotes_nothing(engine, tmp_path):
+    encrypted(tmp_path / "c.parquet", footer=False)
+    with pytest.raises(DphhError) as told:
+        found(tmp_path / "c.parquet", engine)
+    assert SHARED not in str(told.value)
+
+
+@pytest.mark.parametrize("kind", ["text", "category"])
+def test_parquet_of_fastparquet_is_parquet(engine, tmp_path, kind):
+    fastparquet = pytest.importorskip("fastparquet")
+    frame = many(SHARED).to_pandas()
+    frame = frame if kind == "text" else frame.astype({"what": "category"})
+    fastparquet.write(str(tmp_path / "c.parquet"), frame, compression="GZIP")
+    assert found(tmp_path / "c.parquet", engine) == [SHARED]

@@ -627,6 +627,18 @@ def test_export_writes_every_run(
     assert list(tmp_path.glob(".out*")) == []
 
 
+@pytest.mark.parametrize("run", ["=1+1", "+49", "-x", "@a", "＝1"])
+def test_no_run_id_is_a_formula_in_a_spreadsheet(
+    book: Ledger, reviews: Source, tmp_path: Path, run: str
+) -> None:
+    ask(book, run, reviews)
+    for ending, told in ((".csv", f"'{run}"), (".parquet", run)):
+        path = tmp_path / f"runs{ending}"
+        book.export(path)
+        read = pl.read_csv if ending == ".csv" else pl.read_parquet
+        assert read(path)["run_id"].to_list() == [told]
+
+
 def test_export_to_another_ending_or_a_missing_folder(book: Ledger, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\.parquet or \.csv"):
         book.export(tmp_path / "out.xlsx")

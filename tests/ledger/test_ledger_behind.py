@@ -42,6 +42,24 @@ def test_a_plan_with_a_function_in_it_shows_its_files_all_the_same(folder: Path)
     assert files_behind(frame) == (str(folder / "one.parquet"),)
 
 
+def test_a_delta_table_behind_a_frame_is_told_and_what_it_lists_pays(
+    folder: Path, ledger: Ledger
+) -> None:
+    deltalake = pytest.importorskip("deltalake", reason="needs dphh[delta]")
+    deltalake.write_deltalake(folder / "d", pl.read_parquet(folder / "one.parquet").to_arrow())
+    corpus = Corpus(pl.scan_delta(str(folder / "d")), **READ)
+    ledger.add("d", Corpus(folder / "d", **READ), 1.0, 1e-6)
+    assert ledger.accounts_touched(source_of(corpus)) == ("d",)
+    assert not any("PL_PY" in file for file in source_of(corpus).files)
+    assert "not all files" in str(unseen(corpus))
+
+    plan = items(
+        Corpus(pl.scan_parquet(folder / "d" / "*.parquet"), **READ), epsilon=0.1, delta=1e-7
+    )
+    with pytest.warns(UserWarning, match="files of the Delta table .*d, past its log"):
+        plan.run(ledger=ledger)
+
+
 def test_rows_in_memory_have_no_files(folder: Path) -> None:
     rows = pl.read_parquet(folder / "one.parquet")
     for frame in (rows, rows.lazy(), rows.to_arrow()):

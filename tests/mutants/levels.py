@@ -164,8 +164,8 @@ MUTANTS = (
     ),
     Mutant(
         "a user of many rows votes with each",
-        "        words = self.randomness.words(users.height, purpose, names)\n".strip(" "),
-        "        words = self.randomness.words(users.height, purpose, names) * 0\n".strip(" "),
+        "words = self.randomness.words(users.height, ONE_SEQUENCE, names)\n",
+        "words = self.randomness.words(users.height, ONE_SEQUENCE, names) * 0\n",
         (f"{_TRIE}::test_a_sequence_is_drawn_in_proportion_to_its_local_frequency",),
     ),
     Mutant(

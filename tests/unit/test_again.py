@@ -133,6 +133,16 @@ def test_of_many_states_of_the_files_the_last_alone_is_compared(written, ledger)
     assert plan(corpus).run(ledger=ledger).run_id != first.run_id
 
 
+def test_files_are_the_same_by_their_path_and_by_their_name(written, ledger):
+    corpus = written(ROWS)
+    ledger.add("greetings", corpus, 5.0, 1e-4)
+    named = plan(corpus.named("greetings")).run(ledger=ledger)
+    assert plan(corpus).run(ledger=ledger).run_id == named.run_id
+    other = plan(corpus, epsilon=0.5).run(ledger=ledger)
+    assert plan(corpus.named("greetings"), epsilon=0.5).run(ledger=ledger).run_id == other.run_id
+    assert len(ledger.runs()) == 2
+
+
 def test_an_id_and_again_contradict_each_other(written, ledger):
     with pytest.raises(UsageError, match="again: spends again under an id of its own"):
         plan(written(ROWS)).run(ledger=ledger, again=True, run_id="mine")

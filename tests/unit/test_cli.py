@@ -169,7 +169,7 @@ def test_a_user_given_twice_is_a_unit_of_two_columns(dphh, tmp_path):
 def test_an_option_with_commas_is_a_list_and_a_file_is_its_lines(dphh, tmp_path):
     asked = ("ngrams", "/not/there.parquet", *READ, *COST, "--max-n", "2", "--plan", "--json")
     found = json.loads(dphh(*asked, "--max-items", "7")[1])["parameters"]
-    assert (found["max_items"], found["shares"], found["spurious"]) == (7, None, 0.01)
+    assert (found["max_items"], found["spurious"]) == (7, 0.01)
     more = ("--max-items", "7,3", "--shares", "1,2.5", "--method", "dpne")
     found = json.loads(dphh(*asked, *more)[1])["parameters"]
     assert (found["max_items"], found["shares"]) == ([7, 3], [1.0, 2.5])

@@ -57,6 +57,20 @@ def test_the_polars_pipeline_joins_its_release_to_public_data() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not full(), reason="half a minute; with DPHH_FULL=1")
+def test_the_figures_of_the_forecast_ladder_are_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    corpus = tmp_path / "corpus.parquet"
+    run("reddit_like.py", str(corpus), "--users", "400", "--phrases", "500", "--words", "100")
+    run(
+        *("forecast_figures.py", f"made-up={corpus}", "--user", "author", "--text", "body"),
+        *("--max-n", "3", "--out", str(tmp_path)),
+    )
+    for number in (1, 2, 3):
+        assert (tmp_path / f"figure-{number}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not full(), reason="a minute; with DPHH_FULL=1")
 def test_gboards_experiments_are_run(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")

@@ -1,0 +1,82 @@
+"""`dphh.rehearse`: a plan run on stand-in data, to see what it would find. It pays from no ledger.
+
+The data must be public: nothing limits how often a rehearsal is run. What the ledger knows of,
+under a name or by a run, is refused, and so is the plan's own corpus.
+"""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+from dphh.corpus import Corpus
+from dphh.engines import engine_of, open_session
+from dphh.engines.session import Limits
+from dphh.errors import UsageError, withholding
+from dphh.ledger import Ledger, source_of
+from dphh.ledger.sources import places
+from dphh.plan import Plan
+from dphh.registry import VERBS
+from dphh.release import Release
+from dphh.run import released
+from dphh.udfs.randomness import RunRandomness, SystemRandomness
+
+#: Shown with the release wherever it is shown.
+STAND_IN = (
+    "a rehearsal on stand-in data, NOT paid for: whoever's data these are, nothing is promised"
+)
+
+
+@withholding
+def rehearse(
+    plan: Plan,
+    corpus: Corpus,
+    *,
+    ledger: Ledger | str | Path | None = None,
+    engine: str | None = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Release:
+    """What a plan would find, on public stand-in data. Free, since nothing private is read.
+
+    corpus: public data like the private: as many users, who hold about as much.
+    """
+    if not isinstance(plan, Plan):
+        raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as a verb makes it")
+    if not isinstance(corpus, Corpus):
+        raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    _refuse_private(plan, corpus, book)
+    read = VERBS[plan.verb].read(corpus, plan.price)
+    randomness = RunRandomness(SystemRandomness())
+    randomness.draw_once_by(SystemRandomness().words(4, "the key of a run").tobytes())
+    limits = Limits(memory_limit, threads)
+    session = open_session(engine or engine_of(read), read, randomness, limits)
+    try:
+        run_id = f"rehearsal-{uuid.uuid4().hex}"
+        found = released(plan.price, read, session, run_id, randomness, _quiet)
+    finally:
+        session.close()
+    return Release(found.table, {**found.manifest, "randomness": STAND_IN})
+
+
+def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
+    source = source_of(corpus).absolute()
+    here = places(source)
+    if plan.corpus is not None:
+        same = corpus.kind != "path" and plan.corpus.source is corpus.source
+        theirs = source_of(plan.corpus).absolute()
+        if same or (source.kind == theirs.kind == "path" and places(theirs).overlap(here)):
+            raise UsageError("corpus: these are the plan's own data; rehearse on public ones")
+    known = [account.source for account in book.accounts() if account.name]
+    known += [run.source for run in book.runs()]
+    by_files = [each for each in {repr(s): s for s in known}.values() if each.kind == "path"]
+    if corpus.name is not None or any(places(each).overlap(here) for each in by_files):
+        raise UsageError(
+            "corpus: the ledger knows these data, so they are no stand-in: a rehearsal pays "
+            "nothing, and what it shows of people is not protected. Give public data"
+        )
+
+
+def _quiet(_: str) -> None:
+    """Nobody watches."""

@@ -1,0 +1,46 @@
+"""Tests leave nothing behind: a temporary directory of their own, which is looked at in the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+#: What the product and its tests call their folders; what others leave there is others'.
+_OURS = ("dphh", "spark-warehouse")
+_HERE = Path(__file__).parents[1]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):
+        return  # a worker of xdist has its controller's
+    config.dphh_warehouse = _warehouse().exists()  # type: ignore[attr-defined]
+    # pytest's own folders stay where they are looked for.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    own = tempfile.mkdtemp(prefix="tests-of-dphh-")
+    config.dphh_temporary = own  # type: ignore[attr-defined]
+    os.environ["TMPDIR"] = own
+    tempfile.tempdir = own
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    own = getattr(session.config, "dphh_temporary", None)
+    if own is None:
+        return
+    left = sorted(each.name for each in Path(own).iterdir() if each.name.startswith(_OURS))
+    if _warehouse().exists() and not session.config.dphh_warehouse:  # type: ignore[attr-defined]
+        left.append(str(_warehouse()))
+    tempfile.tempdir = None
+    shutil.rmtree(own, ignore_errors=True)
+    if left:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        print(f"\ntests left {len(left)} behind in the temporary directory: {', '.join(left)}")
+
+
+def _warehouse() -> Path:
+    """What Spark makes in the current folder unless it is told otherwise."""
+    return _HERE / "spark-warehouse"

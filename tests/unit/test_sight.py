@@ -1,0 +1,68 @@
+"""What a plan is said to find in text, against runs on corpora made to the profile."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import dphh
+from dphh import Corpus, UsageError
+
+
+def corpus_of(groups, users, words, own):
+    """Groups of so many users each: all of a group hold its word g, and (words - 1) more, that are
+    the group's too or, if `own`, nobody else's."""
+    rows = []
+    for group in range(groups):
+        for user in range(users):
+            mine = f"{group}_{user}_" if own else f"{group}_"
+            texts = [f"g{group}", *(f"{mine}{word}" for word in range(words - 1))]
+            rows.append((f"{group}.{user}", " ".join(texts)))
+    return Corpus(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", text="what")
+
+
+def share_found(plan, groups, level=1):
+    """Of the groups, those whose first n-gram is found."""
+    found = plan.run(again=True).to_polars().filter(pl.col("level") == level)["tokens"].to_list()
+    return sum(tokens[0].startswith("g") for tokens in found) / groups
+
+
+@pytest.mark.parametrize(("words", "max_items"), [(12, 50), (40, 10)])
+def test_words_are_found_from_as_many_users_as_are_said(words, max_items, own_ledger):
+    asked = {"epsilon": 4.0, "delta": 1e-6, "max_items": max_items}
+    ((_, ((_, users),)),) = dphh.items(**asked).sight(dphh.profile(words)).scenarios
+    groups = 200
+    said = share_found(dphh.items(corpus_of(groups, users, words, own=True), **asked), groups)
+    fewer = round(0.75 * users)
+    less = share_found(dphh.items(corpus_of(groups, fewer, words, own=True), **asked), groups)
+    assert said >= 0.9 - 3.5 * np.sqrt(0.9 * 0.1 / groups)
+    assert less < 0.8  # it is no number that is safe by being large
+
+
+def test_n_grams_are_found_from_as_many_users_as_are_said(own_ledger):
+    asked = {"epsilon": 6.0, "delta": 1e-6, "max_items": 20, "max_n": 2, "method": "dpne"}
+    ((_, ((_, _), (_, users))),) = dphh.ngrams(**asked).sight(dphh.profile(8)).scenarios
+    groups = 150
+    plan = dphh.ngrams(corpus_of(groups, users, 8, own=False), **asked)
+    assert share_found(plan, groups, level=2) >= 0.9 - 3.5 * np.sqrt(0.9 * 0.1 / groups)
+
+
+def test_who_holds_more_counts_for_less_and_one_word_alone_is_the_plans_own_number():
+    plan = dphh.ngrams(epsilon=1.0, delta=1e-7, max_n=3, max_items=50, method="dpne")
+    sight = plan.sight(dphh.profile([1, 12, 200]))
+    alone, some, many = (dict(by_length) for _, by_length in sight.scenarios)
+    assert alone[1] == plan.finds.users
+    assert all(alone[n] < some[n] < many[n] for n in (1, 2, 3))
+    assert alone[1] < alone[2] < alone[3]
+    assert "of 12 words each" in repr(sight)
+    assert "no number is promised" in repr(
+        dphh.ngrams(epsilon=1.0, delta=1e-7, max_n=3).sight(dphh.profile(12))
+    )
+
+
+def test_what_has_no_such_number_says_so():
+    with pytest.raises(UsageError, match="profile: of trie"):
+        dphh.trie(epsilon=2.0, delta=1e-6, max_length=2).sight(dphh.profile(12))
+    with pytest.raises(UsageError, match="words_per_user: found 0"):
+        dphh.profile(0)
