@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
+import dphh
 from tests.docs.pages import ROOT, Running, alike, same_noise, shown
 
 
@@ -33,6 +35,40 @@ def test_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.Monkey
     assert {"counted", "plan", "con"} <= running.names.keys()
     assert (tmp_path / "out" / "release.json").exists()
     assert len(text.splitlines()) < 150
+
+
+@pytest.mark.usefixtures("reviews")
+@pytest.mark.parametrize("page", ["corpus", "engines", "report"])
+def test_snippets_of_a_page_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
+) -> None:
+    """Of pages whose blocks say what they mean of things that the reader has: all run."""
+    monkeypatch.chdir(tmp_path)
+    con = duckdb.connect()
+    con.sql("CREATE VIEW visits AS SELECT 1 AS u, 'home' AS pages")
+    messages = pl.read_parquet("messages/1.parquet")
+    messages.with_columns(lang=pl.lit("en")).write_parquet("messages/1.parquet")
+    corpus = dphh.Corpus(messages, user="author", text="body")
+    release = dphh.ngrams(corpus, max_n=3, epsilon=4.0, delta=1e-4).run()
+    given = {
+        "con": con,
+        "corpus": corpus,
+        "counted": dphh.counts(corpus, of=release, epsilon=1.0, delta=1e-6).run(),
+        "dphh": dphh,
+        "earlier": release,
+        "frame": pl.DataFrame({"id": [1], "tags": [["a"]]}),
+        "later": release,
+        "ledger": ledger,
+        "pl": pl,
+        "public_menu": pl.DataFrame({"dish": ["soup"]}),
+        "release": release,
+    }
+    blocks = list(shown((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")))
+    running = Running(**given)
+    with same_noise():
+        for what in blocks:
+            running.run(what)
+    assert blocks
 
 
 PAGES = (

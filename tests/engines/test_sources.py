@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from dphh import Corpus, CorpusError, UsageError, items
+from dphh.engines.duckdb.stores import extension_file
 from tests.engines.levels import histogram
 from tests.engines.test_content import expected
 
@@ -259,6 +260,25 @@ def test_files_of_a_table_are_not_read_past_its_log(make, spelled, tmp_path, eng
     with pytest.raises(CorpusError, match=r"is an? (Delta|Iceberg) table, whose files hold rows"):
         plan.run(ledger=ledger, engine=engine)
     assert ledger.accounts() == []
+
+
+def test_a_ducklake_is_read_by_its_connection_and_not_by_its_files(tmp_path, ledger, no_noise):
+    if (file := extension_file("ducklake")) is None:
+        pytest.skip(f"no package has ducklake for DuckDB {duckdb.__version__}")
+    con = duckdb.connect()
+    con.execute(f"LOAD '{file}'")
+    con.execute(
+        f"ATTACH 'ducklake:{tmp_path}/meta.ducklake' AS lake "
+        f"(DATA_PATH '{tmp_path}/files/', DATA_INLINING_ROW_LIMIT 0)"
+    )
+    con.register("rows", table([("9", "deleted"), *ROWS]))
+    con.execute("CREATE TABLE lake.reviews AS FROM rows")
+    con.execute("DELETE FROM lake.reviews WHERE who = '9'")
+    corpus = Corpus("lake.reviews", user="who", text="what", connection=con, name="reviews")
+    assert histogram("duckdb", corpus, no_noise, 3) == expected(ROWS)
+    corpus = Corpus(tmp_path / "files", user="who", text="what")
+    with pytest.raises(CorpusError, match="DuckLake table"):
+        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
 
 
 @pytest.mark.parametrize("name", ["ducklake-0198.parquet", "ducklake-0198-delete.parquet"])
