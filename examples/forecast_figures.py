@@ -31,7 +31,7 @@ import dphh
 
 DELTA = 1e-7
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
-DECAYS = (0.8, 0.9, 1.0)
+DECAYS = (0.8, 1.0, 1.25)
 #: Okabe and Ito's: told apart by all eyes.
 FORECAST, DPNE, DECAYED = "#0072B2", "#D55E00", "#999999"
 LADDER, PAPER = "forecast ladder", "DPNE"

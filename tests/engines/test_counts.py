@@ -154,5 +154,4 @@ def test_on_msnbc_intervals_hold_the_exact_counts_as_often_as_they_say(shared_da
     for release in (found, *made):
         rows = release.to_arrow().to_pylist()
         held = [row["low"] <= exact.get(tuple(row["tokens"]), 0) <= row["high"] for row in rows]
-        print(len(held), sum(held) / len(held), release.manifest["levels"][0].get("sigma"))
         assert sum(held) / len(held) >= 0.95 - 0.03

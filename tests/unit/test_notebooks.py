@@ -42,11 +42,11 @@ def streamed(cells: list[Any], name: str) -> str:
     return "".join(output["text"] for output in outputs if output.get("name") == name)
 
 
-def test_the_quickstart_runs_with_a_kernel(tmp_path: Path) -> None:
+def test_the_quickstart_runs_with_a_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where it leaves its folder
     cells = executed("quickstart.ipynb", tmp_path)
     assert "Refused" in streamed(cells, "stdout")
-    assert "lentil soup today" in shown(cells)
-    assert "had miso soup" in shown(cells)
+    assert "soup today" in shown(cells)  # which others are among the first hangs on the noise
     said = streamed(cells, "stderr")
     assert "nothing is spent" in said, "the second run of a cell says where its release is from"
     assert "Warning" not in said
@@ -93,5 +93,6 @@ def test_marimo_runs_its_cells_again_and_pays_once(
             warnings.simplefilter("ignore")
             outputs, names = notebook.app.run()
         made.append((names["release"].run_id, names["account"].spent))
-        assert any("lentil soup" in str(getattr(each, "text", each)) for each in outputs)
+        assert {"lentil soup", "had miso soup"} <= {row["item"] for row in names["release"]}
+        assert "Chart" in {type(each).__name__ for each in outputs}
     assert made[0] == made[1]

@@ -60,7 +60,9 @@ def script() -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPT.parent)  # as Python does for a script that is run
+        spec.loader.exec_module(module)
     return module
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import duckdb
@@ -76,11 +76,14 @@ class DuckDBRun:
     def side_by_side(self) -> Iterator[None]:
         """For steps over rows of whole users: DuckDB gives each thread 122,880 rows of a table, and
         so often all that there are to one. It has but a name for tests for less: 2,048."""
-        self.con.execute("PRAGMA verify_parallelism")
+        with engine_errors("side_by_side"):
+            self.con.execute("PRAGMA verify_parallelism")
         try:
             yield
         finally:
-            self.con.execute("PRAGMA disable_verify_parallelism")
+            # After what no connection survives, a step's own error is the one to tell.
+            with suppress(duckdb.Error):
+                self.con.execute("PRAGMA disable_verify_parallelism")
 
     def fetch(self, name: str, **parameters: Any) -> Any:
         """Run one file of `sql/` that asks, and give its answer as an Arrow table."""
