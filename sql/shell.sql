@@ -712,11 +712,15 @@ CREATE OR REPLACE TEMP MACRO dphh_release_at(folder) AS TABLE
 CREATE OR REPLACE TEMP MACRO dphh_manifest_at(folder) AS TABLE
     SELECT * FROM read_json(rtrim(folder, '/') || '/release.json');  -- noqa: AM04
 
--- Every release with the columns that `trie` adds.
+-- Every release with what others have: `trie` says what ends, `counts` how many people, the rest
+-- have scores.
 CREATE OR REPLACE TEMP MACRO dphh_rows(release) AS TABLE
     SELECT * FROM query_table(release)  -- noqa: AM04
     UNION ALL BY NAME
-    SELECT CAST(NULL AS BOOLEAN) AS ended
+    SELECT
+        CAST(NULL AS BOOLEAN) AS ended,
+        CAST(NULL AS DOUBLE) AS score,
+        CAST(NULL AS BIGINT) AS users
     WHERE FALSE;
 
 CREATE OR REPLACE TEMP MACRO dphh_levels(release) AS TABLE
@@ -726,7 +730,7 @@ CREATE OR REPLACE TEMP MACRO dphh_levels(release) AS TABLE
         min(score) AS least_score,
         median(score) AS median_score,
         max(score) AS most_score
-    FROM query_table(release)
+    FROM dphh_rows(release)
     GROUP BY level
     ORDER BY level;
 
@@ -736,13 +740,14 @@ CREATE OR REPLACE TEMP MACRO dphh_children(release, prefix := []) AS TABLE
         item,
         tokens[-1] AS token,
         bool_or(ended) AS ended,
-        max(score) AS score
+        max(score) AS score,
+        max(users) AS users
     FROM dphh_rows(release)
     WHERE
         len(tokens) = len(prefix) + 1
         AND list_slice(tokens, 1, len(prefix)) = CAST(prefix AS VARCHAR[])
     GROUP BY tokens, item
-    ORDER BY score DESC NULLS LAST, item ASC;
+    ORDER BY score DESC NULLS LAST, users DESC NULLS LAST, item ASC;
 
 -- Everything at and below a prefix, indented. A score orders what has the same `length`; between
 -- lengths it says nothing, and it is no number of people.
@@ -751,7 +756,8 @@ CREATE OR REPLACE TEMP MACRO dphh_tree(release, prefix := []) AS TABLE
         repeat('  ', len(tokens) - 1) || tokens[-1] AS tree,
         len(tokens) AS length,
         bool_or(ended) AS ended,
-        max(score) AS score
+        max(score) AS score,
+        max(users) AS users
     FROM dphh_rows(release)
     WHERE len(tokens) > 0 AND list_slice(tokens, 1, len(prefix)) = CAST(prefix AS VARCHAR[])
     GROUP BY tokens
@@ -763,7 +769,7 @@ CREATE OR REPLACE TEMP MACRO dphh_longest_prefix(release, sequence) AS TABLE
         item,
         len(tokens) AS length,
         max(score) AS score
-    FROM query_table(release)
+    FROM dphh_rows(release)
     WHERE tokens = list_slice(CAST(sequence AS VARCHAR[]), 1, len(tokens))
     GROUP BY item, tokens
     ORDER BY length DESC
@@ -775,7 +781,7 @@ CREATE OR REPLACE TEMP MACRO dphh_completions(release, typed, most := 20) AS TAB
         item,
         len(tokens) AS length,
         max(score) AS score
-    FROM query_table(release)
+    FROM dphh_rows(release)
     WHERE starts_with(item, typed)
     GROUP BY item, length
     ORDER BY length ASC, score DESC NULLS LAST, item ASC
@@ -792,7 +798,7 @@ CREATE OR REPLACE TEMP MACRO dphh_next_words(release, context) AS TABLE
             tokens[-1] AS token,
             list_slice(tokens, 1, -2) AS after,
             max(score) AS score
-        FROM query_table(release)
+        FROM dphh_rows(release)
         WHERE
             len(tokens) BETWEEN 1 AND len(context) + 1
             AND list_slice(tokens, 1, -2) = list_slice(
@@ -837,7 +843,7 @@ CREATE OR REPLACE TEMP MACRO dphh_why(release, sequence) AS TABLE
     SELECT
         part,
         len(part) AS length,
-        part IN (SELECT tokens FROM query_table(release)) AS released
+        part IN (SELECT tokens FROM dphh_rows(release)) AS released
     FROM parts
     WHERE start = 1 OR NOT EXISTS (FROM ends)
     ORDER BY length, start;
@@ -857,7 +863,7 @@ CREATE OR REPLACE TEMP MACRO dphh_new_to(release, dictionary) AS TABLE
             level,
             score,
             unnest(tokens) AS token
-        FROM query_table(release)
+        FROM dphh_rows(release)
     )
 
     SELECT
@@ -881,7 +887,7 @@ CREATE OR REPLACE TEMP MACRO dphh_compare(before, after) AS TABLE
             item,
             tokens,
             max(score) AS score
-        FROM query_table(before)
+        FROM dphh_rows(before)
         GROUP BY level, item, tokens
     ),
 
@@ -891,7 +897,7 @@ CREATE OR REPLACE TEMP MACRO dphh_compare(before, after) AS TABLE
             item,
             tokens,
             max(score) AS score
-        FROM query_table(after)
+        FROM dphh_rows(after)
         GROUP BY level, item, tokens
     )
 

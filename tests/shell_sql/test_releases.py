@@ -185,3 +185,27 @@ def test_nothing_draws_at_random(con: duckdb.DuckDBPyConnection) -> None:
     assert definitions
     for (definition,) in definitions:
         assert not any(word in definition for word in ("random", "setseed", "uuid", "sample"))
+
+
+def test_numbers_of_people_are_read_by_the_same_macros(rows: Rows, tmp_path: Path) -> None:
+    """A release of `counts` has no scores."""
+    people = {("see",): 90, ("me",): 40, ("see", "me"): 20}
+    table = pa.table(
+        {
+            "level": [len(gram) for gram in people],
+            "item": [" ".join(gram) for gram in people],
+            "tokens": list(people),
+            "users": list(people.values()),
+        }
+    )
+    path = str(tmp_path / "counts.parquet")
+    pq.write_table(table, path)
+    tree = [(row["tree"], row["users"], row["score"]) for row in rows("FROM dphh_tree(?)", path)]
+    assert tree == [("me", 40, None), ("see", 90, None), ("  me", 20, None)]
+    assert [row["users"] for row in rows("FROM dphh_children(?)", path)] == [90, 40]
+    assert [row["items"] for row in rows("FROM dphh_levels(?)", path)] == [2, 1]
+    assert rows("FROM dphh_next_words(?, ['see'])", path)[0]["token"] == "me"
+    assert len(rows("FROM dphh_completions(?, 's')", path)) == 2
+    assert rows("FROM dphh_longest_prefix(?, ['see', 'you'])", path)[0]["item"] == "see"
+    assert all(row["released"] for row in rows("FROM dphh_why(?, ['see', 'me'])", path))
+    assert all(row["change"] == "kept" for row in rows("FROM dphh_compare(?, ?)", path, path))
