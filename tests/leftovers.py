@@ -21,6 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # pytest's own folders stay where they are looked for.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     own = tempfile.mkdtemp(prefix="tests-of-dphh-")
+    Path(own).chmod(0o711)  # a test may become somebody else
     config.dphh_temporary = own  # type: ignore[attr-defined]
     os.environ["TMPDIR"] = own
     tempfile.tempdir = own

@@ -194,7 +194,8 @@ def test_ctrl_c_stops_the_run_and_the_ledger_is_right(place: Place) -> None:
     terminal.wait_for(r"\^C.*D ", 20)  # long before the run would have ended
     terminal.type("SELECT 'runs', sum(runs) FROM dphh_ledger();\r")
     terminal.wait_for(r"│ runs +│ +1 │.*D ")
-    assert [entry.state for entry in place.ledger.runs()] == ["running"]
+    (entry,) = place.ledger.runs()
+    assert entry.state in ("running", "failed")
     terminal.type(".exit\r")
     assert os.WIFEXITED(terminal.ended())
 

@@ -51,8 +51,9 @@ def test_a_run_alone_may_take_all_of_a_cap():
 def test_it_says_what_each_finds_and_what_all_promise():
     plan = dphh.items(**CHEAP)
     found = dphh.schedule(plan, times=12, cap=CAP)
-    assert f"{found.plan.finds.users:,} users" in repr(found)
-    assert "for a user with all that they have in any of the runs" in repr(found)
+    said = " ".join(repr(found).split())  # as wide as the terminal is
+    assert f"{found.plan.finds.users:,} users" in said
+    assert "for a user with all that they have in any of the runs" in said
     assert "12 runs of items" in found._repr_html_()
     assert found.plan.finds.users > plan.finds.users
 
