@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dphh import Corpus, Plan, items, ngrams, trie
+from dphh import Corpus, Ledger, Plan, items, ngrams, trie
+from dphh.errors import DphhError
 from dphh.testing import SeededRandomness
 
 ASKED = {
@@ -46,3 +47,34 @@ def test_a_corpus_that_goes_once_it_was_read_is_not_missed(
     went = run(plan, "went", gone=True)
     assert not (tmp_path / "c.parquet").exists()
     assert went == stayed
+
+
+@pytest.mark.parametrize("verb", ASKED)
+@pytest.mark.parametrize("how", ["cut short", "another's rows"])
+def test_a_corpus_that_is_written_while_it_is_read_ends_in_one_of_two_ways(
+    engine: str, verb: str, how: str, tmp_path: Path
+) -> None:
+    """A release of the rows that were read, or an error of ours that quotes none; paid once."""
+    corpus, ledger = written(tmp_path), Ledger(tmp_path / "ledger.sqlite")
+    other = pl.DataFrame({"who": ["x"] * 9, "what": ["secret nine"] * 9})
+    changed = []
+
+    def change(line: str) -> None:
+        if not line.startswith("reading"):
+            return
+        changed.append(line)
+        path = tmp_path / "c.parquet"
+        if how == "cut short":
+            path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        else:
+            other.write_parquet(path)
+
+    plan = ASKED[verb](corpus)
+    try:
+        release = plan.run(engine=engine, ledger=ledger, progress=change)
+    except DphhError as problem:
+        assert "secret" not in str(problem) and problem.__context__ is None
+    else:
+        assert "secret" not in str(release.to_arrow())  # of one user: below every threshold
+    (run,) = ledger.runs()
+    assert changed and run.state in ("settled", "failed")
