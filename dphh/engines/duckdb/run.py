@@ -86,9 +86,18 @@ class DuckDBRun:
                 self.con.execute("PRAGMA disable_verify_parallelism")
 
     def fetch(self, name: str, **parameters: Any) -> Any:
-        """Run one file of `sql/` that asks, and give its answer as an Arrow table."""
+        """Run one file of `sql/` that asks, and give its answer as an Arrow table.
+
+        `con.sql` with parameters holds Python's lock while it waits for its threads. One of them
+        that is in a function of `udfs/` would wait for that lock, and both for good: so functions
+        run in a step of `execute`, which lets go of it, and only finished rows are fetched.
+        """
         with engine_errors(name):
-            return self.con.sql(query(name), params=parameters or None).to_arrow_table()
+            asked = f"CREATE OR REPLACE TEMP TABLE asked AS {query(name)}"
+            self.con.execute(asked, parameters or None)
+            answer = self.con.table("asked").to_arrow_table()
+            self.con.execute("DROP TABLE asked")
+            return answer
 
     def hold_rows(self) -> None:
         """Bring the corpus's rows within reach, to be read as often as need be."""
