@@ -37,11 +37,7 @@ def write_messages(path: Path, people: int) -> None:
     ).write_parquet(path)  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--people", type=int, default=20_000)
-    people = parser.parse_args().people
-    folder = Path(tempfile.mkdtemp(prefix="dphh-example-"))
+def find_dishes(folder: Path, people: int) -> None:
     write_messages(folder / "messages.parquet", people)
 
     messages = (
@@ -61,6 +57,14 @@ def main() -> None:
     found = release.to_polars().join(menu, left_on="item", right_on="dish")
     print(found.select("item", "price", "score").sort("score"))
     print(f"{len(release):,} phrases in all, of {people:,} people")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--people", type=int, default=20_000)
+    people = parser.parse_args().people
+    with tempfile.TemporaryDirectory(prefix="dphh-example-") as folder:
+        find_dishes(Path(folder), people)
 
 
 if __name__ == "__main__":

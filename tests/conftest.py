@@ -18,9 +18,10 @@ from hypothesis import settings
 
 from dphh import Corpus, Ledger
 from dphh.engines import ENGINES
-from tests.leftovers import pytest_configure, pytest_sessionfinish
+from tests.leftovers import pytest_configure, pytest_sessionfinish, pytest_terminal_summary
 
-__all__ = ["pytest_configure", "pytest_sessionfinish"]  # hooks: pytest finds them here
+#: Hooks: pytest finds them here.
+__all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_terminal_summary"]
 
 # CI repeats the same examples, so that it fails for what changed; other runs go on exploring.
 settings.register_profile("ci", derandomize=True)

@@ -32,14 +32,23 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     own = getattr(session.config, "dphh_temporary", None)
     if own is None:
         return
-    left = sorted(each.name for each in Path(own).iterdir() if each.name.startswith(_OURS))
+    session.config.dphh_left = left = sorted(  # type: ignore[attr-defined]
+        each.name for each in Path(own).iterdir() if each.name.startswith(_OURS)
+    )
     if _warehouse().exists() and not session.config.dphh_warehouse:  # type: ignore[attr-defined]
         left.append(str(_warehouse()))
     tempfile.tempdir = None
     shutil.rmtree(own, ignore_errors=True)
     if left:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-        print(f"\ntests left {len(left)} behind in the temporary directory: {', '.join(left)}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Said last, beside the count of tests: the run fails for it though each of them passed."""
+    left = getattr(terminalreporter.config, "dphh_left", [])
+    if left:
+        terminalreporter.section("left behind in the temporary directory", red=True)
+        terminalreporter.line(", ".join(left))
 
 
 def _warehouse() -> Path:
