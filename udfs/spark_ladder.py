@@ -17,11 +17,10 @@ from pyspark.sql import SparkSession, functions
 
 from dphh.arrow_bytes import packed, unpacked
 from dphh.udfs.blocks import Block, block_at, block_of_tokens, row_of
-from dphh.udfs.contributions import Evenly, Held, Sums, Weigh, contributions, summed
+from dphh.udfs.contributions import Evenly, Held, Sums, Weigh, contributions
 from dphh.udfs.hashes import Integers, of_spellings
 from dphh.udfs.places import Released, beside_another, candidates
 from dphh.udfs.texts import tokens_of
-from dphh.udfs.two_rounds import Plainly, with_list_sizes
 from dphh.udfs.whole_grams import whole_grams
 
 Row = dict[str, Any]
@@ -196,13 +195,8 @@ def _ends(rows: pa.RecordBatch, row: int, block: Block) -> Any:
 
 
 def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Integers]:
-    """What the users of a block add together: each key once, with its sum."""
-    parts = [*contributions(block.lots, block.lengths, keys, weigh)]
-    nothing = np.empty(0, dtype=np.int64)
-    owner, key, weight = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(3))
-    if isinstance(weigh, Plainly):
-        owner, key, weight = with_list_sizes(owner, key, weight, len(block.lengths), weigh)
-    return summed(key, weight)
+    """What the users of a block add together: few keys twice."""
+    return contributions(block.lots, block.lengths, keys, weigh)
 
 
 def _positions(block: Block, grams: Any, words: Any | None) -> Iterator[Row]:

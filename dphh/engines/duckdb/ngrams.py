@@ -27,7 +27,7 @@ class Ngrams(Items, Climbing):
     ) -> Any:
         assert level.threshold_grid is not None
         self._place_all(ladder)
-        self._noised("grams_level", level, purpose, ahead=ladder.ahead)
+        self._noised("grams_level", level, purpose)
         passed = self.fetch("released", threshold=level.threshold_grid)
         ((supported,),) = self.con.execute("SELECT count(*) FROM noised").fetchall()
         released = with_spurious(
@@ -39,7 +39,7 @@ class Ngrams(Items, Climbing):
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
         self.whole_users.round_rule = rule
         with self.side_by_side():
-            sums = self.fetch("forecast_sums", ahead=ladder.ahead)
+            sums = self.fetch("forecast_sums")
         return sums.column("key").to_numpy(), sums.column("weight").to_numpy()
 
     def _place(self, ladder: Ladder) -> None:
@@ -52,9 +52,8 @@ class Ngrams(Items, Climbing):
             self.drop("users")
         else:
             self.whole_users.release_grams(ladder.top.keys)
-            ahead = ladder.up_to(len(ladder.rungs) - 1).ahead
             with self.side_by_side():
-                self.execute("positions_of_grams", ahead=ahead)
+                self.execute("positions_of_grams", ahead=ladder.ahead)
             self.rename("next_positions", "positions")
         self.placed = len(ladder.rungs)
 

@@ -31,8 +31,7 @@ class Ngrams(Items, Climbing):
         assert level.threshold_grid is not None
         self._place_all(ladder)
         rule = self._rule(level, purpose, of_numbers)
-        positions = self.table("positions")
-        histogram = queries.grams_level(positions, self.whole_users, ladder.ahead, rule)
+        histogram = queries.grams_level(self.table("positions"), rule)
         self._noised(self.fetch("grams_level", histogram), level, purpose)
         passed = self.released(level.threshold_grid)
         supported = self.tables["noised"].height
@@ -43,8 +42,7 @@ class Ngrams(Items, Climbing):
         return released
 
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
-        positions = self.table("positions")
-        histogram = queries.grams_level(positions, self.whole_users, ladder.ahead, rule)
+        histogram = queries.grams_level(self.table("positions"), rule)
         sums = self.fetch("forecast_sums", histogram)
         return sums["key"].to_numpy(), sums["weight"].to_numpy()
 
@@ -58,8 +56,8 @@ class Ngrams(Items, Climbing):
             self.drop("users")
         else:
             self.whole_users.release_grams(ladder.top.keys)
-            ahead = ladder.up_to(len(ladder.rungs) - 1).ahead
-            found = queries.positions_of_grams(self.table("positions"), self.whole_users, ahead)
+            positions = self.table("positions")
+            found = queries.positions_of_grams(positions, self.whole_users, ladder.ahead)
             self.make("positions", found, step="positions_of_grams")
         self.placed = len(ladder.rungs)
 
