@@ -18,6 +18,7 @@ import pytest
 
 from dphh.errors import DphhError, LedgerError, NotHeldError, UsageError
 from dphh.ledger import Hold, Ledger, Source
+from dphh.ledger import accounts as ledger_accounts
 from dphh.ledger import book as ledger_book
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger import unfinished as ledger_unfinished
@@ -91,8 +92,9 @@ class Memory:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.con = sqlite3.connect(":memory:", isolation_level=None)
         ledger_schema._lay_out(self.con, 0)
-        monkeypatch.setattr(ledger_book, "reading", self._transaction)
-        monkeypatch.setattr(ledger_book, "writing", self._transaction)
+        for part in (ledger_accounts, ledger_book):
+            monkeypatch.setattr(part, "reading", self._transaction)
+            monkeypatch.setattr(part, "writing", self._transaction)
 
     @contextmanager
     def _transaction(self, _: Path) -> Iterator[sqlite3.Connection]:
