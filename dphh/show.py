@@ -30,7 +30,7 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.price import Finds, Price, Privacy, stated
-from dphh.words import (
+from dphh.wording.lines import (
     columns_of,
     number,
     padded,

@@ -31,6 +31,7 @@ from dphh.devices.votes.device import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Session
 from dphh.errors import CorpusError, UsageError
+from dphh.files.whole_files import write_once
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.corpora import source_of
 from dphh.levels import Choice, VoteLevel
@@ -41,7 +42,6 @@ from dphh.release import Release
 from dphh.run import released, settled
 from dphh.sql import query
 from dphh.udfs.randomness import SystemRandomness
-from dphh.whole_files import write_once
 
 COLLECTION, BALLOT, GROWN = "collection.json", "ballot.parquet", "grown.parquet"
 

@@ -19,7 +19,7 @@ from dphh.ledger.corpora import source_of
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.report.heat import Cell, heat_html
-from dphh.words import plural, wrapped
+from dphh.wording.lines import plural, wrapped
 
 MOST_PLANS = 400
 
