@@ -844,6 +844,16 @@ def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
     assert [entry.state for entry in Ledger(crashed).runs()] == ["reserved"]
 
 
+def test_a_commit_waits_for_the_disk(
+    book: Ledger, no_power_cut: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And for its folder, where the journal's end is the commit: 3 is SQLite's EXTRA."""
+    monkeypatch.setattr(ledger_schema, "SYNCHRONOUS", no_power_cut)
+    with writing(book.path) as con:
+        assert con.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert con.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:

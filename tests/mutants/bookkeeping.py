@@ -45,6 +45,12 @@ MUTANTS = (
         (f"{_LEDGER}::test_what_is_left_is_granted_and_no_more",),
     ),
     Mutant(
+        "a power cut takes a commit back",
+        'SYNCHRONOUS = "EXTRA"\n',
+        'SYNCHRONOUS = "NORMAL"\n',
+        (f"{_LEDGER}::test_a_commit_waits_for_the_disk",),
+    ),
+    Mutant(
         "runs that count users by another column pay as if by this one",
         "        same_user = row.source.user == request.source.user\n",
         "        same_user = True\n",
