@@ -9,8 +9,18 @@ and `shares` what each analyst may spend of it.
 
 from dphh.ledger.book import Ledger
 from dphh.ledger.corpora import source_of
-from dphh.ledger.nouns import Account, Entry, Hold, Reservation
+from dphh.ledger.nouns import Account, Entry, Hold, Request, Reservation
 from dphh.ledger.shares import Share
 from dphh.ledger.sources import Source
 
-__all__ = ["Account", "Entry", "Hold", "Ledger", "Reservation", "Share", "Source", "source_of"]
+__all__ = [
+    "Account",
+    "Entry",
+    "Hold",
+    "Ledger",
+    "Request",
+    "Reservation",
+    "Share",
+    "Source",
+    "source_of",
+]

@@ -17,13 +17,12 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dphh.errors import BudgetRefused, LedgerError, UsageError
 from dphh.ledger import export, records, unfinished
 from dphh.ledger.accounts import Accounts
 from dphh.ledger.ahead import Ahead, ahead
-from dphh.ledger.budget import checked_booking, checked_draw, refusal
+from dphh.ledger.budget import checked_draw
 from dphh.ledger.nouns import (
     Entry,
     Hold,
@@ -36,11 +35,12 @@ from dphh.ledger.nouns import (
     unknown_run,
 )
 from dphh.ledger.paying import (
-    by_name,
+    Payer,
     charge,
     charges,
     check_own,
     first_to_refuse,
+    payers,
     repeated,
     sharing,
     unnamed,
@@ -70,26 +70,13 @@ class Ledger(Accounts):
         self._attempt = attempt
 
     def reserve(
-        self,
-        run_id: str,
-        source: Source | str,
-        verb: str,
-        parameters: dict[str, Any],
-        events: Sequence[Event],
-        epsilon: float,
-        delta: float,
-        *,
-        account: str | None = None,
-        files: str | None = None,
-        once: bool = False,
+        self, run_id: str, request: Request, *, files: str | None = None, once: bool = False
     ) -> Reservation:
         """Spend a run's whole price on every account that shares data with its source, or refuse.
 
-        `account` is one more that pays, for data that the ledger cannot recognise, such as a frame;
-        it never replaces those that the source touches. As `source`, an account's name stands for
-        where that account lives. The same request with the same run id spends nothing, and carries
-        the stored release if there is one: a run that did not finish may begin again. Whoever asks
-        the same holds the same run, and the price comes back only when nobody does any more.
+        The same request with the same run id spends nothing, and carries the stored release if
+        there is one: a run that did not finish may begin again. Whoever asks the same holds the
+        same run, and the price comes back only when nobody does any more.
 
         `files` tells the data from others (`files_check`), and is kept for requests to come; a
         test's run has none. With `once`, a run of the same request and files is held, whatever its
@@ -97,106 +84,62 @@ class Ledger(Accounts):
         """
         if not run_id.isprintable() or not 0 < len(run_id) <= 200:
             raise UsageError("A run id is 1 to 200 printable characters.")
-        price = checked_booking(events, epsilon, delta)
-        if isinstance(source, str):
-            account = account or source
-            source = self.status(source).source
-        request = Request(run_id, source.absolute(), account, verb, parameters, price)
         hold = Hold(run_id, self._attempt or secrets.token_hex(16))
         while True:
             # Folders are walked before the file is locked; if an account came in between, again.
             named = self._named()
-            touched = {row.id for row in sharing(request.source, named)}
+            shared = {row.id for row in sharing(request.source, named)}
             with writing(self.path) as con:
                 if once and files and (found := records.asked_before(con, request.digest, files)):
-                    request = replace(request, run_id=found["run_id"])
                     hold = replace(hold, run_id=found["run_id"])
                 if (earlier := repeated(con, request, hold)) is not None:
                     return earlier
                 rows = records.accounts(con)
                 if {row.id for row in rows if row.name is not None} != {row.id for row in named}:
                     continue
-                if account is not None:
-                    touched |= {by_name(rows, account).id}
-                paying = [row for row in rows if row.id in touched]
-                prices = {row.id: records.prices(con, row.id) for row in paying}
+                paying = payers(con, rows, request, shared)
                 if self.analyst is not None:
                     check_own(con, paying, request, self.analyst)
-                refusing = first_to_refuse(paying, prices, request, self.analyst)
+                refusing = first_to_refuse(paying, request, self.analyst)
                 if refusing is None:
-                    paying = paying or [unnamed(con, rows, request.source)]
-                    return charge(con, request, hold, paying, self.analyst, files)
-            assert refusing.cap is not None
-            raise BudgetRefused(refusal(refusing.label, prices[refusing.id], refusing.cap, price))
+                    charged = [payer.account for payer in paying]
+                    charged = charged or [unnamed(con, rows, request.source)]
+                    return charge(con, request, hold, charged, self.analyst, files)
+            raise BudgetRefused(refusing.refusal(request))
 
-    def asked_before(
-        self,
-        source: Source,
-        verb: str,
-        parameters: dict[str, Any],
-        events: Sequence[Event],
-        epsilon: float,
-        delta: float,
-        *,
-        account: str | None = None,
-        files: str = "",
-    ) -> Entry | None:
+    def asked_before(self, request: Request, files: str) -> Entry | None:
         """The run that `reserve` would hold `once`; None where there is none. Only looks."""
-        price = checked_booking(events, epsilon, delta)
-        request = Request("", source.absolute(), account, verb, parameters, price)
         with reading(self.path) as con:
             found = None if con is None else records.asked_before(con, request.digest, files)
         return None if found is None else records.entry(found, ())
 
-    def would_refuse(
-        self,
-        source: Source,
-        events: Sequence[Event],
-        epsilon: float,
-        delta: float,
-        *,
-        account: str | None = None,
-    ) -> str | None:
-        """What `reserve` would refuse such a run with now; None where it would not. Only looks,
-        so another run may come first."""
-        price = checked_booking(events, epsilon, delta)
-        request = Request("", source.absolute(), account, "", {}, price)
-        touched = {row.id for row in sharing(request.source, self._named())}
-        with reading(self.path) as con:
-            rows = [] if con is None else records.accounts(con)
-            if account is not None:
-                touched |= {by_name(rows, account).id}
-            paying = [row for row in rows if row.id in touched]
-            prices = {row.id: [] if con is None else records.prices(con, row.id) for row in paying}
+    def would_refuse(self, request: Request) -> str | None:
+        """What `reserve` would refuse this with now; None where it would not. Only looks, so
+        another run may come first."""
         try:
-            refusing = first_to_refuse(paying, prices, request, self.analyst)
+            refusing = first_to_refuse(self._payers(request), request, self.analyst)
         except BudgetRefused as problem:
             return str(problem)
-        if refusing is None or refusing.cap is None:
-            return None
-        return refusal(refusing.label, prices[refusing.id], refusing.cap, price)
+        return None if refusing is None else refusing.refusal(request)
 
-    def ahead(
-        self,
-        source: Source,
-        events: Sequence[Event],
-        epsilon: float,
-        delta: float,
-        *,
-        account: str | None = None,
-    ) -> Ahead | None:
-        """What such a run would meet at the account that allows least; None where none is capped.
+    def ahead(self, request: Request) -> Ahead | None:
+        """What this would meet at the account that allows least; None where none is capped.
         Only looks."""
-        price = checked_booking(events, epsilon, delta)
-        touched = {row.id for row in sharing(source.absolute(), self._named())}
-        with reading(self.path) as con:
-            rows = [] if con is None else records.accounts(con)
-            if account is not None:
-                touched |= {by_name(rows, account).id}
-            paying = [row for row in rows if row.id in touched and row.cap is not None]
-            prices = {row.id: [] if con is None else records.prices(con, row.id) for row in paying}
-        found = [ahead(row.label, prices[row.id], row.cap, price) for row in paying if row.cap]
+        found = [
+            ahead(account.label, prices, account.cap, request.price)
+            for account, prices in self._payers(request)
+            if account.cap is not None
+        ]
         return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
+
+    def _payers(self, request: Request) -> list[Payer]:
+        shared = {row.id for row in sharing(request.source, self._named())}
+        with reading(self.path) as con:
+            if con is not None:
+                return payers(con, records.accounts(con), request, shared)
+        if request.account is not None:
+            raise unknown_account(request.account)
+        return []
 
     def begin(
         self, hold: Hold, setting: Setting | None = None, key: bytes = b""

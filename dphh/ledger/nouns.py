@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import NotHeldError, UnknownRunError, UsageError
-from dphh.ledger.budget import Booking, Budget, Cap, GivenBack
+from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
 from dphh.ledger.said import accounts_text
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event
@@ -105,18 +106,29 @@ class Account:
 
 @dataclass(frozen=True)
 class Request:
-    """A run as it is asked for."""
+    """What is asked of which data at which price; whoever asks, and whatever the run is called.
 
-    run_id: str
+    `account` is one more that pays, for data that the ledger cannot recognise, such as a frame; it
+    never replaces those that the source touches. A claim below what its events cost is no request.
+    """
+
     source: Source
-    account: str | None
     verb: str
     parameters: dict[str, Any]
-    price: Booking
+    events: Sequence[Event]
+    epsilon: float
+    delta: float
+    account: str | None = None
+    price: Booking = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", self.source.absolute())
+        price = checked_booking(self.events, self.epsilon, self.delta)
+        object.__setattr__(self, "price", price)
 
     @property
     def digest(self) -> str:
-        """Of everything but the run id: tells the same request again from another one."""
+        """Tells the same request again from another one."""
         asked = [
             self.verb,
             self.parameters,

@@ -6,10 +6,11 @@ The functions that take a connection work inside the caller's transaction.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
-from dphh.ledger import records
+from dphh.ledger import budget, records
 from dphh.ledger.budget import Booking, fits
 from dphh.ledger.nouns import Hold, Request, Reservation, unknown_account
 from dphh.ledger.records import AccountRow
@@ -33,18 +34,39 @@ def by_name(rows: Sequence[AccountRow], name: str) -> AccountRow:
     raise unknown_account(name)
 
 
-def first_to_refuse(
-    paying: Sequence[AccountRow],
-    prices: dict[int, list[Booking]],
-    request: Request,
-    analyst: str | None,
-) -> AccountRow | None:
+class Payer(NamedTuple):
+    """An account that pays for a request, and what its runs have cost so far."""
+
+    account: AccountRow
+    prices: list[Booking]
+
+    def allows(self, request: Request) -> bool:
+        cap = self.account.cap
+        return cap is None or fits([*self.prices, request.price], cap)
+
+    def refusal(self, request: Request) -> str:
+        """Slow: it looks for what would fit."""
+        assert self.account.cap is not None
+        return budget.refusal(self.account.label, self.prices, self.account.cap, request.price)
+
+
+def payers(
+    con: sqlite3.Connection, rows: Sequence[AccountRow], request: Request, shared: Collection[int]
+) -> list[Payer]:
+    """Of the accounts, those that share its data and the one that it names."""
+    named = () if request.account is None else (by_name(rows, request.account).id,)
+    paying = [row for row in rows if row.id in {*shared, *named}]
+    return [Payer(row, records.prices(con, row.id)) for row in paying]
+
+
+def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | None) -> Payer | None:
     # First the one that is asked for: what others refuse tells of what is not the analyst's to see.
-    for row in sorted(paying, key=lambda row: row.name != request.account):
-        same_user = row.source.user == request.source.user
-        if same_user and (row.cap is None or fits([*prices[row.id], request.price], row.cap)):
+    for payer in sorted(paying, key=lambda payer: payer.account.name != request.account):
+        account = payer.account
+        same_user = account.source.user == request.source.user
+        if same_user and payer.allows(request):
             continue
-        if analyst is not None and row.name != request.account:
+        if analyst is not None and account.name != request.account:
             # What else the ledger names, and what is spent of it, is not theirs to see.
             raise ElsewhereRefused(
                 "Refused: another corpus of the ledger has rows in the same files, and does not "
@@ -52,19 +74,20 @@ def first_to_refuse(
             )
         if not same_user:
             raise BudgetRefused(
-                f"Refused: the account {row.label!r} protects {counted_by(row.source.user)}, and "
-                f"this run counts them by {as_json(request.source.user)!r}, which promises the "
-                f"former nothing. Nothing was spent. Use user={as_json(row.source.user)!r}."
+                f"Refused: the account {account.label!r} protects "
+                f"{counted_by(account.source.user)}, and this run counts them by "
+                f"{as_json(request.source.user)!r}, which promises the former nothing. Nothing was "
+                f"spent. Use user={as_json(account.source.user)!r}."
             )
-        return row
+        return payer
     return None
 
 
 def check_own(
-    con: sqlite3.Connection, paying: Sequence[AccountRow], request: Request, analyst: str
+    con: sqlite3.Connection, paying: Sequence[Payer], request: Request, analyst: str
 ) -> None:
     """The share that an analyst has of what they ask for, before any account is asked."""
-    named = next((row for row in paying if row.name == request.account), None)
+    named = next((p.account for p in paying if p.account.name == request.account), None)
     if request.account is None or named is None:
         raise BudgetRefused("Refused: an analyst's run must name the account that it is for.")
     check_share(con, analyst, named, request)
@@ -78,7 +101,8 @@ def charge(
     analyst: str | None,
     files: str | None,
 ) -> Reservation:
-    sequence = records.insert_run(con, request, [row.id for row in paying], files)
+    payers = [row.id for row in paying]
+    sequence = records.insert_run(con, hold.run_id, request, payers, files)
     records.insert_hold(con, sequence, hold)
     if analyst is not None:
         record_asker(con, sequence, analyst)
@@ -95,12 +119,11 @@ def unnamed(con: sqlite3.Connection, rows: Sequence[AccountRow], source: Source)
 
 def repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservation | None:
     """The run, settled or not, if this is the same request over again: then it is held by both."""
-    run_id = request.run_id
-    if (found := records.find_run(con, run_id)) is None:
+    if (found := records.find_run(con, hold.run_id)) is None:
         return None
     if found["digest"] != request.digest:
         raise UsageError(
-            f"Run {run_id} is in the ledger with another request (verb, corpus, parameters or "
+            f"Run {hold.run_id} is in the ledger with another request (verb, corpus, parameters or "
             "price). Use a new run id."
         )
     if found["state"] != "settled":  # then there is nothing left to do with it

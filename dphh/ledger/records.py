@@ -220,14 +220,18 @@ def runs(con: sqlite3.Connection) -> list[dict[str, Any]]:
 
 
 def insert_run(
-    con: sqlite3.Connection, request: Request, payers: Iterable[int], files: str | None
+    con: sqlite3.Connection,
+    run_id: str,
+    request: Request,
+    payers: Iterable[int],
+    files: str | None,
 ) -> int:
     time_now = now(con)
     sequence = con.execute(
         "INSERT INTO runs (run_id, digest, verb, parameters, source, events, epsilon, delta, "
         "state, recorded, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'reserved', ?, ?)",
         (
-            request.run_id,
+            run_id,
             request.digest,
             request.verb,
             canonical(request.parameters, "the parameters"),
