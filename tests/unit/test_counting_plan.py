@@ -17,7 +17,7 @@ from dphh.mechanisms.drawn import drawn_events
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import GaussianEvent, SetUnionEvent
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
-from dphh.words import number
+from dphh.wording.lines import number
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-8}  # little noise: its tables are quickly made
 VERBS = {
