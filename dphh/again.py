@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -138,7 +139,15 @@ def notice(said: str) -> None:
     if said.startswith("note:"):
         # Where warnings are errors, none may end a run that has been paid for.
         with suppress(Notice):
-            warnings.warn(said.removeprefix("note: "), Notice, stacklevel=6)
+            warnings.warn(said.removeprefix("note: "), Notice, stacklevel=_whose_line())
+
+
+def _whose_line() -> int:
+    """How far up the first line is that is not of dphh: it is what a notice should name."""
+    frame, up = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dphh."):
+        frame, up = frame.f_back, up + 1
+    return up
 
 
 def _rows(corpus: Corpus) -> bytes | None:

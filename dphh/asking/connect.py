@@ -38,11 +38,13 @@ from dphh.registry import Verb
 from dphh.release import Release
 from dphh.show import plan_sections
 from dphh.sql import looking
+from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
     import duckdb
 
 
+@named_in_words
 def connect(
     ledger: Ledger | str | Path | None = None,
     *,

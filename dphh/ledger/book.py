@@ -66,6 +66,7 @@ from dphh.privacy.events import Event
 from dphh.report.accounts import accounts_html
 from dphh.report.tables import FORMULA
 from dphh.unit import as_json, counted_by
+from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,6 +91,10 @@ class Ledger:
         analyst: str | None = None,
         attempt: str | None = None,
     ) -> None:
+        if path is not None and not isinstance(path, (str, Path)):
+            raise UsageError(
+                f"ledger: found a value of type {type(path).__name__}; give the path of its file"
+            )
         self.analyst = analyst
         self._attempt = attempt
         # Resolved once: a later change of folder must not lead to another ledger, and SQLite names
@@ -108,6 +113,7 @@ class Ledger:
 
     # Accounts
 
+    @named_in_words
     def add(
         self,
         name: str,
@@ -124,6 +130,8 @@ class Ledger:
         """
         cap = checked_cap(epsilon, delta, kept)
         checked_name(name)
+        if not isinstance(source, (Source, Corpus)):
+            raise UsageError(f"source: found a {type(source).__name__}; give a dphh.Corpus")
         source = (source_of(source) if isinstance(source, Corpus) else source).absolute()
         fingerprint = source.fingerprint()
         here = places(source)
@@ -186,6 +194,7 @@ class Ledger:
             )
         return account
 
+    @named_in_words
     def set_cap(self, name: str, epsilon: float, delta: float, kept: Kept = "open") -> Account:
         """Change a cap, and how it is `kept`. One below what was spent is allowed, and refuses all
         further runs."""
