@@ -59,7 +59,7 @@ def test_every_door_tells_the_nearest_name(tmp_path):
         (lambda: DPHH.rehearse(plan, corpus, engin="polars"), "engin: rehearse .* mean 'engine'"),
         (lambda: COMPARE("items", max_itms=[1, 2]), "max_itms: items .* mean 'max_items'"),
         (lambda: DPHH.connect(leger="x"), "leger: connect .* mean 'ledger'"),
-        (lambda: ledger.add("x", corpus, epsilom=1, delta=0), "epsilom: Ledger.add .* 'epsilon'"),
+        (lambda: ledger.add("x", corpus, epsilom=1, delta=0), "epsilom: Accounts.add .* 'epsilon'"),
         (lambda: release.phrases(maxmal=True), "maxmal: Release.phrases .* mean 'maximal'"),
         (lambda: release.report("x.html", count=release), "count: Release.report .* mean 'counts'"),
         (lambda: release.chart(tp=3), "tp: Release.chart .* mean 'top'"),
