@@ -148,13 +148,17 @@ def _refuse_rows_of_nobody(corpus: Corpus, session: Session, known: bool) -> Non
 
 def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:
     """Where a run id that was given hands out what was made of other data, or may have been."""
-    if corpus.kind != "path":
+    if corpus.kind != "path" and not (files and then):
         told = (
             "whether of this table nobody can tell, since tables in memory cannot be compared; for "
             "another table"
         )
     elif files and then and files != then:
-        told = "of its files as they were then: they have changed since; for what they hold now"
+        told = (
+            "of its files as they were then: they have changed since; for what they hold now"
+            if corpus.kind == "path"
+            else "of its query and files as they were then, which are others now; for these"
+        )
     else:
         return
     warnings.warn(
