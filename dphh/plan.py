@@ -18,11 +18,12 @@ from dphh.report.cards import plan_card
 from dphh.run import run
 from dphh.show import plan_text
 from dphh.unit import User, checked_user
+from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
+    from dphh.beforehand.sight import Profile, Sight
     from dphh.ledger import Ledger
     from dphh.release import Release
-    from dphh.sight import Profile, Sight
     from dphh.udfs.randomness import Randomness
 
 
@@ -72,6 +73,7 @@ class Plan:
     def __getitem__(self, parameter: str) -> Any:
         return self.price[parameter]
 
+    @named_in_words
     def run(
         self,
         *,
@@ -111,7 +113,7 @@ class Plan:
 
     def sight(self, profile: Profile) -> Sight:
         """From how many users items are found, where each holds as much as `dphh.profile` says."""
-        from dphh.sight import sight_of
+        from dphh.beforehand.sight import sight_of
 
         return sight_of(self.price, profile)
 

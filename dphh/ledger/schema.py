@@ -156,8 +156,9 @@ BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be changed'); END;
 # Since schema 6. What the same request is told by when it comes again, and which runs failed.
 REPEATS = """
 -- Of a run that draws from the operating system. `files` is what `sources.files_check` says of the
--- corpus when the run was reserved: a few bits of its files' names, sizes and times; '' where the
--- data cannot be compared. No verb shows it and no export has it (docs/threats.md).
+-- corpus when the run was reserved: a few bits of its files' names, sizes and times, and of a frame
+-- over files of its query; '' where the data cannot be compared. No verb shows it and no export has
+-- it (docs/threats.md).
 CREATE TABLE asked (
     run   INTEGER PRIMARY KEY REFERENCES runs (sequence),
     files TEXT NOT NULL
@@ -165,6 +166,9 @@ CREATE TABLE asked (
 ALTER TABLE unfinished ADD COLUMN       -- 1 when an attempt has ended without a release
     failed INTEGER NOT NULL DEFAULT 0;
 """
+
+#: A commit waits for the disk, and for the folder that forgets the journal.
+SYNCHRONOUS = "EXTRA"
 
 # One verb at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
 # would give the child a connection whose closing rolls the parent's transaction back, so forks
@@ -221,7 +225,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             con.execute("ROLLBACK")
             if known and con.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
                 con.execute("PRAGMA journal_mode = DELETE")
-            con.execute("PRAGMA synchronous = EXTRA")
+            con.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             con.execute("PRAGMA foreign_keys = ON")
             con.execute("PRAGMA secure_delete = ON")  # a settled run's key is overwritten
             con.execute("BEGIN IMMEDIATE")
