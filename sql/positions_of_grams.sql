@@ -1,6 +1,7 @@
 -- Where the next level's valid grams stand: all that it needs to see. A gram is valid where its
--- pieces were released: its first k - 1 tokens, and its last k - 1 (pruning on both sides: a released
--- gram one place ahead) or its last one (on a single side: a released word k - 1 places ahead).
+-- pieces were released: its first k - 1 tokens, and its last k - 1 (pruning on both sides: a
+-- released gram one place ahead) or its last one (on a single side: a released word k - 1 places
+-- ahead).
 -- In: positions (lot, keys, words) of this level; its released keys, told to dphh_places_of_grams.
 -- Out: next_positions (lot, keys, words); key = left * 2^32 + right, by the numbers of the released.
 CREATE TEMP TABLE next_positions AS

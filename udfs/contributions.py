@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -48,19 +48,11 @@ class Weigh(Protocol):
     """How much users give to each of the keys that they hold, in integers; nothing where 0.
 
     Whatever the rule, it looks at one user at a time and keeps that user's L2 norm within what was
-    priced.
+    priced. A rule that has `list_sizes(number)` has users give to keys below 0 as well, by how many
+    keys they hold: (key, weight) for each who holds something.
     """
 
     def __call__(self, held: Held) -> Integers: ...
-
-
-@runtime_checkable
-class WeighWithSizes(Weigh, Protocol):
-    """A rule by which users also give to keys below 0, for how many keys they hold."""
-
-    def list_sizes(self, number: Integers) -> tuple[Integers, Integers]:
-        """(key, weight), for each user who holds something."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,8 +119,9 @@ def _of_piece(
     held_keys, owner = distinct(keys, np.repeat(np.arange(len(lots)), lengths))
     held = Held(held_keys, owner, np.bincount(owner, minlength=len(lots)), lots)
     yield summed(held.keys, weigh(held))
-    if isinstance(weigh, WeighWithSizes):
-        sizes, weights = weigh.list_sizes(held.number)
+    list_sizes = getattr(weigh, "list_sizes", None)
+    if list_sizes is not None:
+        sizes, weights = list_sizes(held.number)
         order = np.argsort(sizes)
         yield summed(sizes[order], weights[order])
 
@@ -136,7 +129,7 @@ def _of_piece(
 def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
     """Each pair of numbers once, ascending by the first and then by the second.
 
-    A first number below 0 is none. Both must fit 64 bits together; in 31, sorting takes half the time.
+    A first number below 0 is none. Both must fit 64 bits together; in 31, sorting takes half.
     """
     bits = int(second.max(initial=0)).bit_length()
     narrow = bits + int(first.max(initial=0)).bit_length() < 32
@@ -166,7 +159,8 @@ def below_cut(owner: Integers, places: Words, cap: int) -> NDArray[np.bool_]:
     sought.sort()
     number = np.bincount(owner)
     start = np.cumsum(number) - number
-    return in_order < sought[start[owner] + cap]
+    below: NDArray[np.bool_] = in_order < sought[start[owner] + cap]
+    return below
 
 
 def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, int]]:
