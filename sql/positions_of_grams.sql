@@ -3,7 +3,7 @@
 -- released gram one place ahead) or its last one (on a single side: a released word k - 1 places
 -- ahead).
 -- In: positions (lot, keys, words) of this level; its released keys, told to dphh_places_of_grams.
--- Out: next_positions (lot, keys, words); key = left * 2^32 + right, by the numbers of the released.
+-- Out: next_positions (lot, keys, words); key = left * 2^32 + right, by the pieces' numbers.
 CREATE TEMP TABLE next_positions AS
 WITH
 
