@@ -31,8 +31,8 @@ MUTANTS = (
     ),
     Mutant(
         "the ledger forgets the last run",
-        "if same_user and (row.cap is None or fits([*prices[row.id], request.price], row.cap)):",
-        "if same_user and (row.cap is None or fits([*prices[row.id][1:], request.price], row.cap)):",
+        "return cap is None or fits([*self.prices, request.price], cap)",
+        "return cap is None or fits([*self.prices[1:], request.price], cap)",
         (
             f"{_LEDGER}::test_a_near_miss_in_epsilon",
             f"{_RUN}::test_a_cap_is_kept_and_a_refusal_spends_nothing",
@@ -52,7 +52,7 @@ MUTANTS = (
     ),
     Mutant(
         "runs that count users by another column pay as if by this one",
-        "        same_user = row.source.user == request.source.user\n",
+        "        same_user = account.source.user == request.source.user\n",
         "        same_user = True\n",
         ("tests/ledger/test_ledger_sources.py::test_another_user_column_is_refused",),
     ),
