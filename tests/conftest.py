@@ -80,6 +80,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "spark" in _engines_of(item):
             item.add_marker(pytest.mark.spark)
+        if "audit" in item.path.parts and "polars" in _asked_of(item):
+            # Engines release the same, integer for integer: one of them is audited every day.
+            item.add_marker(pytest.mark.slow)
     asked: frozenset[str] | None = config.getoption("--engines")
     if asked is None:
         _few_on_spark(items)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import duckdb
 import polars as pl
 import pytest
