@@ -90,6 +90,8 @@ class TrieOptions(CorpusOptions, total=False):
     theta: int | None
     p: float | None
     users: int | None
+    counts: float | None
+    max_items: int | None
 
 
 class LdpTrieOptions(RowsOptions, total=False):
