@@ -13,11 +13,12 @@ from dphh.engines.two_rounds import Rule
 from dphh.ladder.rungs import Integers, Ladder, ValidGrams
 from dphh.ladder.spurious import with_spurious
 from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.udfs.gathering import Reading
 
 
 class Ngrams(Items, Climbing):
     def hold_texts(self) -> None:
-        self.hold_items()
+        self._gather(Reading(ends=True))
 
     def words_level(self, level: SetUnionLevel, purpose: str) -> Any:
         return self.items_level(level, purpose)
@@ -68,8 +69,7 @@ class Ngrams(Items, Climbing):
         return found
 
     def hold_whole_grams(self, shortest: int, longest: int) -> None:
-        self.hold_rows()
-        self._gather("users_grams", shortest=shortest, longest=longest)
+        self._gather(Reading(lengths=(shortest, longest)))
 
     def whole_grams_level(self, level: SetUnionLevel, purpose: str) -> Any:
         return self.items_level(level, purpose)
