@@ -19,6 +19,8 @@ Integers = NDArray[np.int64]
 
 #: A text is cut after so many tokens, as DuckDB cuts it (`sql/texts.sql`).
 LONGEST_TEXT = (1 << 26) - 1
+#: Where a text's end is a token, it is this one: no token of a text is empty.
+END = ""
 #: A block ends with the user who takes it past so many places: 16 MB. A user is never divided.
 PLACES = 1 << 22
 

@@ -91,6 +91,8 @@ class Collection:
                 f"plan: found {plan.verb} by {plan.method}; devices toss coins of their own, which "
                 "dphh.trie(...) with accounting='path' prices"
             )
+        if plan.counting is not None:
+            raise UsageError("plan: found counts in it; devices send votes alone, leave counts out")
         if plan.corpus is not None:
             raise UsageError("plan: found a corpus in it; devices bring the data, leave it out")
         written = {
