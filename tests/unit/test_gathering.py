@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -40,7 +42,7 @@ def rows(parts: list[pa.Table], reading: Reading) -> list[list[str | None]]:
 def test_a_user_is_one_row_wherever_the_tables_end(users, cuts):
     texts = laid_out(users)
     ends = [0, *sorted(min(cut, texts.num_rows) for cut in cuts), texts.num_rows]
-    parts = [texts.slice(a, b - a) for a, b in zip(ends, ends[1:], strict=False)]
+    parts = [texts.slice(a, b - a) for a, b in pairwise(ends)]
     words = [[word for text in user for word in text if word] for user in users]
     assert rows(parts, Reading()) == [row for row in words if row]
 
