@@ -9,9 +9,13 @@ from dphh.engines.duckdb.items import Items
 from dphh.engines.two_rounds import Rule
 from dphh.ladder.rungs import Integers, Ladder
 from dphh.levels import PrunedLevel
+from dphh.udfs.gathering import Reading
 
 
 class Ngrams(Items, Climbing):
+    def hold_texts(self) -> None:
+        self._gather(Reading(ends=True))
+
     def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
         self._noised("grams_level", level, purpose, ahead=ladder.ahead)
         passed = self.fetch("released", threshold=level.threshold_grid)
@@ -47,5 +51,4 @@ class Ngrams(Items, Climbing):
         return supported
 
     def hold_whole_grams(self, shortest: int, longest: int) -> None:
-        self.hold_rows()
-        self._gather("users_grams", shortest=shortest, longest=longest)
+        self._gather(Reading(lengths=(shortest, longest)))
