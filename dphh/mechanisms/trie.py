@@ -245,7 +245,8 @@ def _paper(
         )
     # Here, not above: scipy.stats takes half a second to import, and only this accounting needs it.
     from dphh.privacy.triehh import fixed_size_plan
-    from dphh.privacy.triehh_discovery import FixedSize, holders_needed
+    from dphh.privacy.triehh_discovery import holders_needed
+    from dphh.privacy.triehh_votes import FixedSize
 
     plan = fixed_size_plan(users, epsilon, max_length, delta)
     sampling = FixedSize(plan.users, plan.batch)
