@@ -76,9 +76,6 @@ class Bernoulli:
 Sampling = FixedSize | Bernoulli
 
 
-Sampling = FixedSize | Bernoulli
-
-
 def hypergeometric_tail(
     holders: ArrayLike, users: ArrayLike, batch: ArrayLike, theta: ArrayLike
 ) -> FloatArray:
