@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
+from dphh.wording.asked import nearest
 
 NOT_UTF8 = (
     "text, user: a text column holds bytes that are not UTF-8: write it as a binary column "
@@ -67,15 +68,18 @@ def parquet_pattern(path: str) -> str:
 def unreadable_files(corpus: Corpus, found: str) -> CorpusError:
     return CorpusError(
         f"corpus: {', '.join(corpus.where)}: {found}; "
-        "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them"
+        "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; "
+        "or .csv or .jsonl files (docs/sources.md)"
     )
 
 
 def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
     for option, column in corpus.columns.items():
         if column not in columns:
+            meant = nearest(column, columns)
             raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; it has {', '.join(columns)}"
+                f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
+                f"has {', '.join(columns)}"
             )
 
 
