@@ -43,11 +43,12 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     tokens = tokens_sql(corpus.content, types[corpus.content.column])
     check_patterns(con, corpus.content)
     column = identifier(corpus.content.column)
+    content = _as_written(corpus.content, types[corpus.content.column])
     con.execute(f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}")
     con.execute(
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus, types)} AS user_id, "
-        f"{_as_written(column, types[corpus.content.column])} AS content, "
+        f"{content} AS content, "
         f"{group_sql(corpus.by, types)} AS group_name FROM {relation} "
         f"WHERE {column} IS NOT NULL"
     )
@@ -58,13 +59,22 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     return load
 
 
-def _as_written(column: str, column_type: str) -> str:
-    """Values that are equal may be written apart: 0.0 and -0.0, 30 days and 1 month. Grouped by
-    value, one user's spelling would become everybody's; so content is text before it is grouped.
+def _as_written(content: Content, column_type: str) -> str:
+    """What counts of the content column, as text.
+
+    Values that are equal may be written apart: 0.0 and -0.0, 30 days and 1 month. Grouped by value,
+    one user's spelling would become everybody's; so content is text before it is grouped. Bytes are
+    written one way; what counts of them is known when they are decoded.
     """
-    if column_type in ("VARCHAR", "BLOB") or column_type.startswith("BLOB["):
+    column, longest = identifier(content.column), content.max_text_length
+    if column_type == "BLOB":
         return column
-    return f"CAST({column} AS {'VARCHAR[]' if LIST_TYPE.search(column_type) else 'VARCHAR'})"
+    if not LIST_TYPE.search(column_type):
+        return f"first_characters(CAST({column} AS VARCHAR), {longest})"
+    kind = "BLOB[]" if column_type.startswith("BLOB[") else "VARCHAR[]"
+    if not column_type.endswith("[]"):  # of a fixed length, which is a type by itself
+        return f"CAST({column} AS {kind})[1:{longest}]"
+    return f"CAST(first_tokens({column}, {longest}) AS {kind})"
 
 
 def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
@@ -91,7 +101,8 @@ def group_sql(by: str | None, types: Mapping[str, str]) -> str:
 
 
 def tokens_sql(content: Content, column_type: str) -> str:
-    """The expression, over the macros of `sql/text.sql`, that reads one row's content."""
+    """The expression, over the macros of `sql/text.sql`, that reads what counts of a row's content,
+    the column's bytes or text."""
     column = identifier(content.column)
     if content.reading == "list":
         if not LIST_TYPE.search(column_type):
@@ -105,7 +116,8 @@ def tokens_sql(content: Content, column_type: str) -> str:
             tokens = f"list_transform({tokens}, lambda token: lower(token))"
         return _cleaned(tokens, content)
     if content.characters == "bytes" and column_type == "BLOB":
-        return _bytes_of_binary(f"spelled_bytes({column})", content)
+        digits = f"first_characters(spelled_bytes({column}), {2 * content.max_text_length})"
+        return _bytes_of_binary(digits, content)
     text = _as_text(column, column_type, content)
     if content.lower:
         text = f"lower({text})"
@@ -128,7 +140,7 @@ def _as_text(column: str, column_type: str, content: Content) -> str:
     if column_type == "VARCHAR":
         return column
     if column_type == "BLOB":
-        return f"try(decode({column}))"
+        return f"first_characters(try(decode({column})), {content.max_text_length})"
     is_list = LIST_TYPE.search(column_type)
     if content.reading == "whole" and not is_list:
         return f"CAST({column} AS VARCHAR)"
