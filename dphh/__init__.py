@@ -11,8 +11,11 @@ from dphh.asking import when_polars_comes
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
     from dphh.asking.frames import on
-    from dphh.checking import Checked, check
-    from dphh.comparing import Comparison, compare
+    from dphh.beforehand.checking import Checked, check
+    from dphh.beforehand.comparing import Comparison, compare
+    from dphh.beforehand.rehearsing import rehearse
+    from dphh.beforehand.scheduling import Schedule, schedule
+    from dphh.beforehand.sight import Profile, Sight, profile
     from dphh.corpus import TRIEHH_WORDS, Content, Corpus
     from dphh.errors import (
         BudgetRefused,
@@ -26,10 +29,7 @@ if TYPE_CHECKING:
     from dphh.ledger import Ledger
     from dphh.plan import Plan, plan_from_json
     from dphh.price import Price, Privacy
-    from dphh.rehearsing import rehearse
     from dphh.release import Release
-    from dphh.scheduling import Schedule, schedule
-    from dphh.sight import Profile, Sight, profile
     from dphh.verbs import counts, items, ldp_trie, ngrams, trie
 
     __version__: str
@@ -79,8 +79,8 @@ __all__ = [
 _MADE_IN = {
     "dphh.asking.connect": ("connect",),
     "dphh.asking.frames": ("on",),
-    "dphh.checking": ("Checked", "check"),
-    "dphh.comparing": ("Comparison", "compare"),
+    "dphh.beforehand.checking": ("Checked", "check"),
+    "dphh.beforehand.comparing": ("Comparison", "compare"),
     "dphh.corpus": ("TRIEHH_WORDS", "Content", "Corpus"),
     "dphh.errors": (
         "BudgetRefused",
@@ -94,10 +94,10 @@ _MADE_IN = {
     "dphh.ledger": ("Ledger",),
     "dphh.plan": ("Plan", "plan_from_json"),
     "dphh.price": ("Price", "Privacy"),
-    "dphh.rehearsing": ("rehearse",),
+    "dphh.beforehand.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
-    "dphh.scheduling": ("Schedule", "schedule"),
-    "dphh.sight": ("Profile", "Sight", "profile"),
+    "dphh.beforehand.scheduling": ("Schedule", "schedule"),
+    "dphh.beforehand.sight": ("Profile", "Sight", "profile"),
     "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
 }
 _MODULE = {name: module for module, names in _MADE_IN.items() for name in names}

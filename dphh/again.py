@@ -13,7 +13,7 @@ import os
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,9 +21,9 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.engines.sources import at_hand, rows_in_memory
 from dphh.errors import DphhError, Notice, UsageError
-from dphh.ledger import Entry, Ledger
+from dphh.ledger import Entry, Ledger, Request
 from dphh.ledger.corpora import source_of
-from dphh.ledger.sources import Source, files_check
+from dphh.ledger.sources import files_check
 from dphh.price import Price
 from dphh.unit import as_json
 
@@ -35,10 +35,10 @@ _made: dict[tuple[Any, ...], str] = {}
 
 
 class Before(NamedTuple):
-    """A run that came before, and the account that it named."""
+    """A run that came before, and the request that it was of: under its account."""
 
     run_id: str
-    account: str | None
+    request: Request
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Asking:
     price: Price
     corpus: Corpus
     book: Ledger
-    source: Source
+    request: Request
     #: For the ledger: '' where the data are no files, or are elsewhere.
     files: str
     #: For this process alone.
@@ -56,8 +56,9 @@ class Asking:
 
     @classmethod
     def of(cls, price: Price, corpus: Corpus, book: Ledger) -> Asking:
-        source = source_of(corpus)
-        return cls(price, corpus, book, source, files_check(source, str(book.path)), _rows(corpus))
+        request = request_of(price, corpus)
+        files = files_check(request.source, str(book.path))
+        return cls(price, corpus, book, request, files, _rows(corpus))
 
     def before(self, say: Say) -> Before | None:
         """The run that this came to before on the same data; None where there is none."""
@@ -65,19 +66,10 @@ class Asking:
             return None  # the gateway names their runs; what others asked for is not theirs
         if (run_id := _made.get(self._key)) is not None:
             say(f"note: nothing is spent: run {run_id} asked the same of the same rows; {_ELSE}")
-            return Before(run_id, self.corpus.name)
+            return Before(run_id, self.request)
         for account in self._accounts():
-            earlier = self.book.asked_before(
-                self.source,
-                self.price.verb,
-                request(self.price, self.corpus),
-                self.price.events,
-                self.price.privacy.booked_epsilon,
-                self.price.privacy.delta,
-                account=account,
-                files=self.files,
-            )
-            if earlier is not None:
+            request = replace(self.request, account=account)
+            if (earlier := self.book.asked_before(request, self.files)) is not None:
                 break
         else:
             return None
@@ -89,13 +81,13 @@ class Asking:
                 f"note: nothing is spent: this is the release of run {earlier.run_id}, made on "
                 f"{earlier.when:%Y-%m-%d} by the same request of the same files; {_ELSE}"
             )
-        return Before(earlier.run_id, account)
+        return Before(earlier.run_id, request)
 
     def _accounts(self) -> list[str | None]:
         """Under which accounts the same may have been asked: files are the same, named or not."""
         if not self.files:
             return [self.corpus.name]
-        others = [None, *self.book.accounts_touched(self.source)]
+        others = [None, *self.book.accounts_touched(self.request.source)]
         return [self.corpus.name, *(name for name in others if name != self.corpus.name)]
 
     def remember(self, run_id: str) -> None:
@@ -124,8 +116,20 @@ class Asking:
 _ELSE = "again=True (--again) spends again"
 
 
-def request(price: Price, corpus: Corpus) -> dict[str, Any]:
-    """What is asked, as the ledger and the manifest record it."""
+def request_of(price: Price, corpus: Corpus) -> Request:
+    return Request(
+        source_of(corpus),
+        price.verb,
+        recorded(price, corpus),
+        price.events,
+        price.privacy.booked_epsilon,
+        price.privacy.delta,
+        account=corpus.name,
+    )
+
+
+def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
+    """The parameters, as the ledger and the manifest record them."""
     return {
         **dict(price.parameters),
         "user": as_json(corpus.user),

@@ -20,9 +20,9 @@ from dphh.show import plan_text
 from dphh.unit import User, checked_user
 
 if TYPE_CHECKING:
+    from dphh.beforehand.sight import Profile, Sight
     from dphh.ledger import Ledger
     from dphh.release import Release
-    from dphh.sight import Profile, Sight
     from dphh.udfs.randomness import Randomness
 
 
@@ -111,7 +111,7 @@ class Plan:
 
     def sight(self, profile: Profile) -> Sight:
         """From how many users items are found, where each holds as much as `dphh.profile` says."""
-        from dphh.sight import sight_of
+        from dphh.beforehand.sight import sight_of
 
         return sight_of(self.price, profile)
 

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from dphh.columns import ALWAYS, described, meanings, schema_of
 from dphh.errors import UsageError
+from dphh.files.whole_files import write_whole
 from dphh.report.cards import release_card
 from dphh.show import release_text
-from dphh.whole_files import write_whole
 
 if TYPE_CHECKING:
     import duckdb
@@ -133,7 +133,7 @@ class Release:
         The intervals allow for an item's having passed its threshold. NULL where a score is not
         the noised weight that passed: longer n-grams of the forecast ladder.
         """
-        from dphh.weights import weights_of
+        from dphh.report.weights import weights_of
 
         return weights_of(self, confidence)
 

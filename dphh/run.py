@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.again import Asking, notice, request
+from dphh.again import Asking, notice, recorded
 from dphh.columns import described, in_order, meanings
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
@@ -78,7 +78,7 @@ def run(
     once = run_id is None and not again and randomness is None
     before = asking.before(say) if once else None
     known = before is not None
-    run_id, account = before or (run_id, corpus.name)
+    run_id, request = before or (run_id, asking.request)
     if out is not None:
         checked_out(out, run_id)
 
@@ -90,13 +90,7 @@ def run(
         _refuse_rows_of_nobody(corpus, session, known)
         reservation = book.reserve(
             run_id or uuid.uuid4().hex,
-            asking.source,
-            price.verb,
-            request(price, corpus),
-            price.events,
-            price.privacy.booked_epsilon,
-            price.privacy.delta,
-            account=account,
+            request,
             files=None if source.is_test else asking.files,
             once=once,
         )
@@ -242,7 +236,7 @@ def _manifest(
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
-        "parameters": request(price, corpus),
+        "parameters": recorded(price, corpus),
         **({} if (said := unseen(corpus)) is None else {"not_seen": said}),
         "privacy": stated(price.privacy, corpus.user).to_json(),
         "levels": [step.manifest() for step in done],

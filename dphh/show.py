@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.again import request_of
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
@@ -30,7 +31,7 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.price import Finds, Price, Privacy, stated
-from dphh.words import (
+from dphh.wording.lines import (
     columns_of,
     number,
     padded,
@@ -228,13 +229,7 @@ def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
 
 def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:
     """Why the ledger would refuse this run now; None where it would not."""
-    return (ledger or Ledger()).would_refuse(
-        source_of(corpus),
-        price.events,
-        price.privacy.booked_epsilon,
-        price.privacy.delta,
-        account=corpus.name,
-    )
+    return (ledger or Ledger()).would_refuse(request_of(price, corpus))
 
 
 def plan_text(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:

@@ -7,11 +7,11 @@ from inspect import Parameter, Signature
 from typing import Any, Generic, Protocol
 
 from dphh import registry
-from dphh.asked import check_known, check_whole
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.plan import Plan
 from dphh.registry import Options
+from dphh.wording.asked import check_known, check_whole
 
 
 class Planning(Protocol, Generic[Options]):

@@ -114,9 +114,9 @@ def plain(rows: Any) -> Any:
 #: Parts of the ladder, and what stands in for them.
 PARTS: dict[str, dict[str, Any]] = {
     "nothing": {},
-    "a posterior a little wider": {"dphh.forecast.blurred": lambda by_bin: by_bin},
-    "saturation": {"dphh.forecast.saturation": lambda _: lambda g: g},
-    "classes of half a nat: of one": {"dphh.classes.STEP": 1.0},
+    "a posterior a little wider": {"dphh.ladder.forecast.blurred": lambda by_bin: by_bin},
+    "saturation": {"dphh.ladder.forecast.saturation": lambda _: lambda g: g},
+    "classes of half a nat: of one": {"dphh.ladder.classes.STEP": 1.0},
     "60 passes of deconvolution: 20": {"dphh.privacy.forecast.prior.PASSES": 20},
     "solved weights: plain ones": {
         "dphh.privacy.forecast.plan_round._Choice.weights": lambda rows, _: plain(rows),

@@ -6,6 +6,12 @@
 -- named by a table or view, or by its file: 'out/release.parquet'. The names of parameters are
 -- those of the verbs. In these macros, `list_transform([x], lambda y: ...)[1]` gives x a name.
 --
+-- One file, though it is long: a shell loads one, and `.read` looks for a second one in the folder
+-- that the shell was started in, not in this one's. Its parts, each under a heading: logarithms,
+-- the normal distribution, the Gaussian mechanism, costs, weights and thresholds, `items` and
+-- `ngrams`, numbers of votes, `trie`, `ldp_trie`, saved releases, help. `dphh.connect()` loads
+-- the part on saved releases alone (`dphh.sql.looking`).
+--
 -- For sqlfluff, which takes the parameters of macros for types, and cannot read lambdas of two:
 -- noqa: disable=CP05
 

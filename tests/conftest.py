@@ -18,6 +18,7 @@ from hypothesis import settings
 
 from dphh import Corpus, Ledger
 from dphh.engines import ENGINES
+from dphh.ledger import schema
 from tests.leftovers import pytest_configure, pytest_sessionfinish, pytest_terminal_summary
 
 #: Hooks: pytest finds them here.
@@ -162,6 +163,17 @@ def spark() -> Iterator[Any]:
     yield session
     session.stop()
     shutil.rmtree(conf)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_power_cut() -> Iterator[str]:
+    """Ledgers do not wait for the disk here, which took most of a test's time: what a killed
+    process has written stays written, and nobody pulls the plug. Gives the setting of the product.
+    """
+    shipped = schema.SYNCHRONOUS
+    schema.SYNCHRONOUS = "OFF"
+    yield shipped
+    schema.SYNCHRONOUS = shipped
 
 
 @pytest.fixture(autouse=True)

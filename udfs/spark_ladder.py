@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession, functions
 
-from dphh.arrow_bytes import packed, unpacked
+from dphh.udfs.arrow_bytes import packed, unpacked
 from dphh.udfs.blocks import Block, block_at, block_of_tokens, row_of
 from dphh.udfs.contributions import Evenly, Held, Sums, Weigh, contributions, summed
 from dphh.udfs.hashes import Integers, of_spellings

@@ -52,9 +52,13 @@ def _entry(name: str) -> str:
 
 
 def _public(thing: type) -> list[tuple[str, Any]]:
+    """Its own members and those of the house's classes that it is made of, in their order."""
+    members: dict[str, Any] = {}
+    for part in reversed(thing.__mro__):
+        members |= vars(part) if part.__module__.startswith("dphh.") else {}
     return [
         (name, found)
-        for name, found in vars(thing).items()
+        for name, found in members.items()
         if not name.startswith("_")
         and (callable(found) or isinstance(found, (classmethod, staticmethod)))
         and inspect.getdoc(getattr(thing, name))

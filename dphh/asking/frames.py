@@ -12,7 +12,6 @@ from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from dphh import verbs
-from dphh.asked import check_known
 from dphh.corpus import Characters, Corpus, Reading, TooLong
 from dphh.devices.reports.round import Sampling
 from dphh.levels import Choice, Mode, Pruning
@@ -20,6 +19,7 @@ from dphh.mechanisms import items, ngrams
 from dphh.mechanisms.counts import Of
 from dphh.mechanisms.trie import Accounting
 from dphh.plan import Plan
+from dphh.wording.asked import check_known
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,7 +9,7 @@ from importlib import import_module
 import click
 
 from dphh.errors import DphhError
-from dphh.stopping import end_by, received, stopping
+from dphh.files.stopping import end_by, received, stopping
 
 #: Where commands are made that are no verbs: those that the help names before verbs, and after.
 _BEFORE = {"demo": "dphh.cli.demo", "bench": "dphh.cli.bench"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dphh.checking import check as look_at
+from dphh.beforehand.checking import check as look_at
 from dphh.cli.options import content_given, corpus_of, corpus_options, ledger_option
 from dphh.engines import ENGINES
 from dphh.ledger import Ledger

@@ -20,7 +20,7 @@ from dphh.ledger.said import accounts_text
 from dphh.privacy.events import LocalEvent
 from dphh.release import Release
 from dphh.udfs.randomness import SystemRandomness
-from dphh.words import plural
+from dphh.wording.lines import plural
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 

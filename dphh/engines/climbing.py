@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.forecast import Step
-from dphh.ladder import Integers, Ladder
+from dphh.ladder.forecast import Step
+from dphh.ladder.rungs import Integers, Ladder
 from dphh.udfs.randomness import Randomness
 
 

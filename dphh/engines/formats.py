@@ -23,7 +23,7 @@ from dphh.engines.duckdb.content import identifier, literal
 from dphh.engines.lakes import lake_table, refuse_files_of_tables
 from dphh.engines.sources import parquet_pattern, unreadable_files
 from dphh.errors import CorpusError
-from dphh.paths import database_of
+from dphh.files.paths import database_of
 
 _DELIMITED = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)

@@ -23,7 +23,7 @@ from pyarrow import fs
 from dphh.corpus import Corpus
 from dphh.engines.sources import Streamed
 from dphh.errors import CorpusError, UsageError
-from dphh.paths import files_of
+from dphh.files.paths import files_of
 
 _METADATA = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 _ADDRESS = re.compile(r"(s3a?|gs|gcs)://")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from dphh.forecast import Step
-from dphh.ladder import Ladder, ValidGrams
+from dphh.ladder.forecast import Step
+from dphh.ladder.rungs import Ladder, ValidGrams
 from dphh.levels import (
     BatchLevel,
     Choice,
@@ -85,7 +85,7 @@ class Session(Protocol):
 
     @draws
     def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
-        """A level of the forecast ladder, both rounds: `dphh.forecast.Released` as a table."""
+        """A level of the forecast ladder, both rounds: `ladder.forecast.Released` as a table."""
         ...
 
     def hold_whole_grams(self, shortest: int, longest: int) -> None:

@@ -2,7 +2,7 @@
 
 An engine gives, for a rule, what all its users add to each key, without noise: (keys, sums). Noise
 is drawn here, once for each sum, and only then is anything counted or compared. Everything in a
-`TwoRounds` is private but what its three verbs return (`dphh.forecast.Rounds`).
+`TwoRounds` is private but what its three verbs return (`dphh.ladder.forecast.Rounds`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from dphh.absent import absent_bins, absent_negatives, spurious_grams
-from dphh.classes import ValidClasses
-from dphh.forecast import FirstRound, Passed
-from dphh.ladder import Integers
+from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
+from dphh.ladder.classes import ValidClasses
+from dphh.ladder.forecast import FirstRound, Passed
+from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast.rounds import LIST_SIZES, Bins
 from dphh.udfs.noise import draw_rounded_gaussian
 from dphh.udfs.places import Released

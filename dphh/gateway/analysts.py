@@ -14,8 +14,8 @@ import secrets
 from pathlib import Path
 
 from dphh.errors import UsageError
+from dphh.files.whole_files import write_whole
 from dphh.ledger import Ledger
-from dphh.whole_files import write_whole
 
 #: Who needs no share: the owner, in a shell of their own. No analyst can have this name.
 OWNER = "owner"

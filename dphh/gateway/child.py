@@ -18,8 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.arrow_bytes import packed, unpacked
-from dphh.private_folder import PrivateFolder, close_all, remove_if_left
+from dphh.files.private_folder import PrivateFolder, close_all, remove_if_left
+from dphh.udfs.arrow_bytes import packed, unpacked
 
 Message = dict[str, Any]
 

@@ -25,6 +25,7 @@ from dphh.asking.answers import (
 )
 from dphh.asking.macros import Macro, macros
 from dphh.errors import BudgetRefused, DphhError, ElsewhereRefused, UsageError
+from dphh.files.stopping import stopping
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.office import budgets
@@ -33,7 +34,6 @@ from dphh.ledger import Ledger
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.show import plan_sections
-from dphh.stopping import stopping
 
 _PRICING_SECONDS = 60
 _PRICING_ADDRESSES = 6 * 2**30

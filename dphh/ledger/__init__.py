@@ -1,14 +1,26 @@
 """The ledger: the budget that survives the process.
 
-`book` is the ledger itself; `schema` its file, `records` its rows, `unfinished` what a run needs to
-go on, `sources` which corpora share data, `corpora` what it says of one, `budget` what fits under a
-cap, and `shares` what each analyst may spend of it.
+`book` is the ledger itself, and `accounts` that part of it which names corpora and caps them;
+`nouns` what it is asked and hands out, `paying` who pays for a run and who refuses it, `export` its
+runs in a file. `schema` is its file, `records` its rows, `unfinished` what a run needs to go on,
+`sources` which corpora share data, `corpora` what it says of one, `budget` what fits under a cap,
+and `shares` what each analyst may spend of it.
 """
 
 from dphh.ledger.book import Ledger
 from dphh.ledger.corpora import source_of
-from dphh.ledger.records import Account, Entry, Hold, Reservation
+from dphh.ledger.nouns import Account, Entry, Hold, Request, Reservation
 from dphh.ledger.shares import Share
 from dphh.ledger.sources import Source
 
-__all__ = ["Account", "Entry", "Hold", "Ledger", "Reservation", "Share", "Source", "source_of"]
+__all__ = [
+    "Account",
+    "Entry",
+    "Hold",
+    "Ledger",
+    "Request",
+    "Reservation",
+    "Share",
+    "Source",
+    "source_of",
+]

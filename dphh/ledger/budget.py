@@ -32,7 +32,7 @@ from dphh.privacy.events import (
 )
 from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
-from dphh.words import plural
+from dphh.wording.lines import plural
 
 #: How a cap is kept; "open" until the first run settles it.
 Kept = Literal["open", "divergence", "sums", "composed"]

@@ -1,4 +1,4 @@
-"""What the ledger hands out, and the rows of its tables; one statement or two a function.
+"""The rows of the ledger's tables; one statement or two a function.
 
 Functions that take a connection work inside the caller's transaction.
 """
@@ -10,133 +10,28 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from dphh.errors import LedgerError, NotHeldError, UnknownRunError, UsageError
-from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, given_back, kept_for, left, spent
-from dphh.ledger.said import accounts_text
+from dphh.errors import LedgerError, UsageError
+from dphh.ledger.budget import Booking, Cap, given_back, kept_for, left, spent
+from dphh.ledger.nouns import (
+    Account,
+    Entry,
+    Hold,
+    Manifest,
+    Request,
+    StoredRelease,
+    canonical,
+    not_held,
+    unknown_run,
+)
 from dphh.ledger.schema import has_column, has_kept
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event, event_from_json
-from dphh.report.accounts import accounts_html
-from dphh.unit import User
-
-Manifest = dict[str, Any]
 
 DAY = 24 * 60 * 60  # seconds
 CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a blob is 1e9
-
-
-class StoredRelease(NamedTuple):
-    """What a settled run released."""
-
-    manifest: Manifest
-    parquet: bytes
-
-
-@dataclass(frozen=True)
-class Hold:
-    """What an attempt at a run has in hand: with it, and not by the run's name, the run is begun,
-    gone on with, settled or cancelled.
-
-    Whoever asks the same request again has a hold of their own, on the same run. An id that came
-    free may have been reserved again, by another request at another price: an old hold is not its.
-    """
-
-    run_id: str
-    token: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """A run that may begin; or, where `release` is there, the same run as it was settled."""
-
-    hold: Hold
-    sequence: int
-    accounts: tuple[str, ...]  # labels of those that paid
-    capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
-    release: StoredRelease | None = None
-    files: str = ""  # of a run that was made before: what tells its data from others, if anything
-
-    @property
-    def run_id(self) -> str:
-        return self.hold.run_id
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One run as the ledger knows it."""
-
-    sequence: int
-    run_id: str
-    accounts: tuple[str, ...]  # labels of those that paid
-    source: Source
-    verb: str
-    parameters: dict[str, Any]
-    events: tuple[Event, ...]
-    epsilon: float
-    delta: float
-    state: str  # reserved, running, failed, settled or cancelled; the last alone costs nothing
-    when: datetime  # the day on which it was reserved
-    changed: datetime  # the day on which it came into its state
-    drawn: tuple[Event, ...] | None = None  # of a settled run that drew less than its events
-
-
-@dataclass(frozen=True)
-class Account:
-    """A corpus, what its owner allows, what was spent and what one more run could have."""
-
-    name: str | None  # None: nobody has named it, and it has no cap
-    source: Source
-    fingerprint: str
-    runs: int
-    cap: Cap | None
-    spent: Budget
-    left: Budget | None
-    given_back: GivenBack | None = None
-
-    @property
-    def label(self) -> str:
-        return self.source.label if self.name is None else self.name
-
-    @property
-    def user(self) -> User:
-        """The unit that is protected: a user by one column or, of several, less than a user."""
-        return self.source.user
-
-    def __repr__(self) -> str:
-        return accounts_text([self])
-
-    def _repr_html_(self) -> str:
-        return accounts_html([self])
-
-
-@dataclass(frozen=True)
-class Request:
-    """A run as it is asked for."""
-
-    run_id: str
-    source: Source
-    account: str | None
-    verb: str
-    parameters: dict[str, Any]
-    price: Booking
-
-    @property
-    def digest(self) -> str:
-        """Of everything but the run id: tells the same request again from another one."""
-        asked = [
-            self.verb,
-            self.parameters,
-            self.source.to_json(),
-            self.account,
-            [event.to_json() for event in self.price.events],
-            self.price.epsilon,
-            self.price.delta,
-        ]
-        return hashlib.sha256(canonical(asked, "the parameters").encode()).hexdigest()
 
 
 class AccountRow(NamedTuple):
@@ -325,14 +220,18 @@ def runs(con: sqlite3.Connection) -> list[dict[str, Any]]:
 
 
 def insert_run(
-    con: sqlite3.Connection, request: Request, payers: Iterable[int], files: str | None
+    con: sqlite3.Connection,
+    run_id: str,
+    request: Request,
+    payers: Iterable[int],
+    files: str | None,
 ) -> int:
     time_now = now(con)
     sequence = con.execute(
         "INSERT INTO runs (run_id, digest, verb, parameters, source, events, epsilon, delta, "
         "state, recorded, changed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'reserved', ?, ?)",
         (
-            request.run_id,
+            run_id,
             request.digest,
             request.verb,
             canonical(request.parameters, "the parameters"),
@@ -439,35 +338,6 @@ def now(con: sqlite3.Connection) -> float:
     """
     con.execute("UPDATE clock SET latest = max(latest, ?)", (time.time() // DAY * DAY,))
     return float(con.execute("SELECT latest FROM clock").fetchone()[0])
-
-
-def canonical(value: Any, what: str) -> str:
-    """One text for one value, so that equal requests have equal digests."""
-    try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"The ledger stores JSON, and cannot write {what}: {error}.") from error
-
-
-def unknown_account(name: str) -> UsageError:
-    return UsageError(
-        f"The ledger has no account {name!r}. See `dphh ledger show`, or name the corpus with "
-        "`dphh ledger add`."
-    )
-
-
-def unknown_run(run_id: str) -> UnknownRunError:
-    return UnknownRunError(
-        f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of a corpus's "
-        "runs, and `dphh ledger export FILE` those of all."
-    )
-
-
-def not_held(hold: Hold) -> NotHeldError:
-    return NotHeldError(
-        f"Run {hold.run_id} is not this attempt's: it did not reserve the run, or has given it "
-        "back. Ask again, which reserves it anew."
-    )
 
 
 def _dicts(con: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Protocol
 from dphh.ledger.budget import Budget, Cap, GivenBack, promise
 from dphh.privacy.weak import warnings
 from dphh.unit import User, whom
-from dphh.words import plural, wrapped
+from dphh.wording.lines import plural, wrapped
 
 
 class Spent(Protocol):

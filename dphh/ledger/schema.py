@@ -166,6 +166,9 @@ ALTER TABLE unfinished ADD COLUMN       -- 1 when an attempt has ended without a
     failed INTEGER NOT NULL DEFAULT 0;
 """
 
+#: A commit waits for the disk, and for the folder that forgets the journal.
+SYNCHRONOUS = "EXTRA"
+
 # One verb at a time in a process. Two reasons, both SQLite's: a fork in the middle of a transaction
 # would give the child a connection whose closing rolls the parent's transaction back, so forks
 # wait; and closing any descriptor of the file drops all POSIX locks that the process holds on it,
@@ -221,7 +224,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             con.execute("ROLLBACK")
             if known and con.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
                 con.execute("PRAGMA journal_mode = DELETE")
-            con.execute("PRAGMA synchronous = EXTRA")
+            con.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             con.execute("PRAGMA foreign_keys = ON")
             con.execute("PRAGMA secure_delete = ON")  # a settled run's key is overwritten
             con.execute("BEGIN IMMEDIATE")

@@ -24,7 +24,8 @@ from dphh.ledger.budget import (
     refusal,
     spent,
 )
-from dphh.ledger.records import AccountRow, Request
+from dphh.ledger.nouns import Request, unknown_account
+from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_kept, reading, writing
 from dphh.unit import User
 
@@ -76,7 +77,7 @@ def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float)
     with writing(path) as con:
         account = next((row for row in records.accounts(con) if row.name == name), None)
         if account is None:
-            raise records.unknown_account(name)
+            raise unknown_account(name)
         if account.cap is not None and (
             cap.epsilon > account.cap.epsilon or cap.delta > account.cap.delta
         ):

@@ -25,8 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dphh.errors import UsageError
-from dphh.ledger.older_copy import NEW, SUFFIX
-from dphh.paths import (
+from dphh.files.paths import (
     absolute_path,
     address_of,
     database_of,
@@ -38,6 +37,7 @@ from dphh.paths import (
     resolved,
     spellings,
 )
+from dphh.ledger.older_copy import NEW, SUFFIX
 from dphh.unit import User, as_json, checked_user, named
 
 KINDS = ("path", "frame", "table")

@@ -3,7 +3,7 @@
 Level 1: three rounds of DP-SIPS, or, where the first finds next to nothing, one in their place.
 Levels k >= 2: round 1 gives every user the weight 1/sqrt(n) on each of the n valid grams they hold;
 its noised weights are public and say how round 2's norm is best spent, and where its thresholds
-stand (`dphh.forecast`).
+stand (`dphh.ladder.forecast`).
 
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. All rounds of all
 levels are Gaussian mechanisms of L2 sensitivity 1, each chosen by earlier outputs alone, whose

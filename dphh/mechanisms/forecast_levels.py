@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.engines.session import Session
-from dphh.forecast import Released, begun
-from dphh.ladder import first_ladder, spelled
+from dphh.ladder.forecast import Released, begun
+from dphh.ladder.rungs import first_ladder, spelled
 from dphh.levels import ForecastLevel, SetUnionLevel
 from dphh.mechanisms.counting import checked_counting
 from dphh.mechanisms.forecast import (

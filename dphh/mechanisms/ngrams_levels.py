@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.engines.session import Session
-from dphh.ladder import Ladder, first_ladder, spelled
+from dphh.ladder.rungs import Ladder, first_ladder, spelled
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.mechanisms.forecast_levels import forecast_levels
 from dphh.mechanisms.ngrams import spurious_threshold

@@ -7,7 +7,7 @@ from html import escape
 
 from dphh.ledger.said import Spent
 from dphh.report import shown
-from dphh.words import plural
+from dphh.wording.lines import plural
 
 
 def account_html(account: Spent) -> str:

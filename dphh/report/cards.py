@@ -16,7 +16,7 @@ from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
 from dphh.show import accounts_of, asked, plan_sections, promised, promises, refused
-from dphh.words import plural
+from dphh.wording.lines import plural
 
 #: Bars in a card: of each length if there are several, else of all.
 FEW, MANY = 5, 10

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from dphh.errors import UsageError
+from dphh.files.whole_files import write_whole
 from dphh.report import shown
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
-from dphh.whole_files import write_whole
-from dphh.words import shorten
+from dphh.wording.lines import shorten
 
 #: The columns of a release that says how many people.
 PEOPLE = ("users", "low", "high")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dphh.errors import UsageError
+from dphh.files.whole_files import write_whole
 from dphh.report import shown
 from dphh.report.accounts import account_html
 from dphh.report.chart import PEOPLE, Chart, chart_html, chart_of
@@ -23,8 +24,7 @@ from dphh.report.released import Released
 from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
 from dphh.report.tree import tree_html, tree_of
 from dphh.show import promised
-from dphh.whole_files import write_whole
-from dphh.words import plural
+from dphh.wording.lines import plural
 
 if TYPE_CHECKING:
     from dphh.ledger import Ledger

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dphh.errors import UsageError
+from dphh.files.whole_files import write_whole
 from dphh.report.released import Released
-from dphh.whole_files import write_whole
 
 #: What makes a spreadsheet read a text as a formula, or skip to what does.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

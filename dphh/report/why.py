@@ -17,7 +17,7 @@ from dphh.engines.polars.content import tokens_expression
 from dphh.errors import UsageError
 from dphh.report.released import Released
 from dphh.report.tree import joiner_of
-from dphh.words import plural, shorten
+from dphh.wording.lines import plural, shorten
 
 Tokens = tuple[str, ...]
 Reason = Literal[

@@ -20,7 +20,7 @@ from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.privacy.gaussian import gaussian_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import weight
-from dphh.words import plural
+from dphh.wording.lines import plural
 from tests.audit.measure import Measured, counted, released_once, scores, written
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.forecast import Passed, Released, Step, begun, climb
-from dphh.ladder import PAIR
+from dphh.ladder.forecast import Passed, Released, Step, begun, climb
+from dphh.ladder.rungs import PAIR
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.forecast import (
     budget_of,

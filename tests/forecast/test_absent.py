@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
-from dphh.absent import absent_bins, absent_negatives, spurious_grams
-from dphh.classes import ValidClasses, valid_classes
-from dphh.ladder import Integers, first_rung
+from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
+from dphh.ladder.classes import ValidClasses, valid_classes
+from dphh.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast.rounds import Bins, bins
 from dphh.udfs.noise import draw_rounded_gaussian
 from dphh.udfs.randomness import SystemRandomness

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dphh.forecast import begun, climb
+from dphh.ladder.forecast import begun, climb
 from dphh.privacy.forecast.shares import WORDS_ROUNDS
 from tests.forecast.corpora import HURT
 from tests.forecast.in_memory import SIGMA_GRID, InMemory, Positions, forecast_ladder

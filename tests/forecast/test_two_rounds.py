@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh.classes import ValidClasses, valid_classes
 from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.ladder import PAIR, first_rung
+from dphh.ladder.classes import ValidClasses, valid_classes
+from dphh.ladder.rungs import PAIR, first_rung
 from dphh.privacy.forecast.rounds import bins
 from dphh.testing import SeededRandomness
 from dphh.udfs.places import Released

@@ -14,7 +14,7 @@ import pytest
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, NotHeldError, UsageError
 from dphh.gateway import office
 from dphh.gateway.office import Office, Terms
-from dphh.ledger import Hold, Ledger, Source
+from dphh.ledger import Hold, Ledger, Request, Source
 from dphh.privacy.events import ApproximateEvent
 
 SOURCE = Source("path", ("/nowhere/reviews.parquet",), "who", {"column": "what"})
@@ -53,7 +53,8 @@ class _Worker:
 
 def reserve(ledger: Ledger, run_id: str, epsilon: float) -> Hold:
     event = ApproximateEvent(epsilon, 1e-8)
-    return ledger.reserve(run_id, "reviews", "items", {}, [event], epsilon, 1e-8).hold
+    asked = "items", {}, [event], epsilon, 1e-8, "reviews"
+    return ledger.reserve(run_id, Request(ledger.status("reviews").source, *asked)).hold
 
 
 @pytest.fixture

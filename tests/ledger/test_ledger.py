@@ -22,7 +22,7 @@ import polars as pl
 import pytest
 
 from dphh.errors import BudgetRefused, DphhError, LedgerError, UsageError
-from dphh.ledger import Ledger, Reservation, Source
+from dphh.ledger import Ledger, Request, Reservation, Source
 from dphh.ledger import records as ledger_records
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger import unfinished as ledger_unfinished
@@ -48,7 +48,7 @@ def reviews(tmp_path: Path) -> Source:
 def ask(
     book: Ledger,
     run_id: str,
-    source: Source | str,
+    source: Source,
     epsilon: float = 0.1,
     delta: float = 0.0,
     *,
@@ -57,7 +57,8 @@ def ask(
     **parameters: Any,
 ) -> Reservation:
     done = [ApproximateEvent(epsilon, delta)] if events is None else events
-    return book.reserve(run_id, source, "items", parameters, done, epsilon, delta, account=account)
+    request = Request(source, "items", parameters, done, epsilon, delta, account=account)
+    return book.reserve(run_id, request)
 
 
 def items_price(epsilon: float, delta: float) -> list[Event]:
@@ -259,7 +260,7 @@ def test_a_name_is_given_once(book: Ledger, reviews: Source) -> None:
     with pytest.raises(UsageError, match="no account 'other'"):
         book.set_cap("other", 1.0, 0.0)
     with pytest.raises(UsageError, match="no account 'other'"):
-        ask(book, "a", "other")
+        ask(book, "a", reviews, account="other")
 
 
 # States
@@ -486,11 +487,11 @@ def test_runs_of_schema_5_stay_what_they_were_and_are_nobodys_answer(
         con.executescript(BACK_TO_SCHEMA_5)
     before = book.status("reviews"), book.runs()  # readers change nothing
     (request,) = before[1]
-    asked = (reviews, request.verb, request.parameters, request.events, 0.1, 1e-8)
-    assert book.asked_before(*asked, files="") is None
-    assert book.reserve("b", *asked, files="beef", once=True).run_id == "b"
+    same = Request(reviews, request.verb, request.parameters, request.events, 0.1, 1e-8)
+    assert book.asked_before(same, files="") is None
+    assert book.reserve("b", same, files="beef", once=True).run_id == "b"
     assert (book.status("reviews").cap, book.runs()[0]) == (before[0].cap, before[1][0])
-    assert book.asked_before(*asked, files="beef").run_id == "b"
+    assert book.asked_before(same, files="beef").run_id == "b"
     assert book.begin(begun, {"engine": "one"}, b"other").key == b"key"
     book.failed(begun)
     assert [run.state for run in book.runs()] == ["failed", "reserved"]
@@ -587,7 +588,7 @@ def test_entries_say_what_was_asked_in_order(book: Ledger, reviews: Source) -> N
     book.add("reviews", reviews, 1.0, 1e-5)
     events = items_price(0.2, 1e-6)
     ask(book, "a", reviews, 0.2, 1e-6, events=events, max_items=3)
-    ask(book, "b", "reviews", 0.1)
+    ask(book, "b", reviews, 0.1, account="reviews")
     first, second = book.runs("reviews")
     assert (first.sequence, second.sequence) == (1, 2)
     assert first.events == tuple(events)
@@ -798,7 +799,7 @@ def test_a_read_only_ledger_can_be_read_and_not_written(public: Path, reviews: S
         assert book.release("a").parquet == b"rows"
         assert len(book.accounts()) == 1
         with pytest.raises(LedgerError, match="read-only"):
-            book.reserve("b", Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0)
+            book.reserve("b", Request(Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0))
     assert len(book.runs()) == 1
 
 
@@ -844,6 +845,16 @@ def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
     assert [entry.state for entry in Ledger(crashed).runs()] == ["reserved"]
 
 
+def test_a_commit_waits_for_the_disk(
+    book: Ledger, no_power_cut: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And for its folder, where the journal's end is the commit: 3 is SQLite's EXTRA."""
+    monkeypatch.setattr(ledger_schema, "SYNCHRONOUS", no_power_cut)
+    with writing(book.path) as con:
+        assert con.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert con.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
@@ -872,7 +883,7 @@ def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
 
 def test_every_error_is_one_of_ours(book: Ledger) -> None:
     with pytest.raises(DphhError):
-        book.reserve("", Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0)
+        book.reserve("", Request(Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0))
 
 
 def test_an_owner_may_say_how_a_cap_is_kept(book: Ledger, reviews: Source) -> None:

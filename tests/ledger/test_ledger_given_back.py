@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from dphh import Corpus, items, ngrams
 from dphh.cli import cli
 from dphh.errors import BudgetRefused, LedgerError
-from dphh.ledger import Hold, Ledger, Source, source_of
+from dphh.ledger import Hold, Ledger, Request, Source, source_of
 from dphh.ledger.budget import Booking, Cap, checked_draw, fits, given_back, left, spent
 from dphh.ledger.exact import allowed, drawn
 from dphh.mechanisms.drawn import drawn_events
@@ -38,7 +38,7 @@ def reviews(tmp_path: Path) -> Source:
 
 
 def ask(book: Ledger, run: str, source: Source, events: Sequence[Event] = BOOKED) -> Hold:
-    hold = book.reserve(run, source, "ngrams", {}, events, 0.9, 9e-7).hold
+    hold = book.reserve(run, Request(source, "ngrams", {}, events, 0.9, 9e-7)).hold
     book.begin(hold)
     return hold
 
@@ -93,7 +93,7 @@ def test_a_run_that_did_not_finish_keeps_its_whole_charge(book: Ledger, reviews:
 def test_nothing_else_gives_back(book: Ledger, reviews: Source) -> None:
     """Past the Python code: a run that does not settle now, and one that has."""
     book.add("reviews", reviews, *CAP)
-    hold = book.reserve("a", reviews, "ngrams", {}, BOOKED, 0.9, 9e-7).hold
+    hold = book.reserve("a", Request(reviews, "ngrams", {}, BOOKED, 0.9, 9e-7)).hold
     for _ in range(2):  # reserved, then settled
         with (
             closing(sqlite3.connect(book.path)) as con,
@@ -171,12 +171,13 @@ def test_an_analysts_share_counts_what_they_reserved(book: Ledger, reviews: Sour
     book.add("reviews", reviews, *CAP)
     book.set_share("reviews", "ann", *CAP)
     ann = Ledger(book.path, analyst="ann")
+    request = Request(reviews, "ngrams", {}, BOOKED, 0.9, 9e-7, account="reviews")
     for run in "ab":
-        hold = ann.reserve(run, "reviews", "ngrams", {}, BOOKED, 0.9, 9e-7).hold
+        hold = ann.reserve(run, request).hold
         ann.begin(hold)
         ann.settle(hold, {}, b"rows", LESS)
     with pytest.raises(BudgetRefused, match="ann's share"):
-        ann.reserve("c", "reviews", "ngrams", {}, BOOKED, 0.9, 9e-7)
+        ann.reserve("c", request)
     ask(book, "c", reviews)
 
 

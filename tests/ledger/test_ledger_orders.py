@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from dphh.errors import DphhError, LedgerError, NotHeldError, UsageError
-from dphh.ledger import Hold, Ledger, Source
+from dphh.ledger import Hold, Ledger, Request, Source
+from dphh.ledger import accounts as ledger_accounts
 from dphh.ledger import book as ledger_book
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger import unfinished as ledger_unfinished
@@ -91,8 +92,9 @@ class Memory:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.con = sqlite3.connect(":memory:", isolation_level=None)
         ledger_schema._lay_out(self.con, 0)
-        monkeypatch.setattr(ledger_book, "reading", self._transaction)
-        monkeypatch.setattr(ledger_book, "writing", self._transaction)
+        for part in (ledger_accounts, ledger_book):
+            monkeypatch.setattr(part, "reading", self._transaction)
+            monkeypatch.setattr(part, "writing", self._transaction)
 
     @contextmanager
     def _transaction(self, _: Path) -> Iterator[sqlite3.Connection]:
@@ -132,7 +134,7 @@ def do(who: int, price: float, step: str) -> None:
     match step:
         case "reserve":
             events = [ApproximateEvent(price, 0.0)]
-            book.reserve("t0", SOURCE, "items", {}, events, price, 0.0, account="corpus")
+            book.reserve("t0", Request(SOURCE, "items", {}, events, price, 0.0, account="corpus"))
         case "begin":
             book.begin(hold, {"engine": "one"}, rows)
         case "level":
@@ -211,9 +213,8 @@ def test_a_reservation_cannot_be_traded_for_a_cheaper_one(ledger: Ledger) -> Non
 
     def ask(epsilon: float) -> Hold:
         events = [ApproximateEvent(epsilon, 0.0)]
-        return ledger.reserve(
-            "t0", SOURCE, "items", {}, events, epsilon, 0.0, account="corpus"
-        ).hold
+        request = Request(SOURCE, "items", {}, events, epsilon, 0.0, account="corpus")
+        return ledger.reserve("t0", request).hold
 
     dear = ask(DEAR)
     for _ in range(2):
@@ -235,7 +236,7 @@ def test_a_reservation_cannot_be_traded_for_a_cheaper_one(ledger: Ledger) -> Non
 
 
 def test_the_file_itself_keeps_what_was_asked_and_what_is_held(ledger: Ledger) -> None:
-    ledger.reserve("t0", SOURCE, "items", {}, [ApproximateEvent(DEAR, 0.0)], DEAR, 0.0)
+    ledger.reserve("t0", Request(SOURCE, "items", {}, [ApproximateEvent(DEAR, 0.0)], DEAR, 0.0))
     for change in ("epsilon = 0.5", "events = '[]'", "run_id = 't1'", "state = 'cancelled'"):
         with closing(sqlite3.connect(ledger.path)) as con, pytest.raises(sqlite3.IntegrityError):
             con.execute(f"UPDATE runs SET {change}")
@@ -243,7 +244,8 @@ def test_the_file_itself_keeps_what_was_asked_and_what_is_held(ledger: Ledger) -
 
 def test_a_hold_does_not_show_its_token(ledger: Ledger) -> None:
     events = [ApproximateEvent(CHEAP, 0.0)]
-    first, again = (ledger.reserve("t0", SOURCE, "items", {}, events, CHEAP, 0.0) for _ in range(2))
+    request = Request(SOURCE, "items", {}, events, CHEAP, 0.0)
+    first, again = (ledger.reserve("t0", request) for _ in range(2))
     assert first.hold != again.hold and first.sequence == again.sequence
     assert first.hold.token not in repr(first)
     with pytest.raises(DphhError) as refused:

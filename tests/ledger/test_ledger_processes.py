@@ -25,7 +25,7 @@ START = """
 import sys
 from dphh.errors import BudgetRefused, LedgerError
 from dphh.privacy.events import GaussianEvent
-from dphh.ledger import Ledger, Source
+from dphh.ledger import Ledger, Request, Source
 book = Ledger(sys.argv[1])
 source = Source("path", ("/data/reviews.parquet",), "author")
 print("ready", flush=True)
@@ -58,7 +58,7 @@ ASK_ONCE = """
 def ask(me):
     events = [GaussianEvent(float(sys.argv[3]))] if sys.argv[3] else []
     try:
-        hold = book.reserve(me, source, "items", {}, events, 0.1, 1e-9).hold
+        hold = book.reserve(me, Request(source, "items", {}, events, 0.1, 1e-9)).hold
     except BudgetRefused:
         note("refused")
         return
@@ -77,7 +77,7 @@ def ask(me):
     while True:
         six_are_granted = open(sys.argv[2]).read().count("granted") == 6
         try:
-            hold = book.reserve(me, source, "ngrams", {}, booked, 0.9, 9e-7).hold
+            hold = book.reserve(me, Request(source, "ngrams", {}, booked, 0.9, 9e-7)).hold
         except BudgetRefused:
             if six_are_granted:
                 note("refused")
@@ -98,7 +98,7 @@ def forever(me):
     for number in range(10**9):
         run = f"{me}-{number}"
         booked = [GaussianEvent(60.0)] * 2
-        hold = book.reserve(run, source, "items", {}, booked, 0.2, 1e-9).hold
+        hold = book.reserve(run, Request(source, "items", {}, booked, 0.2, 1e-9)).hold
         if number % 7 == 3:
             book.cancel(hold)
             continue
@@ -241,7 +241,7 @@ def test_a_process_killed_in_the_middle_of_its_write_is_rolled_back(tmp_path: Pa
 from dphh.ledger import records as ledger_records
 book = Ledger(sys.argv[1], attempt="the child's")
 booked = [GaussianEvent(60.0)] * 2
-hold = book.reserve("a", source, "items", {}, booked, 0.2, 1e-9).hold
+hold = book.reserve("a", Request(source, "items", {}, booked, 0.2, 1e-9)).hold
 book.begin(hold)
 insert = ledger_records.insert_release
 def half(con, *release):
@@ -271,7 +271,7 @@ def test_a_limit_on_the_size_of_files_loses_nothing(tmp_path: Path) -> None:
     body = """
 import resource
 book = Ledger(sys.argv[1], attempt="the child's")
-hold = book.reserve("a", source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9).hold
+hold = book.reserve("a", Request(source, "items", {}, [GaussianEvent(60.0)], 0.1, 1e-9)).hold
 book.begin(hold)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, 10**6))
 try:

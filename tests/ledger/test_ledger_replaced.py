@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from dphh import Ledger, LedgerError
-from dphh.ledger import Source, networks
+from dphh.ledger import Request, Source, networks
 from dphh.ledger.older_copy import SUFFIX
 
 WHERE = Source("frame", ("rows",), "user")
 
 
 def spend(book: Ledger, run: str) -> None:
-    book.reserve(run, WHERE, "items", {}, [], 0.1, 0.0)
+    book.reserve(run, Request(WHERE, "items", {}, [], 0.1, 0.0))
 
 
 def note_of(book: Ledger) -> Path:

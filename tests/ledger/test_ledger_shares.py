@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dphh import BudgetRefused, Ledger, UsageError
-from dphh.ledger import Hold, Source
+from dphh.ledger import Hold, Request, Source
 
 SOURCE = Source("path", ("/nowhere/reviews.parquet",), "who", {"column": "what"})
 
@@ -24,8 +24,8 @@ def shared(ledger: Ledger) -> Ledger:
 
 
 def spend(ledger: Ledger, analyst: str | None, run_id: str, epsilon: float, **how: Any) -> Hold:
-    book = Ledger(ledger.path, analyst)
-    return book.reserve(run_id, "reviews", "items", {}, (), epsilon, 1e-8, **how).hold
+    request = Request(SOURCE, "items", {}, (), epsilon, 1e-8, account="reviews")
+    return Ledger(ledger.path, analyst).reserve(run_id, request, **how).hold
 
 
 def test_a_share_is_spent_and_then_refuses(shared: Ledger) -> None:
@@ -54,7 +54,7 @@ def test_an_analyst_without_a_share_gets_nothing(shared: Ledger) -> None:
     with pytest.raises(BudgetRefused, match="carol has no share"):
         spend(shared, "carol", "a", 0.1)
     with pytest.raises(BudgetRefused, match="must name the account"):
-        Ledger(shared.path, "alice").reserve("b", SOURCE, "items", {}, (), 0.1, 1e-8)
+        Ledger(shared.path, "alice").reserve("b", Request(SOURCE, "items", {}, (), 0.1, 1e-8))
     assert shared.runs() == []
 
 

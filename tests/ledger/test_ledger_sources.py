@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from dphh.errors import BudgetRefused, LedgerError, UsageError
-from dphh.ledger import Ledger, Source
+from dphh.ledger import Ledger, Request, Source
 from dphh.ledger.sources import files_state, places
 
 
@@ -88,7 +88,7 @@ def test_a_cap_on_one_file_holds_whatever_it_is_called(
     source = paths(spelled(where, data))
     assert book.accounts_touched(source) == ("reviews",)
     with pytest.raises(BudgetRefused):
-        book.reserve("a", source, "items", {}, [], 1.5, 0.0)
+        book.reserve("a", Request(source, "items", {}, [], 1.5, 0.0))
 
 
 @pytest.mark.parametrize("where", SAME)
@@ -113,10 +113,11 @@ def test_one_path_among_many_is_enough(book: Ledger, data: Path) -> None:
     book.add("others", paths("other"), 1.0, 0.0)
     both = paths("nowhere.parquet", "other/c.parquet", "link.parquet")
     assert book.accounts_touched(both) == ("reviews", "others")
-    assert book.reserve("a", both, "items", {}, [], 0.6, 0.0).accounts == ("reviews", "others")
+    reserved = book.reserve("a", Request(both, "items", {}, [], 0.6, 0.0))
+    assert reserved.accounts == ("reviews", "others")
     for one in ("reviews", "others"):
         with pytest.raises(BudgetRefused, match=one):
-            book.reserve(one, one, "items", {}, [], 0.6, 0.0)
+            book.reserve(one, Request(book.status(one).source, "items", {}, [], 0.6, 0.0))
 
 
 def test_files_that_come_later_belong_to_the_glob(book: Ledger, data: Path) -> None:
@@ -145,7 +146,7 @@ def test_a_link_turned_after_the_reservation_is_caught_before_reading(
     book.add("reviews", paths("reviews"), 1.0, 0.0)
     link = data / "mine.parquet"
     link.symlink_to(data / "other/c.parquet")
-    hold = book.reserve("a", paths(str(link)), "items", {}, [], 5.0, 0.0).hold
+    hold = book.reserve("a", Request(paths(str(link)), "items", {}, [], 5.0, 0.0)).hold
     link.unlink()
     link.symlink_to(data / "reviews/year=2024/a.parquet")
     with pytest.raises(LedgerError, match="did not pay"):
@@ -157,7 +158,7 @@ def test_another_user_column_is_refused(book: Ledger, data: Path) -> None:
     book.add("reviews", paths("reviews"), 1.0, 0.0)
     by_row = Source("path", ("reviews",), "row_number")
     with pytest.raises(BudgetRefused, match=r"protects users by the column 'who'.*'row_number'"):
-        book.reserve("a", by_row, "items", {}, [], 0.1, 0.0)
+        book.reserve("a", Request(by_row, "items", {}, [], 0.1, 0.0))
 
 
 def test_an_account_named_beside_a_source_pays_too_and_replaces_none(
@@ -167,17 +168,17 @@ def test_an_account_named_beside_a_source_pays_too_and_replaces_none(
     book.add("cheap", paths("other"), 100.0, 0.0)
     reads = paths("link.parquet")
     with pytest.raises(BudgetRefused, match="reviews"):
-        book.reserve("a", reads, "items", {}, [], 5.0, 0.0, account="cheap")
-    paid = book.reserve("b", reads, "items", {}, [], 0.5, 0.0, account="cheap")
+        book.reserve("a", Request(reads, "items", {}, [], 5.0, 0.0, account="cheap"))
+    paid = book.reserve("b", Request(reads, "items", {}, [], 0.5, 0.0, account="cheap"))
     assert paid.accounts == ("reviews", "cheap")
 
 
 def test_a_frame_is_known_by_its_label_and_charged_by_name(book: Ledger, data: Path) -> None:
     frame = Source("frame", ("polars:DataFrame",), "who")
     book.add("reviews", paths("reviews"), 1.0, 0.0)
-    assert not book.reserve("a", frame, "items", {}, [], 5.0, 0.0).capped
+    assert not book.reserve("a", Request(frame, "items", {}, [], 5.0, 0.0)).capped
     with pytest.raises(BudgetRefused):
-        book.reserve("b", frame, "items", {}, [], 5.0, 0.0, account="reviews")
+        book.reserve("b", Request(frame, "items", {}, [], 5.0, 0.0, account="reviews"))
     other = Source("frame", ("polars:DataFrame",), "someone else")
     book.add("frames", frame, 10.0, 0.0)
     assert book.accounts_touched(frame) == ("frames",)
@@ -227,7 +228,7 @@ def test_names_that_are_not_utf_8_are_kept(book: Ledger, data: Path) -> None:
     odd = os.fsdecode(b"odd-\xff.parquet")
     (data / odd).touch()
     book.add("odd", paths(odd), 1.0, 0.0)
-    book.reserve("a", paths("odd*"), "items", {}, [], 0.5, 0.0)
+    book.reserve("a", Request(paths("odd*"), "items", {}, [], 0.5, 0.0))
     assert book.status("odd").runs == 1
 
 

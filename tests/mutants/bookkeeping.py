@@ -31,8 +31,8 @@ MUTANTS = (
     ),
     Mutant(
         "the ledger forgets the last run",
-        "if same_user and (row.cap is None or fits([*prices[row.id], request.price], row.cap)):",
-        "if same_user and (row.cap is None or fits([*prices[row.id][1:], request.price], row.cap)):",
+        "return cap is None or fits([*self.prices, request.price], cap)",
+        "return cap is None or fits([*self.prices[1:], request.price], cap)",
         (
             f"{_LEDGER}::test_a_near_miss_in_epsilon",
             f"{_RUN}::test_a_cap_is_kept_and_a_refusal_spends_nothing",
@@ -45,8 +45,14 @@ MUTANTS = (
         (f"{_LEDGER}::test_what_is_left_is_granted_and_no_more",),
     ),
     Mutant(
+        "a power cut takes a commit back",
+        'SYNCHRONOUS = "EXTRA"\n',
+        'SYNCHRONOUS = "NORMAL"\n',
+        (f"{_LEDGER}::test_a_commit_waits_for_the_disk",),
+    ),
+    Mutant(
         "runs that count users by another column pay as if by this one",
-        "        same_user = row.source.user == request.source.user\n",
+        "        same_user = account.source.user == request.source.user\n",
         "        same_user = True\n",
         ("tests/ledger/test_ledger_sources.py::test_another_user_column_is_refused",),
     ),

@@ -119,7 +119,7 @@ MUTANTS = (
         "keys = together[np.sort(first)][:number]",
         "keys = together[first][:number]",
         (f"{_SPURIOUS}::test_they_are_uniform_over_what_is_valid_and_not_held",),
-        within="dphh/spurious.py",
+        within="dphh/ladder/spurious.py",
     ),
     Mutant(
         "candidates across a gap",

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2
 
-from dphh.classes import valid_classes
 from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.forecast import FirstRound, Passed, begun, climb
-from dphh.ladder import Integers, first_rung
+from dphh.ladder.classes import valid_classes
+from dphh.ladder.forecast import FirstRound, Passed, begun, climb
+from dphh.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast.rounds import bins, list_weight, plain_weight, unit_for
 from dphh.privacy.gaussian import gaussian_delta
 from tests.conftest import full

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dphh import Corpus, Ledger, items, ldp_trie, ngrams, trie
-from dphh.ledger.corpora import source_of
+from dphh.ledger import Request, source_of
 from tests.report.made import items as released
 from tests.report.made import ladder
 from tests.report.test_page import Seen
@@ -94,10 +94,10 @@ def test_what_would_be_refused_is_what_is_refused(corpus, ledger):
     ledger.add("survey", source_of(corpus), 1.0, 1e-6)
     for epsilon in (0.3, 0.6, 0.9, 1.2):
         plan = items(corpus, epsilon=epsilon, delta=1e-8)
-        asked = (source_of(corpus), plan.events, epsilon, 1e-8)
-        would = ledger.would_refuse(*asked)
+        request = Request(source_of(corpus), "items", {}, plan.events, epsilon, 1e-8)
+        would = ledger.would_refuse(request)
         try:
-            ledger.reserve(f"run-{epsilon}", asked[0], "items", {}, *asked[1:])
+            ledger.reserve(f"run-{epsilon}", request)
         except Exception as problem:
             assert str(problem) == would
         else:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from dphh import UsageError
 from dphh.cli import cli
 from dphh.evaluation import ExactCounts
-from dphh.ledger import source_of
+from dphh.ledger import Request, source_of
 from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.report.page import page_of
@@ -119,7 +119,7 @@ def test_the_budget_is_of_the_accounts_that_paid(ledger, written, tmp_path):
     other = tmp_path / "other.parquet"
     ledger.add("other-corpus", type(source)("path", (str(other),), "who"), 1.0, 1e-6)
     event = GaussianEvent(gaussian_sigma(1.0, 1e-8))
-    ledger.reserve("run-of-items", source, "items", {}, [event], 1.0, 1e-8)
+    ledger.reserve("run-of-items", Request(source, "items", {}, [event], 1.0, 1e-8))
     text = Seen(page_of(items(), ledger=ledger)).text
     assert "survey: spent epsilon" in text
     assert "other-corpus" not in text

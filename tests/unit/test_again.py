@@ -99,12 +99,9 @@ def test_of_two_that_ask_at_once_one_pays(written, ledger):
     corpus = written(ROWS)
     asking = Asking.of(plan(corpus).price, corpus, ledger)
     reserved = [
-        ledger.reserve(
-            name, asking.source, "items", {}, plan(corpus).events, 1.0, 1e-6,
-            files=asking.files, once=True,
-        )
+        ledger.reserve(name, asking.request, files=asking.files, once=True)
         for name in ("one", "two")
-    ]  # fmt: skip
+    ]
     assert [each.run_id for each in reserved] == ["one", "one"]
     assert len(ledger.runs()) == 1
 

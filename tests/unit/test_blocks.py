@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.arrow_bytes import packed, unpacked
+from dphh.udfs.arrow_bytes import packed, unpacked
 from dphh.udfs.blocks import Block, block_at, block_of_tokens, row_of
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import dphh
 from dphh import BudgetRefused, UsageError
-from dphh.ledger import source_of
+from dphh.ledger import Request, source_of
 
 ROWS = [(person, "hello there") for person in range(50)]
 
@@ -42,7 +42,7 @@ def test_as_many_runs_are_left_as_the_ledger_grants(corpus, ledger, verb):
     with pytest.raises(BudgetRefused):
         while True:
             asked = (verb, {}, each.plan.events, privacy.booked_epsilon, privacy.delta)
-            ledger.reserve(f"run {granted}", source, *asked)
+            ledger.reserve(f"run {granted}", Request(source, *asked))
             granted += 1
     assert each.ahead.runs_left == granted > 1
     assert 1 / (granted + 1) < each.ahead.share <= 1 / granted

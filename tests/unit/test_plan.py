@@ -24,7 +24,7 @@ from dphh.ledger import source_of
 from dphh.mechanisms.items import price_rounds
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
-from dphh.words import number
+from dphh.wording.lines import number
 
 #: facts.md: (epsilon, delta) -> sigma, and the thresholds at D0.
 GOLDEN = [

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dphh
-from dphh.private_folder import PREFIX, PrivateFolder, close_all, sweep
+from dphh.files.private_folder import PREFIX, PrivateFolder, close_all, sweep
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs locks that end with a process")
 
@@ -34,7 +34,7 @@ LIVING = (
     + """
 import os, sys, tempfile, time
 tempfile.tempdir = sys.argv[1]
-from dphh.private_folder import PrivateFolder
+from dphh.files.private_folder import PrivateFolder
 folder = PrivateFolder()
 with open(folder.path + "/rows", "w") as file:
     file.write("private")
@@ -135,7 +135,7 @@ def test_many_processes_that_sweep_at_once_leave_the_living_alone(temporary):
         killed(process)
     alive, folder = living(temporary)
     code = QUICK + "import tempfile; tempfile.tempdir = sys.argv[1]\n"
-    code += "from dphh.private_folder import PrivateFolder\nfor _ in range(30):\n"
+    code += "from dphh.files.private_folder import PrivateFolder\nfor _ in range(30):\n"
     code += "    a = PrivateFolder(); open(a.path + '/x', 'w').close(); a.close()"
     sweepers = [subprocess.Popen([sys.executable, "-c", code, str(temporary)]) for _ in range(2)]
     assert [sweeper.wait() for sweeper in sweepers] == [0] * 2

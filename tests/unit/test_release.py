@@ -18,8 +18,8 @@ import pytest
 
 from dphh import Release, UsageError
 from dphh.columns import SCORED
+from dphh.files.whole_files import write_whole
 from dphh.release import MANIFEST, TABLE
-from dphh.whole_files import write_whole
 
 HOSTILE = [
     "<script>alert(1)</script>", "</td>&amp;\"'", "\x1b[31mred\x07", "\u202eevil", "a\0b",
@@ -152,7 +152,7 @@ def test_a_damaged_table_is_named(tmp_path):
 WRITER = """
 import sys
 from pathlib import Path
-from dphh.whole_files import write_whole
+from dphh.files.whole_files import write_whole
 path, byte = Path(sys.argv[1]), 0
 print("ready", flush=True)
 while True:

@@ -6,9 +6,9 @@ import pytest
 
 import dphh
 from dphh import BudgetRefused, UsageError
-from dphh.ledger import source_of
+from dphh.beforehand.scheduling import _booking
+from dphh.ledger import Request, source_of
 from dphh.ledger.ahead import share
-from dphh.scheduling import _booking
 
 CAP = (3.0, 1e-5)
 CHEAP = {"epsilon": 1.0, "delta": 1e-6, "max_items": 2}
@@ -27,13 +27,14 @@ def test_the_ledger_grants_so_many_runs_and_hardly_one_more(plan, written, ledge
     found = dphh.schedule(plan, times=4, cap=CAP)
     ledger.add("weekly", source, *CAP)
     price = found.plan.price
+    claim = price.privacy.epsilon, price.privacy.delta
+    request = Request(source, plan.verb, {}, price.events, *claim)
     for week in range(found.times):
-        events, privacy = price.events, price.privacy
-        ledger.reserve(str(week), source, plan.verb, {}, events, privacy.epsilon, privacy.delta)
+        ledger.reserve(str(week), request)
     more = share([], ledger.status("weekly").cap, _booking(price))
     assert 1 / 4.1 < more <= 1 / 4
     with pytest.raises(BudgetRefused):
-        ledger.reserve("more", source, plan.verb, {}, events, privacy.epsilon, privacy.delta)
+        ledger.reserve("more", request)
     assert found.delta <= CAP[1] / 4 * 2
 
 

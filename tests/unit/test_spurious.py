@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chi2, chisquare, norm
 
-from dphh.ladder import first_rung, next_rung, valid_grams
+from dphh.ladder.rungs import first_rung, next_rung, valid_grams
+from dphh.ladder.spurious import draw_spurious
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.spurious import draw_spurious
 from dphh.udfs.randomness import SystemRandomness
 
 FAILS = 1e-9

@@ -24,8 +24,8 @@ WAITS = (
 import signal, time
 # Whoever runs the tests may ignore it, and children inherit that.
 signal.signal(signal.SIGHUP, signal.SIG_IGN if sys.argv[1] == "nohup" else signal.SIG_DFL)
-from dphh.private_folder import PrivateFolder
-from dphh import stopping
+from dphh.files.private_folder import PrivateFolder
+from dphh.files import stopping
 stopping.PATIENCE = 0.3
 
 def listens():

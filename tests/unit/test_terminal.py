@@ -8,7 +8,7 @@ import pytest
 from dphh import Corpus, Ledger, ngrams
 from dphh.columns import COLUMNS
 from dphh.show import release_text
-from dphh.words import columns_of, padded, shorten
+from dphh.wording.lines import columns_of, padded, shorten
 
 ITEMS = ["soup", "红烧 豆腐", "had miso soup 🍜", "a" * 90, "豆" * 90, "\x1b[31mred", "e\u0301té"]
 

@@ -25,14 +25,14 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.again import request
+from dphh.again import request_of
 from dphh.corpus import Characters, Corpus, Reading, as_sequences, replace_corpus
 from dphh.devices.votes.device import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Session
 from dphh.errors import CorpusError, UsageError
+from dphh.files.whole_files import write_once
 from dphh.ledger import Hold, Ledger
-from dphh.ledger.corpora import source_of
 from dphh.levels import Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie_levels import trie_levels
@@ -41,7 +41,6 @@ from dphh.release import Release
 from dphh.run import released, settled
 from dphh.sql import query
 from dphh.udfs.randomness import SystemRandomness
-from dphh.whole_files import write_once
 
 COLLECTION, BALLOT, GROWN = "collection.json", "ballot.parquet", "grown.parquet"
 
@@ -192,16 +191,7 @@ class Collection:
 
     def _spend(self) -> Hold:
         """Spent once, however many processes go on with the collection; each holds the run."""
-        hold = self.ledger.reserve(
-            self.run_id,
-            source_of(self._corpus),
-            self.plan.verb,
-            request(self.plan.price, self._corpus),
-            self.plan.events,
-            self.plan.privacy.booked_epsilon,
-            self.plan.privacy.delta,
-            account=self._corpus.name,
-        ).hold
+        hold = self.ledger.reserve(self.run_id, request_of(self.plan.price, self._corpus)).hold
         states = {entry.run_id: entry.state for entry in self.ledger.runs()}
         if states[self.run_id] == "reserved":
             self.ledger.begin(hold)

@@ -10,9 +10,9 @@ import pyarrow as pa
 from dphh.engines.climbing import Climbing
 from dphh.engines.duckdb.items import Items
 from dphh.engines.two_rounds import Rule
-from dphh.ladder import Integers, Ladder, ValidGrams
+from dphh.ladder.rungs import Integers, Ladder, ValidGrams
+from dphh.ladder.spurious import with_spurious
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.spurious import with_spurious
 
 
 class Ngrams(Items, Climbing):

@@ -17,7 +17,7 @@ from dphh.engines.duckdb.stores import reach_stores
 from dphh.engines.session import Limits
 from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, EngineOutOfMemory, UsageError
-from dphh.private_folder import PrivateFolder
+from dphh.files.private_folder import PrivateFolder
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
 from dphh.udfs.randomness import Randomness

@@ -12,9 +12,9 @@ from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import ladder as queries
 from dphh.engines.polars.queries import set_union
 from dphh.engines.two_rounds import Rule
-from dphh.ladder import Integers, Ladder, ValidGrams
+from dphh.ladder.rungs import Integers, Ladder, ValidGrams
+from dphh.ladder.spurious import with_spurious
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.spurious import with_spurious
 from dphh.udfs.hashes import of_numbers
 
 

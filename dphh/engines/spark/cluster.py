@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dphh.corpus import Corpus
 from dphh.engines.session import Limits
 from dphh.errors import UsageError
-from dphh.private_folder import PrivateFolder
+from dphh.files.private_folder import PrivateFolder
 
 #: What a session of dphh's own does without: they show or store how much of the data there is.
 _QUIET = {

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from dphh.errors import UsageError
-from dphh.private_folder import PrivateFolder
+from dphh.files.private_folder import PrivateFolder
 
 #: Of Spark's own configuration, for `spark-submit --conf`: a folder that all executors reach.
 SETTING = "spark.dphh.folder"

@@ -11,9 +11,9 @@ from dphh.engines.climbing import Climbing
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.items import Items
 from dphh.engines.two_rounds import Rule
-from dphh.ladder import Integers, Ladder, ValidGrams
+from dphh.ladder.rungs import Integers, Ladder, ValidGrams
+from dphh.ladder.spurious import with_spurious
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.spurious import with_spurious
 from dphh.udfs.spark_ladder import (
     register_places_of_grams,
     register_places_of_words,

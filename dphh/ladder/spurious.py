@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.ladder import Integers, ValidGrams
+from dphh.ladder.rungs import Integers, ValidGrams
 from dphh.levels import PrunedLevel
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.udfs.noise import draw_above, draw_binomial

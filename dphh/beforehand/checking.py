@@ -28,7 +28,7 @@ from dphh.ledger.corpora import check_account, source_of, unseen
 from dphh.report.style import CHART_CSS
 from dphh.udfs.randomness import SystemRandomness
 from dphh.unit import as_json, counted_by
-from dphh.words import wrapped
+from dphh.wording.lines import wrapped
 
 Verdict = Literal["good", "unknown", "mind", "stops"]
 MARKS: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": "x"}

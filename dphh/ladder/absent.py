@@ -25,8 +25,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dphh.classes import ValidClasses
-from dphh.ladder import Integers
+from dphh.ladder.classes import ValidClasses
+from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast.rounds import Bins
 from dphh.privacy.rounded_gaussian import ONE
 from dphh.udfs.binomials import draw_binomial_of_any_size, draw_multinomial

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.classes import ValidClasses, valid_classes
-from dphh.ladder import Integers, Rung, first_rung, next_rung
+from dphh.ladder.classes import ValidClasses, valid_classes
+from dphh.ladder.rungs import Integers, Rung, first_rung, next_rung
 from dphh.privacy.forecast.plan_round import RoundPlan, plan_round, saturation
 from dphh.privacy.forecast.prior import blurred, deconvolved, mass_grid
 from dphh.privacy.forecast.rounds import (

@@ -11,15 +11,15 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from dphh import verbs
+from dphh.again import request_of
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.ahead import MOST_RUNS, Ahead
-from dphh.ledger.corpora import source_of
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.report.heat import Cell, heat_html
-from dphh.words import plural, wrapped
+from dphh.wording.lines import plural, wrapped
 
 MOST_PLANS = 400
 
@@ -180,16 +180,8 @@ def _compared(
         return Compared(chosen, None, str(problem), None, None)
     if made.corpus is None:
         return Compared(chosen, made, None, None, None)
-    privacy = made.privacy
-    asked = (source_of(made.corpus), made.events, privacy.booked_epsilon, privacy.delta)
-    account = made.corpus.name
-    return Compared(
-        chosen,
-        made,
-        None,
-        book.ahead(*asked, account=account),
-        book.would_refuse(*asked, account=account),
-    )
+    request = request_of(made.price, made.corpus)
+    return Compared(chosen, made, None, book.ahead(request), book.would_refuse(request))
 
 
 def _takes_one(annotation: Any) -> bool:

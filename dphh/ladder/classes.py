@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.ladder import PAIR, Integers, Rung
+from dphh.ladder.rungs import PAIR, Integers, Rung
 
 Floats = NDArray[np.float64]
 STEP = 0.5

@@ -21,7 +21,7 @@ from dphh.ledger.exact import allowed, drawn
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
-from dphh.words import plural, wrapped
+from dphh.wording.lines import plural, wrapped
 
 MOST_TIMES = 10_000
 #: Epsilons are told in so many digits, rounded down.

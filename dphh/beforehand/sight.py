@@ -20,7 +20,7 @@ from dphh.mechanisms.items import FOUND_WITH
 from dphh.mechanisms.ngrams import ASSUMED_WORDS, spurious_threshold
 from dphh.price import Price
 from dphh.privacy.set_union import weight
-from dphh.words import plural
+from dphh.wording.lines import plural
 
 #: Beyond so many users nothing is looked for.
 _MOST_USERS = 10**12

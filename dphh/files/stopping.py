@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from dphh import private_folder
+from dphh.files import private_folder
 
 #: Seconds from a signal to the end, at the latest: less than the ten that a container is given.
 PATIENCE = 6.0

@@ -1,0 +1,191 @@
+"""The ledger's accounts: corpora by name, what caps them, and what each has spent and has left."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from dphh.corpus import Corpus
+from dphh.errors import LedgerError, UsageError
+from dphh.ledger import records
+from dphh.ledger.behind import source_of
+from dphh.ledger.budget import Booking, Kept, checked_cap
+from dphh.ledger.nouns import Account, unknown_account
+from dphh.ledger.older_copy import come_down
+from dphh.ledger.paying import by_name, sharing
+from dphh.ledger.records import AccountRow
+from dphh.ledger.said import accounts_text
+from dphh.ledger.schema import default_path, reading, writing
+from dphh.ledger.shares import Share, has_shares, set_share, shares
+from dphh.ledger.sources import Source, places
+from dphh.report.accounts import accounts_html
+
+
+class Accounts:
+    """What a ledger says of its accounts, and how their owner changes them."""
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        # Resolved once: a later change of folder must not lead to another ledger, and SQLite names
+        # the journal after the real file.
+        self.path = Path(os.path.realpath(Path(path or default_path()).expanduser()))
+
+    def __repr__(self) -> str:
+        """Where it is, and what every account has spent and left."""
+        try:
+            return f"Ledger({str(self.path)!r})\n{accounts_text(self.accounts())}"
+        except LedgerError as problem:
+            return f"Ledger({str(self.path)!r}): {problem}"
+
+    def _repr_html_(self) -> str:
+        return accounts_html(self.accounts())
+
+    def add(
+        self,
+        name: str,
+        source: Source | Corpus,
+        epsilon: float,
+        delta: float,
+        kept: Kept = "open",
+    ) -> Account:
+        """Name a corpus and cap it. `kept`: how, if not as its first run settles it ("divergence"
+        for releases with Gaussian noise, "sums" for all others).
+
+        Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
+        even where they counted users by another column.
+        """
+        cap = checked_cap(epsilon, delta, kept)
+        checked_name(name)
+        source = (source_of(source) if isinstance(source, Corpus) else source).absolute()
+        fingerprint = source.fingerprint()
+        here = places(source)
+
+        @cache
+        def shares(earlier: str) -> bool:
+            return places(Source.from_json(json.loads(earlier))).overlap(here)
+
+        with reading(self.path) as con:
+            known = set() if con is None else {run["source"] for run in records.runs(con)}
+        for earlier in known:  # folders are walked before the file is locked
+            shares(earlier)
+        with writing(self.path) as con:
+            rows = records.accounts(con)
+            if any(row.name == name for row in rows):
+                raise UsageError(
+                    f"The account {name!r} exists. Choose another name, or change its cap with "
+                    "`dphh ledger cap`."
+                )
+            same = [row.id for row in rows if row.name is None and row.fingerprint == fingerprint]
+            account = records.insert_account(con, name, source, fingerprint).id
+            records.insert_cap(con, account, cap)
+            for unnamed in same:  # the corpus has a name now
+                con.execute("UPDATE charges SET account = ? WHERE account = ?", (account, unnamed))
+                con.execute("DELETE FROM accounts WHERE id = ?", (unnamed,))
+            for run in records.runs(con):
+                if shares(run["source"]):
+                    charge = (account, run["sequence"])
+                    con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?, NULL)", charge)
+            records.settle_how_kept(con, account)
+        return self.status(name)
+
+    def remove(self, name: str) -> None:
+        """Forget an account that nothing was ever charged to, such as one with a wrong column."""
+        with writing(self.path) as con:
+            account = self._unpaid(con, name, "removed")
+            for table in ("caps", *(["shares"] if has_shares(con) else [])):
+                con.execute(f"DELETE FROM {table} WHERE account = ?", (account.id,))
+            con.execute("DELETE FROM accounts WHERE id = ?", (account.id,))
+            come_down(con, self.path)
+
+    def rename(self, name: str, new: str) -> Account:
+        """Another name for an account that nothing was ever charged to."""
+        checked_name(new)
+        with writing(self.path) as con:
+            account = self._unpaid(con, name, "renamed")
+            if any(row.name == new for row in records.accounts(con)):
+                raise UsageError(f"The account {new!r} exists. Choose another name.")
+            con.execute("UPDATE accounts SET name = ? WHERE id = ?", (new, account.id))
+        return self.status(new)
+
+    def _unpaid(self, con: sqlite3.Connection, name: str, what: str) -> AccountRow:
+        account = by_name(records.accounts(con), name)
+        # A cancelled run's charge stays: its request names the account.
+        charged = con.execute("SELECT count(*) FROM charges WHERE account = ?", (account.id,))
+        if (runs := charged.fetchone()[0]) > 0:
+            raise UsageError(
+                f"The account {name!r} was charged {runs:,} times, so it cannot be {what}: what "
+                "was spent would be forgotten. Lower its cap with `dphh ledger cap` to stop it."
+            )
+        return account
+
+    def set_cap(self, name: str, epsilon: float, delta: float, kept: Kept = "open") -> Account:
+        """Change a cap, and how it is `kept`. One below what was spent is allowed, and refuses all
+        further runs."""
+        cap = checked_cap(epsilon, delta, kept)
+        with writing(self.path) as con:
+            account = by_name(records.accounts(con), name).id
+            records.insert_cap(con, account, cap)
+            records.settle_how_kept(con, account)
+        return self.status(name)
+
+    def accounts_touched(self, source: Source | str) -> tuple[str, ...]:
+        """The named accounts that share data with a source (or with an account, by its name)."""
+        if isinstance(source, str):
+            source = self.status(source).source
+        return tuple(row.label for row in sharing(source.absolute(), self._named()))
+
+    def accounts(self) -> list[Account]:
+        """Every corpus, in the order in which the ledger met them."""
+        return [row.account(prices) for row, prices in self._priced()]
+
+    def status(self, name: str) -> Account:
+        """One corpus by its name or, if it has none, by its path or label."""
+        found = [(row, prices) for row, prices in self._priced(name)]
+        if not found:
+            raise unknown_account(name)
+        row, prices = min(found, key=lambda each: each[0].name is None)
+        return row.account(prices)
+
+    def label_of(self, asked: str) -> str:
+        """The label of a corpus by its name, its label, or its path from this folder."""
+        accounts = sorted(self.accounts(), key=lambda account: account.name is None)
+        if any(asked == account.label for account in accounts):
+            return asked
+        for account in accounts:
+            if account.source.kind != "path" or not asked:
+                continue
+            if replace(account.source, where=(asked,)).fingerprint() == account.fingerprint:
+                return account.label
+        raise unknown_account(asked)
+
+    def set_share(self, name: str, analyst: str, epsilon: float, delta: float) -> None:
+        """Give an analyst a share of an account's cap, or change it."""
+        set_share(self.path, name, analyst, epsilon, delta)
+
+    def shares(self, analyst: str | None = None) -> list[Share]:
+        """What analysts may spend and have spent, of every account that they have a share of."""
+        return shares(self.path, analyst)
+
+    def _named(self) -> list[AccountRow]:
+        with reading(self.path) as con:
+            rows = [] if con is None else records.accounts(con)
+        return [row for row in rows if row.name is not None]
+
+    def _priced(self, label: str | None = None) -> list[tuple[AccountRow, list[Booking]]]:
+        """Accounts and what their runs cost, read at one moment."""
+        with reading(self.path) as con:
+            rows = [] if con is None else records.accounts(con)
+            wanted = [row for row in rows if label is None or row.label == label]
+            return [] if con is None else [(row, records.prices(con, row.id)) for row in wanted]
+
+
+def checked_name(name: str) -> None:
+    if not re.fullmatch(r"\w[\w-]{0,99}(\.[\w-]{1,99})*", name) or name.endswith(".parquet"):
+        raise UsageError(
+            f"An account's name is letters, digits, '_', '-' and '.', not {name!r}: a path or a "
+            "glob would be taken for a file."
+        )

@@ -1,0 +1,76 @@
+"""Every run of a ledger as a table in a file, for auditors and spreadsheets."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dphh.errors import LedgerError, UsageError
+from dphh.ledger.nouns import Entry
+from dphh.report.tables import FORMULA
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def export(entries: Sequence[Entry], target: Path, book: Path) -> None:
+    """Whole or not at all, and never over the ledger itself."""
+    if target.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
+    if Path(os.path.realpath(target)) == book:
+        raise UsageError(f"{target} is the ledger itself. Export to another file.")
+    frame = _frame(entries)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with draft.open("wb") as file:
+            if target.suffix == ".csv":
+                _without_formulas(frame).write_csv(file)
+            else:
+                frame.write_parquet(file)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise LedgerError(
+            f"Could not export to {target}: {error.strerror or error}. See that its folder "
+            "exists, has space and may be written to."
+        ) from error
+
+
+def _drawn_text(entry: Entry) -> str | None:
+    return None if entry.drawn is None else json.dumps([x.to_json() for x in entry.drawn])
+
+
+def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Run ids are analysts' own: a spreadsheet must not compute one (`Release.to_csv`)."""
+    import polars as pl
+
+    first = f"^([{re.escape(''.join(FORMULA))}])"
+    return frame.with_columns(pl.col(pl.String).str.replace(first, "'$1"))
+
+
+def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
+    """Flat columns, so that Parquet and CSV say the same."""
+    import polars as pl
+
+    columns: dict[str, tuple[list[Any], Any]] = {
+        "sequence": ([e.sequence for e in entries], pl.Int64),
+        "run_id": ([e.run_id for e in entries], pl.String),
+        "accounts": ([json.dumps(e.accounts) for e in entries], pl.String),
+        "source": ([json.dumps(e.source.to_json()) for e in entries], pl.String),
+        "verb": ([e.verb for e in entries], pl.String),
+        "parameters": ([json.dumps(e.parameters) for e in entries], pl.String),
+        "events": ([json.dumps([x.to_json() for x in e.events]) for e in entries], pl.String),
+        "drawn": ([_drawn_text(e) for e in entries], pl.String),
+        "epsilon": ([e.epsilon for e in entries], pl.Float64),
+        "delta": ([e.delta for e in entries], pl.Float64),
+        "state": ([e.state for e in entries], pl.String),
+        "reserved": ([e.when.isoformat() for e in entries], pl.String),
+        "changed": ([e.changed.isoformat() for e in entries], pl.String),
+    }
+    return pl.DataFrame([pl.Series(name, values, kind) for name, (values, kind) in columns.items()])

@@ -1,0 +1,170 @@
+"""The ledger's nouns: what it is asked, and what it hands out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from dphh.errors import NotHeldError, UnknownRunError, UsageError
+from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
+from dphh.ledger.said import accounts_text
+from dphh.ledger.sources import Source
+from dphh.privacy.events import Event
+from dphh.report.accounts import accounts_html
+from dphh.unit import User
+
+Manifest = dict[str, Any]
+
+
+class StoredRelease(NamedTuple):
+    """What a settled run released."""
+
+    manifest: Manifest
+    parquet: bytes
+
+
+@dataclass(frozen=True)
+class Hold:
+    """What an attempt at a run has in hand: with it, and not by the run's name, the run is begun,
+    gone on with, settled or cancelled.
+
+    Whoever asks the same request again has a hold of their own, on the same run. An id that came
+    free may have been reserved again, by another request at another price: an old hold is not its.
+    """
+
+    run_id: str
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """A run that may begin; or, where `release` is there, the same run as it was settled."""
+
+    hold: Hold
+    sequence: int
+    accounts: tuple[str, ...]  # labels of those that paid
+    capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
+    release: StoredRelease | None = None
+    files: str = ""  # of a run that was made before: what tells its data from others, if anything
+
+    @property
+    def run_id(self) -> str:
+        return self.hold.run_id
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One run as the ledger knows it."""
+
+    sequence: int
+    run_id: str
+    accounts: tuple[str, ...]  # labels of those that paid
+    source: Source
+    verb: str
+    parameters: dict[str, Any]
+    events: tuple[Event, ...]
+    epsilon: float
+    delta: float
+    state: str  # reserved, running, failed, settled or cancelled; the last alone costs nothing
+    when: datetime  # the day on which it was reserved
+    changed: datetime  # the day on which it came into its state
+    drawn: tuple[Event, ...] | None = None  # of a settled run that drew less than its events
+
+
+@dataclass(frozen=True)
+class Account:
+    """A corpus, what its owner allows, what was spent and what one more run could have."""
+
+    name: str | None  # None: nobody has named it, and it has no cap
+    source: Source
+    fingerprint: str
+    runs: int
+    cap: Cap | None
+    spent: Budget
+    left: Budget | None
+    given_back: GivenBack | None = None
+
+    @property
+    def label(self) -> str:
+        return self.source.label if self.name is None else self.name
+
+    @property
+    def user(self) -> User:
+        """The unit that is protected: a user by one column or, of several, less than a user."""
+        return self.source.user
+
+    def __repr__(self) -> str:
+        return accounts_text([self])
+
+    def _repr_html_(self) -> str:
+        return accounts_html([self])
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of which data at which price; whoever asks, and whatever the run is called.
+
+    `account` is one more that pays, for data that the ledger cannot recognise, such as a frame; it
+    never replaces those that the source touches. A claim below what its events cost is no request.
+    """
+
+    source: Source
+    verb: str
+    parameters: dict[str, Any]
+    events: Sequence[Event]
+    epsilon: float
+    delta: float
+    account: str | None = None
+    price: Booking = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "source", self.source.absolute())
+        price = checked_booking(self.events, self.epsilon, self.delta)
+        object.__setattr__(self, "price", price)
+
+    @property
+    def digest(self) -> str:
+        """Tells the same request again from another one."""
+        asked = [
+            self.verb,
+            self.parameters,
+            self.source.to_json(),
+            self.account,
+            [event.to_json() for event in self.price.events],
+            self.price.epsilon,
+            self.price.delta,
+        ]
+        return hashlib.sha256(canonical(asked, "the parameters").encode()).hexdigest()
+
+
+def canonical(value: Any, what: str) -> str:
+    """One text for one value, so that equal requests have equal digests."""
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"The ledger stores JSON, and cannot write {what}: {error}.") from error
+
+
+def unknown_account(name: str) -> UsageError:
+    return UsageError(
+        f"The ledger has no account {name!r}. See `dphh ledger show`, or name the corpus with "
+        "`dphh ledger add`."
+    )
+
+
+def unknown_run(run_id: str) -> UnknownRunError:
+    return UnknownRunError(
+        f"The ledger has no run {run_id!r}. `dphh ledger show NAME` lists the ids of a corpus's "
+        "runs, and `dphh ledger export FILE` those of all."
+    )
+
+
+def not_held(hold: Hold) -> NotHeldError:
+    return NotHeldError(
+        f"Run {hold.run_id} is not this attempt's: it did not reserve the run, or has given it "
+        "back. Ask again, which reserves it anew."
+    )

@@ -1,0 +1,1 @@
+"""How numbers, names and options are said to people."""
