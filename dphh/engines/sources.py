@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
 
+#: Who names a column that is not there is told so many of those that are.
+TOLD_COLUMNS = 100
 NOT_UTF8 = (
     "text, user: a text column holds bytes that are not UTF-8: write it as a binary column "
     "(of which undecodable content is ignored), or repair it"
@@ -74,8 +77,11 @@ def unreadable_files(corpus: Corpus, found: str) -> CorpusError:
 def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
     for option, column in corpus.columns.items():
         if column not in columns:
+            first = ", ".join(islice(columns, TOLD_COLUMNS))
+            more = len(columns) - TOLD_COLUMNS
             raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; it has {', '.join(columns)}"
+                f"{option}: the corpus has no column {column!r}; it has {first}"
+                f"{f' and {more:,} more' if more > 0 else ''}"
             )
 
 

@@ -17,9 +17,12 @@ from dphh.engines.sources import (
     schema_in_memory,
     unreadable_files,
 )
+from dphh.engines.wide_files import refuse_wide_files
 from dphh.errors import CorpusError, UsageError
 
 ROWS = "corpus_rows"
+#: So many can be described in no time.
+MANY_COLUMNS = 1_000
 Loader = Callable[[], None]
 #: How DuckDB writes the types whose values are written alike everywhere.
 PLAIN_TYPE = re.compile(
@@ -38,8 +41,9 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
         relation, load = _path_relation(con, corpus), _nothing
     else:
         relation, load = ROWS, _memory(con, corpus)
-    types = _columns(con, relation)
-    refuse_missing_columns(corpus, types)
+    types = _columns(con, relation, corpus)
+    if not types.keys() >= {*corpus.columns.values()}:
+        refuse_missing_columns(corpus, {**types, **_all_columns(con, relation, corpus)})
     tokens = tokens_sql(corpus.content, types[corpus.content.column])
     check_patterns(con, corpus.content)
     column = identifier(corpus.content.column)
@@ -204,16 +208,15 @@ def check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
 
 
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
-    listed = ", ".join(literal(parquet_pattern(path)) for path in corpus.where)
-    files = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = "
+    refuse_wide_files(corpus)
+    files = f"read_parquet({_listed(corpus)}, union_by_name = true, hive_partitioning = "
     try:
         # A column of the files is taken before one that the folders' names spell.
-        in_files = _columns(con, f"{files} false)")
-        wanted = {*corpus.columns.values()}
-        # As text: one user's folder must not decide how all others' names are read.
-        named = "false" if wanted <= set(in_files) else "true, hive_types_autocast = false"
-        relation = f"{files} {named})"
-        con.execute(f"DESCRIBE FROM {relation}")
+        relation = f"{files} false)"
+        if not _columns(con, relation, corpus).keys() >= {*corpus.columns.values()}:
+            # As text: one user's folder must not decide how all others' names are read.
+            relation = f"{files} true, hive_types_autocast = false)"
+            _columns(con, relation, corpus)
     except duckdb.Error as problem:
         found = (
             "there is no such file"
@@ -239,9 +242,31 @@ def _nothing() -> None:
     """Files are read where they are."""
 
 
-def _columns(con: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
-    rows = con.execute(f"DESCRIBE FROM {relation}").fetchall()
-    return {row[0]: row[1] for row in rows}
+def _columns(con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus) -> dict[str, str]:
+    """The types of the corpus's columns, of those that are there. To describe all columns takes
+    time that grows with the square of their number."""
+    named = ", ".join(literal(column) for column in corpus.columns.values())
+    query = f"DESCRIBE SELECT COLUMNS(lambda name: name IN ({named})) FROM {relation}"
+    try:
+        return {row[0]: row[1] for row in con.execute(query).fetchall()}
+    except duckdb.BinderException as problem:
+        if "COLUMNS" not in str(problem):
+            raise
+        return {}  # none of them is
+
+
+def _all_columns(con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus) -> dict[str, str]:
+    """All columns, for who has named one that is not there; of very many, their names alone."""
+    if corpus.kind == "path":
+        query = f"SELECT name FROM parquet_schema({_listed(corpus)})"
+        _whole_row, *names = dict.fromkeys(name for (name,) in con.execute(query).fetchall())
+        if len(names) > MANY_COLUMNS:
+            return dict.fromkeys(names, "")
+    return {row[0]: row[1] for row in con.execute(f"DESCRIBE FROM {relation}").fetchall()}
+
+
+def _listed(corpus: Corpus) -> str:
+    return f"[{', '.join(literal(parquet_pattern(path)) for path in corpus.where)}]"
 
 
 def identifier(name: str) -> str:

@@ -20,9 +20,7 @@ def first_characters(text: pl.Expr, longest: int) -> pl.Expr:
     """What counts of a text: its start. Most batches hold none that is longer."""
 
     def cut(texts: pl.Series) -> pl.Series:
-        if (texts.str.len_bytes().max() or 0) <= longest:
-            return texts
-        return texts.str.head(longest)
+        return texts.str.head(longest) if (texts.str.len_bytes() > longest).any() else texts
 
     return text.map_batches(cut, return_dtype=pl.String, is_elementwise=True)
 
@@ -31,9 +29,7 @@ def first_tokens(tokens: pl.Expr, kind: pl.List, longest: int) -> pl.Expr:
     """The same of lists."""
 
     def cut(lists: pl.Series) -> pl.Series:
-        if (lists.list.len().max() or 0) <= longest:
-            return lists
-        return lists.list.head(longest)
+        return lists.list.head(longest) if (lists.list.len() > longest).any() else lists
 
     return tokens.map_batches(cut, return_dtype=kind, is_elementwise=True)
 
