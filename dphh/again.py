@@ -1,7 +1,8 @@
 """Nothing is spent by accident: the same request comes to the release that it came to before.
 
 A request is its verb, options, corpus, account and price. Files are the same if their names, sizes
-and times are; the ledger keeps a few bits of these with each run. A table in memory is told by a
+and times are; the ledger keeps a few bits of these with each run. A lazy frame, a view or a
+relation is the same if its query is, and the files that it reads. A table in memory is told by a
 keyed hash of its rows, which this process keeps to itself: another process cannot compare it, and
 then nobody's release is handed out for another's.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,8 +24,8 @@ from dphh.corpus import Corpus
 from dphh.engines.sources import at_hand, rows_in_memory
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Request
+from dphh.ledger.behind import data_check
 from dphh.ledger.corpora import source_of
-from dphh.ledger.sources import files_check
 from dphh.price import Price
 from dphh.unit import as_json
 
@@ -57,7 +59,7 @@ class Asking:
     @classmethod
     def of(cls, price: Price, corpus: Corpus, book: Ledger) -> Asking:
         request = request_of(price, corpus)
-        files = files_check(request.source, str(book.path))
+        files = data_check(corpus, request.source, str(book.path))
         return cls(price, corpus, book, request, files, _rows(corpus))
 
     def before(self, say: Say) -> Before | None:
@@ -72,6 +74,7 @@ class Asking:
             if (earlier := self.book.asked_before(request, self.files)) is not None:
                 break
         else:
+            self._not_comparable(say)
             return None
         if not self.files:
             self._not_compared(earlier, say)
@@ -79,7 +82,8 @@ class Asking:
         if earlier.state == "settled":
             say(
                 f"note: nothing is spent: this is the release of run {earlier.run_id}, made on "
-                f"{earlier.when:%Y-%m-%d} by the same request of the same files; {_ELSE}"
+                f"{earlier.when:%Y-%m-%d} by the same request of the same "
+                f"{'files' if self.corpus.kind == 'path' else 'query and files'}; {_ELSE}"
             )
         return Before(earlier.run_id, request)
 
@@ -100,12 +104,26 @@ class Asking:
         about = (corpus.name, corpus.where, corpus.user, corpus.content, corpus.by)
         return str(self.book.path), self.price, about, self.rows
 
+    @property
+    def _is_capped(self) -> bool:
+        return self.corpus.name is not None or bool(self.book.accounts_touched(self.request.source))
+
+    def _not_comparable(self, say: Say) -> None:
+        """Said while nothing is spent, where the same request would spend again."""
+        if self.files or self.corpus.kind == "path" or self._is_capped:
+            return  # where somebody has capped it, a second request is asked about before it pays
+        who = "nobody can" if self.rows is None else "no later session can"
+        say(
+            f"note: {who} tell whether these rows are the same another time, so the same request "
+            "would spend again; run_id= with this release's run_id would not"
+        )
+
     def _not_compared(self, earlier: Entry, say: Say) -> None:
         said = (
             f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same of a "
             f"{', '.join(self.corpus.where)}, and whether this is the same data cannot be told"
         )
-        if self.corpus.name is not None:
+        if self._is_capped:
             raise UsageError(
                 f"run: {said}. Nothing was spent. Pass run_id={earlier.run_id!r} for that release, "
                 "which is free, or again=True to spend again"
@@ -142,7 +160,15 @@ def notice(said: str) -> None:
     if said.startswith("note:"):
         # Where warnings are errors, none may end a run that has been paid for.
         with suppress(Notice):
-            warnings.warn(said.removeprefix("note: "), Notice, stacklevel=6)
+            warnings.warn(said.removeprefix("note: "), Notice, stacklevel=_whose_line())
+
+
+def _whose_line() -> int:
+    """How far up the first line is that is not of dphh: it is what a notice should name."""
+    frame, up = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dphh."):
+        frame, up = frame.f_back, up + 1
+    return up
 
 
 def _rows(corpus: Corpus) -> bytes | None:

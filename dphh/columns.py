@@ -44,6 +44,7 @@ def schema_of(*more: str) -> pa.Schema:
 SCORED = schema_of("score")
 #: Of tries.
 GROWN = schema_of("score", "ended")
+GROWN_AND_COUNTED = schema_of("score", "ended", "users", "low", "high")
 ESTIMATED = schema_of("score", "error", "ended")
 #: Of counts, all in all or within groups.
 COUNTED = schema_of("users", "low", "high")
@@ -62,7 +63,10 @@ MEANINGS = {
     "error": "one standard error of the score, an estimate of how many reports were for the item",
     "ended": "whether a sequence ends here, or is a prefix that goes on",
     "group": "the declared group that a count is within; all others are other",
-    "users": "about how many users hold the item, never below 0",
+    "users": (
+        "about how many users hold the item, never below 0; of a beginning, a sequence that begins "
+        "so; NULL where that was not counted"
+    ),
     "low": "with high, the interval that holds the true number of users",
     "high": "with low, the interval that holds the true number of users, bounding included",
 }

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 from dphh.errors import CorpusError, UsageError
 from dphh.unit import User, as_json, checked_user, columns_of
+from dphh.wording.asked import named_in_words
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
@@ -58,6 +59,17 @@ HELP = {
 }
 
 
+_TEXT_OR_NONE = (str, type(None))
+_OF_TYPE: tuple[tuple[str, type | tuple[type, ...], str], ...] = (
+    ("column", str, "the name of one column"),
+    ("lower", bool, "True or False"),
+    ("strip", str, "the characters to strip, as one text"),
+    ("keep", _TEXT_OR_NONE, "a regular expression"),
+    ("drop", _TEXT_OR_NONE, "a regular expression"),
+)
+_ASKED = {"column": "text or item"}
+
+
 @dataclass(frozen=True)
 class Content:
     """How one row's content becomes a sequence of tokens; a function of that row alone.
@@ -82,9 +94,12 @@ class Content:
     max_text_length: int = MAX_TEXT_LENGTH
 
     def __post_init__(self) -> None:
+        for option, kind, what in _OF_TYPE:
+            if not isinstance(value := getattr(self, option), kind):
+                raise UsageError(f"{_ASKED.get(option, option)}: found {value!r}; give {what}")
         if self.reading not in get_args(Reading):
             raise UsageError(
-                f"as: found {self.reading!r}; say one of {', '.join(get_args(Reading))}"
+                f"as_: found {self.reading!r}; say one of {', '.join(get_args(Reading))}"
             )
         if self.too_long not in get_args(TooLong):
             raise UsageError(
@@ -178,6 +193,7 @@ class Corpus:
     #: The column of the groups that `counts` counts within.
     by: str | None
 
+    @named_in_words
     def __init__(
         self,
         source: Any,
@@ -205,6 +221,8 @@ class Corpus:
                 "text, item: name the content column with exactly one of them "
                 "(text= reads words, item= takes each row whole)"
             )
+        if name is not None and not isinstance(name, str):
+            raise UsageError(f"name: found {name!r}; give the name of an account of the ledger")
         kind, where, opened = _locate(source, connection)
         content = Content(
             column=column,

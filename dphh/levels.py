@@ -138,10 +138,18 @@ class CountsLevel(_OnGrid):
     simultaneous: bool
     #: The noised sums of what bounding took, an octave each; a plan leaves it open.
     lost_grid: tuple[int, ...] | None = None
+    #: Whether keys are what sequences begin with, or are as a whole, and not what stands in texts.
+    beginnings: bool = False
 
     @classmethod
     def of(
-        cls, relative_sigma: float, keys: int, max_items: int, confidence: float, simultaneous: bool
+        cls,
+        relative_sigma: float,
+        keys: int,
+        max_items: int,
+        confidence: float,
+        simultaneous: bool,
+        beginnings: bool = False,
     ) -> CountsLevel:
         """The level at this noise over the L2 norm of a user."""
         most = min(max_items, keys)
@@ -155,6 +163,7 @@ class CountsLevel(_OnGrid):
             relative_sigma=relative_sigma,
             confidence=checked_confidence(confidence),
             simultaneous=simultaneous,
+            beginnings=beginnings,
         )
 
     @property
@@ -191,9 +200,13 @@ class FoundCounts:
     #: K, or as many as are found, if that is less.
     max_items: int
     confidence: float = 0.95
+    #: Of tries: how many users hold a sequence that begins so, or is it.
+    beginnings: bool = False
 
     def level(self, keys: int) -> CountsLevel:
-        return CountsLevel.of(self.relative_sigma, keys, self.max_items, self.confidence, False)
+        return CountsLevel.of(
+            self.relative_sigma, keys, self.max_items, self.confidence, False, self.beginnings
+        )
 
     @property
     def widest(self) -> CountsLevel:

@@ -18,6 +18,7 @@ from dphh.report.cards import plan_card
 from dphh.run import run
 from dphh.show import plan_text
 from dphh.unit import User, checked_user
+from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
     from dphh.beforehand.sight import Profile, Sight
@@ -72,6 +73,7 @@ class Plan:
     def __getitem__(self, parameter: str) -> Any:
         return self.price[parameter]
 
+    @named_in_words
     def run(
         self,
         *,

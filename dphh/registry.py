@@ -9,7 +9,7 @@ from typing import Any, Generic, ParamSpec
 
 import pyarrow as pa
 
-from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN, SCORED_AND_COUNTED
+from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN_AND_COUNTED, SCORED_AND_COUNTED
 from dphh.corpus import Corpus, as_sequences, in_groups, of_people
 from dphh.engines.session import Session
 from dphh.given import with_items
@@ -88,8 +88,8 @@ TRIE = Verb(
     trie.price_trie,
     trie.HELP,
     trie_levels,
-    GROWN,
-    read=lambda corpus, price: as_sequences(corpus, price["unit"]),
+    GROWN_AND_COUNTED,
+    read=lambda corpus, price: _of_people_if_counted(as_sequences(corpus, price["unit"]), price),
     takes_for_known=trie.takes_for_known,
 )
 LDP_TRIE = Verb(

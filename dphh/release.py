@@ -18,6 +18,7 @@ from dphh.errors import UsageError
 from dphh.files.whole_files import write_whole
 from dphh.report.cards import release_card
 from dphh.show import release_text
+from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
     import duckdb
@@ -60,11 +61,7 @@ class Release:
         return self.table
 
     def to_polars(self) -> pl.DataFrame:
-        import polars as pl
-
-        frame = pl.from_arrow(self.table)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return as_polars(self.table)
 
     def to_duckdb(
         self, connection: duckdb.DuckDBPyConnection | None = None
@@ -83,6 +80,7 @@ class Release:
         frame: pd.DataFrame = self.table.to_pandas()
         return frame
 
+    @named_in_words
     def to_csv(self, path: str | Path) -> Path:
         """The table as CSV; `tokens` as a JSON list.
 
@@ -103,6 +101,7 @@ class Release:
         for batch in self.table.to_batches():
             yield from batch.to_pylist()
 
+    @named_in_words
     def phrases(
         self,
         *,
@@ -120,12 +119,14 @@ class Release:
 
         return phrases(self, maximal=maximal, stop_words=stop_words, numbers=numbers)
 
+    @named_in_words
     def tree(self, prefix: Sequence[str] = ()) -> Tree:
         """All that goes on from a list of tokens, as a tree that prints and unfolds."""
         from dphh.report.tree import tree_of
 
         return tree_of(self, prefix)
 
+    @named_in_words
     def weights(self, confidence: float = 0.95) -> pl.DataFrame:
         """What the scores say of the weights that they are of: `weight_low` and `weight_high`, and
         `users_at_least`, since nobody adds more than 1 to a weight. Costs nothing.
@@ -137,6 +138,7 @@ class Release:
 
         return weights_of(self, confidence)
 
+    @named_in_words
     def next_words(self, context: Sequence[str]) -> pl.DataFrame:
         """What follows a list of tokens, or its longest ending that anything follows.
 
@@ -146,6 +148,7 @@ class Release:
 
         return next_words(self, context)
 
+    @named_in_words
     def compare(self, after: Release) -> pl.DataFrame:
         """What a later release gained, lost and kept. Both have noise of their own: what stands
         near a threshold comes and goes by chance."""
@@ -153,12 +156,14 @@ class Release:
 
         return compare(self, after)
 
+    @named_in_words
     def why(self, phrase: str | Sequence[str]) -> Why:
         """Why a phrase is not here, as far as the release says. Costs nothing: reads no row."""
         from dphh.report.why import why
 
         return why(self, phrase)
 
+    @named_in_words
     def chart(self, top: int = 20, *, counts: Release | None = None) -> Chart:
         """Bars of the `top` of each length: people with intervals where this or `counts` has them,
         else the scores."""
@@ -166,6 +171,7 @@ class Release:
 
         return chart_of(self, top, counts)
 
+    @named_in_words
     def report(
         self,
         path: str | Path,
@@ -180,6 +186,7 @@ class Release:
 
         return write_page(self, path, title=title, counts=counts, ledger=ledger)
 
+    @named_in_words
     def save(self, folder: str | Path) -> Path:
         """Write `release.parquet` and `release.json`, each whole or not at all, manifest last."""
         out = checked_out(folder, self.run_id)
@@ -250,6 +257,14 @@ class Release:
 
     def _repr_html_(self) -> str:
         return release_card(self)
+
+
+def as_polars(table: Any) -> pl.DataFrame:
+    import polars as pl
+
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
 
 
 def checked_out(folder: str | Path, run_id: str | None) -> Path:

@@ -63,11 +63,8 @@ def run(
     The same request on data that have not changed comes to the release that it came to before, or
     goes on after its last whole level if it was cut short; `again` spends again.
     """
+    _check_asked(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
-    if run_id is not None and (not run_id.isprintable() or not 0 < len(run_id) <= 200):
-        raise UsageError("run_id: give a printable text of 1 to 200 characters")
-    if again and run_id is not None:
-        raise UsageError("again: spends again under an id of its own; leave again or run_id out")
     say = progress or notice
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
@@ -116,6 +113,27 @@ def run(
     return release if out is None else _saved(release, out)
 
 
+def _check_asked(
+    corpus: object, run_id: object, again: object, threads: object, progress: object, drawn: object
+) -> None:
+    if not isinstance(corpus, Corpus):
+        raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
+    if run_id is not None and not (
+        isinstance(run_id, str) and run_id.isprintable() and 0 < len(run_id) <= 200
+    ):
+        raise UsageError("run_id: give a printable text of 1 to 200 characters")
+    if again and run_id is not None:
+        raise UsageError("again: spends again under an id of its own; leave again or run_id out")
+    if threads is not None and (type(threads) is not int or threads < 1):
+        raise UsageError(f"threads: found {threads!r}; give a whole number from 1")
+    if progress is not None and not callable(progress):
+        raise UsageError(f"progress: found {progress!r}; give what is called with each line: print")
+    if drawn is not None and not hasattr(drawn, "is_test"):
+        raise UsageError(
+            "randomness: is for tests, which give a dphh.testing.SeededRandomness; leave it out"
+        )
+
+
 def _warn_of_deleted_rows(corpus: Corpus) -> None:
     files, whole = files_told(corpus)
     if whole:  # where a reader of logs gave them, they are what its log has
@@ -130,13 +148,17 @@ def _refuse_rows_of_nobody(corpus: Corpus, session: Session, known: bool) -> Non
 
 def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:
     """Where a run id that was given hands out what was made of other data, or may have been."""
-    if corpus.kind != "path":
+    if corpus.kind != "path" and not (files and then):
         told = (
             "whether of this table nobody can tell, since tables in memory cannot be compared; for "
             "another table"
         )
     elif files and then and files != then:
-        told = "of its files as they were then: they have changed since; for what they hold now"
+        told = (
+            "of its files as they were then: they have changed since; for what they hold now"
+            if corpus.kind == "path"
+            else "of its query and files as they were then, which are others now; for these"
+        )
     else:
         return
     warnings.warn(

@@ -107,7 +107,12 @@ def counting_lines(counting: FoundCounts | None) -> list[tuple[str, str]]:
     if counting is None:
         return []
     whole, noise, intervals = counts_words(counting.widest)
-    whole = f"each user counts as one for up to {counting.max_items:,} of all that is found"
+    what = (
+        "sequences that end, and beginnings that nothing grew from"
+        if counting.beginnings
+        else "all that is found"
+    )
+    whole = f"each user counts as one for up to {counting.max_items:,} of {what}"
     return [
         ("counts", f"{whole}, and for less of each beyond that"),
         ("", f"{noise}, or less where fewer are found"),

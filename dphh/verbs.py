@@ -11,7 +11,7 @@ from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.plan import Plan
 from dphh.registry import Options
-from dphh.wording.asked import check_known, check_whole
+from dphh.wording.asked import check_known, check_places, check_whole, plain
 
 
 class Planning(Protocol, Generic[Options]):
@@ -26,16 +26,17 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
     """The verb as a function: the price that its mechanism makes, and the corpus as it reads it."""
 
     def plan(corpus: Corpus | None = None, *args: Options.args, **options: Options.kwargs) -> Plan:
+        check_places(1 + len(args), ["corpus"], ["corpus", *verb.options], verb.name)
         if corpus is not None and not isinstance(corpus, Corpus):
             raise UsageError(
                 f"corpus: found a {type(corpus).__name__}; say what it means with "
                 "dphh.Corpus(source, user=..., text=...) or item=..., and give that"
             )
         check_known(options, verb.options, verb.name)
-        if not args:
-            check_whole(options, verb.options, verb.name)
+        check_whole(options, verb.options, verb.name)
         asked: Callable[..., dict[str, Any]] = verb.asked
-        price = verb.price(*args, **asked(options, corpus))
+        given = {name: plain(value) for name, value in options.items()}
+        price = verb.price(*args, **asked(given, corpus))
         return Plan(price, None if corpus is None else verb.read(corpus, price))
 
     first = Parameter(

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
+#: Where a text's end is a token, it is this one: no token of a text is empty.
+END = ""
 #: A block ends with the user who takes it past so many places: 16 MB. A user is never divided.
 PLACES = 1 << 22
 
@@ -57,8 +59,9 @@ class Block:
         return Block(self.lots[some], lengths[some], self.places[keep])
 
 
-def places_of_texts(lengths: Integers, codes: Any) -> tuple[Integers, Any]:
-    """Texts of so many tokens each: how many places each takes, and what stands at them.
+def places_of_texts(lengths: Integers, codes: Any, ends: bool = True) -> tuple[Integers, Any]:
+    """Texts of so many tokens each: how many places each takes, and what stands at them; after each
+    text -1, but where its `ends` do not matter.
 
     -1 among the codes is no token: its neighbours are each other's.
     """
@@ -67,6 +70,8 @@ def places_of_texts(lengths: Integers, codes: Any) -> tuple[Integers, Any]:
         before = np.concatenate([[0], np.cumsum(there)])
         lengths = np.diff(before[np.concatenate([[0], np.cumsum(lengths)])])
         codes = codes[there]
+    if not ends:
+        return lengths, codes
     places = np.full(len(codes) + len(lengths), -1, dtype=codes.dtype)
     text_ends = np.cumsum(lengths + 1) - 1
     words = np.ones(len(places), dtype=np.bool_)

@@ -3,7 +3,8 @@
 The sequences are a tree of prefixes: its nodes of depth k are the distinct beginnings of k tokens,
 numbered. From each place of a text one walks down as far as the text goes along: a step looks up
 (node, next word), so each sequence is found wherever it starts, and nothing else of a text is kept.
-A text ends with -1, which is no word: no sequence runs from one text into the next.
+A text ends with -1, which is no word: no sequence runs from one text into the next. Of beginnings
+(`trie`) one walks down from the first place alone, and a text's end is a word of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
-from dphh.udfs.blocks import places_of_texts
+from dphh.udfs.blocks import END, places_of_texts
 from dphh.udfs.contributions import distinct
 from dphh.udfs.places import Released
 from dphh.udfs.whole_users import lengths_of, lists_of, one_array, values_of
@@ -54,12 +55,20 @@ def _depth(prefixes: list[int], sequences: Integers, there_can_be: int) -> _Dept
 
 
 class GivenGrams:
-    """Distinct sequences, of at least one token each, and in how many groups they are sought."""
+    """Distinct sequences, of at least one token each, and in how many groups they are sought.
 
-    def __init__(self, sequences: Sequence[Sequence[str]], groups: int = 1) -> None:
+    A text holds those that stand in it; of `beginnings`, those that it begins with, and where their
+    last token is `END`, is as a whole.
+    """
+
+    def __init__(
+        self, sequences: Sequence[Sequence[str]], groups: int = 1, *, beginnings: bool = False
+    ) -> None:
         self.groups = groups
+        self.beginnings = beginnings
         words = sorted({word for sequence in sequences for word in sequence})
         number = {word: place for place, word in enumerate(words)}
+        self._end = number.get(END, -1)
         self._words = pa.array(words, pa.large_string())
         self._depths: list[_Depth] = []
         before = 1
@@ -86,7 +95,7 @@ class GivenGrams:
         """
         lengths, words = self._places(tokens)
         text = np.repeat(np.arange(len(lengths)), lengths)
-        found = [*self._found(words)]
+        found = [*self._found(words, lengths)]
         owner = text[np.concatenate([at for at, _ in found])]
         keys = np.concatenate([sequences for _, sequences in found]) * self.groups
         if group is not None:
@@ -95,7 +104,8 @@ class GivenGrams:
         return held.number, held.keys
 
     def _places(self, tokens: Any) -> tuple[Integers, Integers]:
-        """Each text's words by number, -1 for any that no sequence has, and -1 where it ends."""
+        """Each text's words by number, -1 for any that no sequence has; where it ends, -1 or the
+        number of the end."""
         spelled = tokens.flatten().cast(pa.large_string())
         unknown = len(self._words)
         codes = pc.index_in(spelled, value_set=self._words).fill_null(unknown)
@@ -104,11 +114,13 @@ class GivenGrams:
         lengths = pc.list_value_length(tokens).fill_null(0)
         lengths = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
         lengths, places = places_of_texts(lengths, codes)
+        if self.beginnings:
+            places[np.cumsum(lengths) - 1] = self._end
         return lengths, np.where(places == unknown, -1, places)
 
-    def _found(self, words: Integers) -> Iterator[tuple[Integers, Integers]]:
-        """(place, sequence), wherever one starts, length by length."""
-        at = np.flatnonzero(words >= 0)
+    def _found(self, words: Integers, lengths: Integers) -> Iterator[tuple[Integers, Integers]]:
+        """(place, sequence), wherever one may start, length by length."""
+        at = np.cumsum(lengths) - lengths if self.beginnings else np.flatnonzero(words >= 0)
         nodes = np.zeros(len(at), dtype=np.int64)
         for ahead, depth in enumerate(self._depths):
             reach = np.searchsorted(at, len(words) - ahead)

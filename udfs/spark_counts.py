@@ -6,7 +6,7 @@ that runs again makes the same of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,10 @@ def register_counted(
     spark: SparkSession,
     column: str,
     expression: str,
-    items: Sequence[Sequence[str]],
+    given: GivenGrams,
     weighing: Weighing,
 ) -> None:
     """`dphh_contributions(table(users))`: from (contents, groups) to (key, weight)."""
-    given = GivenGrams(items, weighing.keys // len(items))
 
     def of_users(users: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         texts: Any = users.column("contents")

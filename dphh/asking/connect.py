@@ -38,11 +38,13 @@ from dphh.registry import Verb
 from dphh.release import Release
 from dphh.show import plan_sections
 from dphh.sql import looking
+from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
     import duckdb
 
 
+@named_in_words
 def connect(
     ledger: Ledger | str | Path | None = None,
     *,
@@ -107,10 +109,10 @@ class _Owner:
                 plan = plan_of(verb, asked, self._corpus(verb.name, arguments))
                 run_id = arguments["run_id"] or self._run_ids.get(request)
                 assert plan.corpus is not None
-                if run_id is None and plan.corpus.kind != "path":
+                asked_for = Asking.of(plan.price, plan.corpus, self._ledger)
+                if run_id is None and not asked_for.files:
                     # Kept when the run fails: asking again goes on with it, for the price paid. Of
-                    # files the ledger knows.
-                    asked_for = Asking.of(plan.price, plan.corpus, self._ledger)
+                    # files, and of queries over files, the ledger knows.
                     before = asked_for.before(notice)
                     run_id = uuid.uuid4().hex if before is None else before.run_id
                     self._run_ids[request] = run_id

@@ -19,7 +19,7 @@ from dphh.mechanisms import items, ngrams
 from dphh.mechanisms.counts import Of
 from dphh.mechanisms.trie import Accounting
 from dphh.plan import Plan
-from dphh.wording.asked import check_known
+from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,6 +91,8 @@ class TrieOptions(CorpusOptions, total=False):
     theta: int | None
     p: float | None
     users: int | None
+    counts: float | None
+    max_items: int | None
 
 
 class LdpTrieOptions(RowsOptions, total=False):
@@ -158,14 +160,15 @@ def _options(verb: Callable[..., Plan]) -> dict[str, Parameter]:
 def _planned(verb: Callable[..., Plan], frame: Any, options: dict[str, Any]) -> Plan:
     """What the verb has no name for is the corpus's."""
     of_verb = signature(verb).parameters
-    check_known(options, _options(verb), verb.__name__)
     reading = {name: value for name, value in options.items() if name not in of_verb}
     asked = {name: value for name, value in options.items() if name in of_verb}
     return verb(Corpus(frame, **reading), **asked)
 
 
-# What shells complete: `**options` says no names.
+# What shells complete, and what a call is held to: `**options` says no names.
 for _name in ("items", "ngrams", "counts", "trie", "ldp_trie"):
     _itself = Parameter("self", Parameter.POSITIONAL_ONLY)
     _takes = [_itself, *_options(getattr(verbs, _name)).values()]
-    getattr(Verbs, _name).__signature__ = Signature(_takes, return_annotation=Plan)
+    _asked = getattr(Verbs, _name)
+    _asked.__signature__ = Signature(_takes, return_annotation=Plan)
+    setattr(Verbs, _name, named_in_words(_asked, _name))

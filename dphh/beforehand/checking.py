@@ -28,6 +28,7 @@ from dphh.ledger.corpora import check_account, source_of, unseen
 from dphh.report.style import CHART_CSS
 from dphh.udfs.randomness import SystemRandomness
 from dphh.unit import as_json, counted_by
+from dphh.wording.asked import named_in_words
 from dphh.wording.lines import wrapped
 
 Verdict = Literal["good", "unknown", "mind", "stops"]
@@ -88,6 +89,7 @@ class Checked:
         )
 
 
+@named_in_words
 def check(
     corpus: Corpus,
     *,

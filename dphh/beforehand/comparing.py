@@ -19,6 +19,7 @@ from dphh.ledger.ahead import MOST_RUNS, Ahead
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.report.heat import Cell, heat_html
+from dphh.wording.asked import check_known
 from dphh.wording.lines import plural, wrapped
 
 MOST_PLANS = 400
@@ -141,6 +142,7 @@ def compare(
         raise UsageError(f"verb: found {verb!r}; give one of {', '.join(VERBS)}")
     plan = getattr(verbs, name)
     known = signature(plan).parameters
+    check_known(options, [option for option in known if option != "corpus"], name)
     varied = [
         option
         for option, value in options.items()

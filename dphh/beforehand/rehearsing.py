@@ -20,6 +20,7 @@ from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.run import released
 from dphh.udfs.randomness import RunRandomness, SystemRandomness
+from dphh.wording.asked import named_in_words
 
 #: Shown with the release wherever it is shown.
 STAND_IN = (
@@ -28,6 +29,7 @@ STAND_IN = (
 
 
 @withholding
+@named_in_words
 def rehearse(
     plan: Plan,
     corpus: Corpus,

@@ -21,6 +21,7 @@ from dphh.ledger.exact import allowed, drawn
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
+from dphh.wording.asked import named_in_words
 from dphh.wording.lines import plural, wrapped
 
 MOST_TIMES = 10_000
@@ -73,6 +74,7 @@ class Schedule:
         ]
 
 
+@named_in_words
 def schedule(plan: Plan, *, times: int, cap: tuple[float, float]) -> Schedule:
     """The plan at the largest epsilon at which `times` runs of it fit a cap of (epsilon, delta).
 

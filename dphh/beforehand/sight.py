@@ -20,6 +20,7 @@ from dphh.mechanisms.items import FOUND_WITH
 from dphh.mechanisms.ngrams import ASSUMED_WORDS, spurious_threshold
 from dphh.price import Price
 from dphh.privacy.set_union import weight
+from dphh.wording.asked import named_in_words
 from dphh.wording.lines import plural
 
 #: Beyond so many users nothing is looked for.
@@ -61,6 +62,7 @@ class Sight:
         return "\n".join([*lines, f"  ({self.note})"])
 
 
+@named_in_words
 def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Profile:
     """How much a user holds, as far as that is public; several numbers of words are scenarios."""
     several = [words_per_user] if isinstance(words_per_user, int) else list(words_per_user)

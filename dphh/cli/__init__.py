@@ -10,6 +10,7 @@ import click
 
 from dphh.errors import DphhError
 from dphh.files.stopping import end_by, received, stopping
+from dphh.wording.asked import nearest
 
 #: Where commands are made that are no verbs: those that the help names before verbs, and after.
 _BEFORE = {"demo": "dphh.cli.demo", "bench": "dphh.cli.bench"}
@@ -35,6 +36,15 @@ class Commands(click.Group):
             command: click.Command = getattr(import_module(made_in), cmd_name)
             return command
         return self.commands.get(cmd_name) or self._verbs().get(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            meant = nearest(args[0], self.list_commands(ctx)).capitalize()
+            raise click.UsageError(f"{problem.message} {meant}".rstrip(), ctx) from None
 
     def _verbs(self) -> dict[str, click.Command]:
         from dphh.cli.verbs import COMMANDS

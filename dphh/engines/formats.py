@@ -24,6 +24,7 @@ from dphh.engines.lakes import lake_table, refuse_files_of_tables
 from dphh.engines.sources import parquet_pattern, unreadable_files
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of
+from dphh.wording.asked import nearest
 
 _DELIMITED = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
@@ -120,9 +121,10 @@ def _delimited(corpus: Corpus) -> Any:
     for (delimiter, names), files in _alike(con, corpus, wanted).items():
         for option, column in corpus.columns.items():
             if names.count(column) != 1:
+                has = f"{names.count(column)} columns" if column in names else "no column"
                 raise CorpusError(
-                    f"{option}: of the corpus's files there is one with {names.count(column)} "
-                    f"columns {column!r}; its header has {', '.join(names)}"
+                    f"{option}: one of the corpus's files has {has} {column!r}; "
+                    f"{nearest(column, names)}The first line has {', '.join(names)}"
                 )
         columns = ", ".join(
             f"{literal(name if names.count(name) == 1 else f'{name} {place}')}: 'VARCHAR'"
@@ -172,7 +174,8 @@ def _json_lines(corpus: Corpus) -> Any:
         if first and column not in first:
             raise CorpusError(
                 f"{option}: the first line has no {column!r}, and its keys are taken for the "
-                "columns; name another, or write null where there is nothing"
+                f"columns; {nearest(column, first)}Name another, or write null where there is "
+                "nothing"
             )
     content = corpus.content
     listed = {content.column} if content.reading == "list" else set()

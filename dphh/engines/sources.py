@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
+from dphh.wording.asked import nearest
 
 #: Who names a column that is not there is told so many of those that are.
 TOLD_COLUMNS = 100
@@ -70,7 +71,8 @@ def parquet_pattern(path: str) -> str:
 def unreadable_files(corpus: Corpus, found: str) -> CorpusError:
     return CorpusError(
         f"corpus: {', '.join(corpus.where)}: {found}; "
-        "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them"
+        "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; "
+        "or .csv or .jsonl files (docs/sources.md)"
     )
 
 
@@ -79,9 +81,10 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
         if column not in columns:
             first = ", ".join(islice(columns, TOLD_COLUMNS))
             more = len(columns) - TOLD_COLUMNS
+            meant = nearest(column, columns)
             raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; it has {first}"
-                f"{f' and {more:,} more' if more > 0 else ''}"
+                f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
+                f"has {first}{f' and {more:,} more' if more > 0 else ''}"
             )
 
 

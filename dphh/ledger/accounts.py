@@ -24,12 +24,17 @@ from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
 from dphh.ledger.sources import Source, places
 from dphh.report.accounts import accounts_html
+from dphh.wording.asked import named_in_words
 
 
 class Accounts:
     """What a ledger says of its accounts, and how their owner changes them."""
 
     def __init__(self, path: str | Path | None = None) -> None:
+        if path is not None and not isinstance(path, (str, Path)):
+            raise UsageError(
+                f"ledger: found a value of type {type(path).__name__}; give the path of its file"
+            )
         # Resolved once: a later change of folder must not lead to another ledger, and SQLite names
         # the journal after the real file.
         self.path = Path(os.path.realpath(Path(path or default_path()).expanduser()))
@@ -44,6 +49,7 @@ class Accounts:
     def _repr_html_(self) -> str:
         return accounts_html(self.accounts())
 
+    @named_in_words
     def add(
         self,
         name: str,
@@ -60,6 +66,8 @@ class Accounts:
         """
         cap = checked_cap(epsilon, delta, kept)
         checked_name(name)
+        if not isinstance(source, (Source, Corpus)):
+            raise UsageError(f"source: found a {type(source).__name__}; give a dphh.Corpus")
         source = (source_of(source) if isinstance(source, Corpus) else source).absolute()
         fingerprint = source.fingerprint()
         here = places(source)
@@ -122,6 +130,7 @@ class Accounts:
             )
         return account
 
+    @named_in_words
     def set_cap(self, name: str, epsilon: float, delta: float, kept: Kept = "open") -> Account:
         """Change a cap, and how it is `kept`. One below what was spent is allowed, and refuses all
         further runs."""

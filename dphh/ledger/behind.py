@@ -7,6 +7,7 @@ memory came from cannot be told from them.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import warnings
@@ -15,9 +16,11 @@ from typing import Any
 from urllib.parse import unquote
 
 from dphh.corpus import Corpus
-from dphh.ledger.behind_duckdb import files_of_relation
-from dphh.ledger.sources import Source
+from dphh.ledger.behind_duckdb import files_of_relation, query_of_relation
+from dphh.ledger.sources import Source, files_check
 
+#: Hexadecimal digits of a query that stay in the ledger.
+QUERY = 8
 #: So many files are listed by name.
 FEW_FILES = 8
 #: What folders' names spell (user=7/part-0.parquet), and the file in them.
@@ -25,7 +28,10 @@ _PARTITIONS = re.compile(r"[^/]*=[^/]*/.*")
 _SCAN = re.compile(r"SCAN \[([^\]\n]+)")
 #: Tables that a function of Python's gives: Delta's and Iceberg's, whose files a look may list.
 _DATASET = "PL_PY_DSET"
-_PYTHONS = re.compile(rf"PYTHON SCAN|{_DATASET}", re.IGNORECASE)
+#: Those, and rows that a plan holds itself.
+_ELSEWHERE = re.compile(rf"PYTHON SCAN|{_DATASET}|^\s*DF \[", re.IGNORECASE | re.MULTILINE)
+#: In a plan as it is written down: rows, functions of Python's, chance.
+_CHANGES = re.compile(r"python|anonymous|Buffers|DataFrameScan|^Random$", re.IGNORECASE)
 _MORE = re.compile(r"\.\.\. \d+ (?:other|more).*")
 
 
@@ -49,7 +55,66 @@ def files_told(corpus: Corpus) -> tuple[tuple[str, ...], bool]:
         files = files_of_spark(corpus.source)
         return files, bool(files)
     files = files_behind(corpus.source)
-    return files, bool(files) and _PYTHONS.search(corpus.source.explain(optimized=False)) is None
+    return files, bool(files) and _ELSEWHERE.search(corpus.source.explain(optimized=False)) is None
+
+
+def data_check(corpus: Corpus, source: Source, besides: str) -> str:
+    """What the ledger keeps of a corpus to know it again: of files `files_check`, and of a frame
+    over files some bits of its query too. '' where the data cannot be compared."""
+    if corpus.kind == "path":
+        return files_check(source, besides)
+    if not (query := query_of(corpus)):
+        return ""
+    state = files_check(Source("path", source.files, source.user), besides)
+    return state and state + hashlib.sha256(query.encode()).hexdigest()[:QUERY]
+
+
+def query_of(corpus: Corpus) -> str:
+    """How a frame, a view or a relation makes its rows of its files, as one text; '' where they may
+    come from elsewhere too, or otherwise each time, so that it says too little."""
+    match type(corpus.source).__module__.split(".")[0].lstrip("_"):
+        case "duckdb":
+            return query_of_relation(corpus.source)
+        case "polars" if hasattr(corpus.source, "collect"):
+            return _query_of_lazy(corpus.source)
+    return ""
+
+
+def _query_of_lazy(frame: Any) -> str:
+    """The plan as Polars writes it down, with no rows, functions of Python's or chance in it."""
+    if not files_behind(frame) or _ELSEWHERE.search(frame.explain(optimized=False)):
+        return ""
+    try:
+        written = _written(frame)
+    except Exception as problem:
+        if type(problem).__module__.split(".")[0] != "polars":
+            raise
+        return ""
+    return "" if any(map(_CHANGES.search, _keys(written))) else json.dumps(_as_asked(written))
+
+
+def _as_asked(plan: Any) -> Any:
+    """Polars keeps beside a part of a plan what it has found out of it, once it was looked at."""
+    if isinstance(plan, dict):
+        if plan.keys() == {"IR"}:
+            return _as_asked(plan["IR"]["dsl"])
+        return {key: _as_asked(value) for key, value in plan.items()}
+    return [_as_asked(each) for each in plan] if isinstance(plan, list) else plan
+
+
+def _keys(plan: Any) -> Iterator[str]:
+    if isinstance(plan, dict):
+        yield from plan
+        plan = list(plan.values())
+    if isinstance(plan, list):
+        for each in plan:
+            yield from _keys(each)
+
+
+def _written(frame: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the format may change
+        return json.loads(frame.serialize(format="json"))
 
 
 def files_of_spark(frame: Any) -> tuple[str, ...]:
@@ -81,9 +146,7 @@ def files_behind(frame: Any) -> tuple[str, ...]:
     if not shown:
         return ()  # rows in memory alone, which writing the plan down would copy
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the format may change
-            found = set(_paths(json.loads(frame.serialize(format="json"))))
+        found = set(_paths(_written(frame)))
     except Exception as problem:
         if type(problem).__module__.split(".")[0] != "polars":
             raise

@@ -5,6 +5,9 @@ the relation's SQL is read as a tree: a table's name is a view's, whose SQL is r
 table's of a database file, or a file itself; table functions name their files in constants. What
 is none of these (a table in memory, a frame of Python's, a name that is computed) cannot be told.
 Nothing is run but a look at the catalog, on the relation's own connection.
+
+The same SQL over the same files is the same data, if files are all that it reads and nothing in it
+changes by itself: no chance, no clock, no variable, no parameter, no function of somebody's own.
 """
 
 from __future__ import annotations
@@ -19,9 +22,24 @@ import duckdb
 
 #: Table functions that read nothing from anywhere.
 READ_NOTHING = {"range", "generate_series", "unnest", "repeat", "repeat_row"}
-#: Of the connection that a relation is of: its views and macros, and where its tables lie.
+#: Functions that give what the connection or the machine is told elsewhere.
+TOLD_ELSEWHERE = {"getvariable", "getenv", "current_setting"}
+#: Table functions whose files, as they are named, are all that they read.
+READ_FILES = {
+    "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json", "read_json_auto",
+    "read_ndjson", "read_ndjson_auto", "read_json_objects", "read_ndjson_objects",
+}  # fmt: skip
+#: Of the connection that a relation is of: its views and macros, and where its tables lie; where
+#: files are looked for, which functions give the same for the same, and which do not.
 _CATALOG = """
     count(*) AS none,
+    current_setting('file_search_path') AS searched,
+    (SELECT list(DISTINCT function_name) FROM duckdb_functions()
+        WHERE internal AND function_type IN ('scalar', 'aggregate', 'window')
+            AND stability = 'CONSISTENT') AS steady,
+    (SELECT list(DISTINCT function_name) FROM duckdb_functions()
+        WHERE function_type <> 'table'
+            AND (stability <> 'CONSISTENT' OR stability IS NULL)) AS unsteady,
     (SELECT list([view_name, sql]) FROM duckdb_views() WHERE NOT internal) AS views,
     (SELECT list([function_name, macro_definition]) FROM duckdb_functions()
         WHERE NOT internal AND function_type = 'table_macro') AS macros,
@@ -31,6 +49,8 @@ _CATALOG = """
 #: A view's SQL says where its query begins; so may its name, or a column's, so each is tried.
 _BEGINS = re.compile(r"\sAS\s", re.IGNORECASE)
 _FILE_LIKE = re.compile(r"[./\\*]")
+#: What DuckDB calls a relation, otherwise each time.
+_UNNAMED = re.compile(r"unnamed_relation_[0-9a-f]+")
 
 
 @dataclass
@@ -43,6 +63,11 @@ class Reading:
     views: dict[str, list[str]]
     macros: dict[str, list[str]]
     tables: dict[str, list[str | None]]
+    #: Functions that give the same for the same, and those of which that is not known.
+    steady: frozenset[str] = frozenset()
+    unsteady: frozenset[str] = frozenset()
+    #: Whether nothing was met that may give other rows from the same files.
+    same: bool = True
     files: set[str] = field(default_factory=set)
     #: Whether nothing was met of which it cannot be told.
     whole: bool = True
@@ -62,6 +87,21 @@ class Reading:
                 self._table(node, within)
             elif node.get("type") == "TABLE_FUNCTION":
                 self._function(node["function"])
+                node["function"]["class"] = "of a table"
+            if self._changes(node):
+                self.same = False
+
+    def _changes(self, node: dict[str, Any]) -> bool:
+        """By itself: by chance, by the clock, by what the connection is told elsewhere."""
+        match node.get("class"):
+            case "PARAMETER":
+                return True
+            case "COLUMN_REF":  # `current_date` is one, and so may be a column of that name
+                names = node["column_names"]
+                return len(names) == 1 and str(names[0]).lower() in self.unsteady
+            case "FUNCTION" | "WINDOW":
+                return str(node["function_name"]).lower() not in self.steady
+        return node.get("sample") is not None
 
     def _view(self, made: str) -> None:
         """`CREATE VIEW ... AS query`."""
@@ -84,6 +124,7 @@ class Reading:
         for made in (views := self.views.get(plain, [])):
             self._view(made)
         for path in (tables := self.tables.get(plain, [])):
+            self.same = False  # who has the file open may have written to it
             if path is None:
                 self.whole = False  # rows in memory, loaded by whoever it was
             else:
@@ -101,6 +142,7 @@ class Reading:
             return
         for body in (macros := self.macros.get(name, [])):
             self.query(body.rstrip().rstrip(";"))
+        self.same = self.same and (bool(macros) or name in READ_FILES)
         found = [_constants(argument) for argument in _arguments(function)]
         self.files |= {text for texts in found for text in texts or ()}
         # A macro hands its arguments on: in it they are names, and here they are what is named.
@@ -110,16 +152,33 @@ class Reading:
 
 def files_of_relation(relation: Any) -> tuple[tuple[str, ...], bool]:
     """Paths and globs, and whether they are all that the relation reads."""
+    reading = _read(relation)
+    return ((), False) if reading is None else (tuple(sorted(reading.files)), reading.whole)
+
+
+def query_of_relation(relation: Any) -> str:
+    """All SQL that makes its rows of its files; '' where more than that may make them."""
+    reading = _read(relation)
+    if reading is None or not (reading.whole and reading.same and reading.files):
+        return ""
+    return json.dumps([_UNNAMED.sub("unnamed_relation", sql) for sql in sorted(reading.seen)])
+
+
+def _read(relation: Any) -> Reading | None:
     try:
         sql = relation.sql_query()
-        ((_, *catalog),) = relation.limit(0).aggregate(_CATALOG).fetchall()
+        ((_, searched, steady, unsteady, *catalog),) = (
+            relation.limit(0).aggregate(_CATALOG).fetchall()
+        )
     except duckdb.Error:
-        return (), False  # what it reads is not there: the run says so
+        return None  # what it reads is not there: the run says so
+    unknown = frozenset(unsteady) | TOLD_ELSEWHERE
+    known = frozenset(steady) | READ_NOTHING - unknown
     with duckdb.connect() as con:
         views, macros, tables = map(_by_name, catalog)
-        reading = Reading(con, views, macros, tables)
+        reading = Reading(con, views, macros, tables, known - unknown, unknown, same=not searched)
         reading.query(sql)
-    return tuple(sorted(reading.files)), reading.whole
+    return reading
 
 
 def _by_name(listed: list[tuple[str, Any]] | None) -> dict[str, list[Any]]:

@@ -27,7 +27,7 @@ from dphh.ledger.nouns import (
     unknown_run,
 )
 from dphh.ledger.schema import has_column, has_kept
-from dphh.ledger.sources import Source
+from dphh.ledger.sources import CHECK, Source
 from dphh.privacy.events import Event, event_from_json
 
 DAY = 24 * 60 * 60  # seconds
@@ -169,15 +169,18 @@ def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
 def asked_before(con: sqlite3.Connection, digest: str, files: str) -> dict[str, Any] | None:
     """The last run of this very request, if `files` tells its data from no others; whatever its id.
 
-    The last alone: among many earlier states of the files, so few bits would soon meet by chance.
+    The last alone, of a frame's query the last: among many earlier states of the files, so few bits
+    would soon meet by chance.
     """
     if not has_column(con, "asked", "files"):
         return None
     query = """
         SELECT runs.*, files FROM runs JOIN asked ON run = sequence
-        WHERE digest = ? AND state <> 'cancelled' ORDER BY sequence DESC LIMIT 1
+        WHERE digest = ? AND state <> 'cancelled' AND substr(files, ?) = ?
+        ORDER BY sequence DESC LIMIT 1
     """
-    found = next(iter(_dicts(con, query, (digest,))), None)
+    of_query = (digest, CHECK + 1, files[CHECK:])
+    found = next(iter(_dicts(con, query, of_query)), None)
     return found if found is not None and found["files"] == files else None
 
 

@@ -156,8 +156,9 @@ BEGIN SELECT RAISE (ABORT, 'a charge of the ledger cannot be changed'); END;
 # Since schema 6. What the same request is told by when it comes again, and which runs failed.
 REPEATS = """
 -- Of a run that draws from the operating system. `files` is what `sources.files_check` says of the
--- corpus when the run was reserved: a few bits of its files' names, sizes and times; '' where the
--- data cannot be compared. No verb shows it and no export has it (docs/threats.md).
+-- corpus when the run was reserved: a few bits of its files' names, sizes and times, and of a frame
+-- over files of its query; '' where the data cannot be compared. No verb shows it and no export has
+-- it (docs/threats.md).
 CREATE TABLE asked (
     run   INTEGER PRIMARY KEY REFERENCES runs (sequence),
     files TEXT NOT NULL

@@ -1,4 +1,4 @@
-"""`counts=` of `items` and `ngrams`: how many users hold what a run finds, from the same budget.
+"""`counts=` of `items`, `ngrams` and `trie`: how many users hold what a run finds, in one budget.
 
 Let sigma* be the noise that all Gaussian releases of a run come to. Of 1/sigma*^2 the share c goes
 to counts, the rest to finding. What is found is public when it is counted, so the counts are those
@@ -7,19 +7,23 @@ of `counts`: of L2 sensitivity sqrt(max_items), chosen by earlier outputs alone.
 Privacy. Unit and adjacency are the verb's. Finding is a Gaussian of (1 - c)/sigma*^2 and its
 thresholds' deltas; the counts are one of c/sigma*^2. Composed adaptively (Dong, Roth & Su 2019)
 they are one of 1/sigma*^2 and the same deltas; both directions.
+
+A trie is grown by sampling, not by noise: c is then the share of epsilon and of delta that growing
+it leaves alone, and the counts get the least noise that composes with it to the whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 from dphh.errors import UsageError
 from dphh.levels import FoundCounts
+from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_bits
 from dphh.privacy.events import Event, GaussianEvent
-from dphh.privacy.gaussian import split_sigma
+from dphh.privacy.gaussian import smallest, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
 
 COUNTING_HELP = {"counts": "Of the budget, for how many users hold what is found; such as 0.3."}
@@ -48,7 +52,25 @@ class Counting:
     def events(self, total: float) -> tuple[Event, ...]:
         if not self.share:
             return ()
-        return (GaussianEvent(split_sigma(total, [self.share])[0], NOTE),)
+        return (counts_event(split_sigma(total, [self.share])[0]),)
+
+
+def counts_event(sigma: float) -> GaussianEvent:
+    return GaussianEvent(sigma, NOTE)
+
+
+def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> GaussianEvent:
+    """Counts of the least noise that comes to (epsilon, delta) together with these others."""
+
+    def suffices(sigma: float) -> bool:
+        return compose([*others, counts_event(sigma)]).delta(epsilon) <= delta
+
+    enough = 1.0
+    while not suffices(enough):
+        enough *= 2
+    while suffices(enough / 2):
+        enough /= 2
+    return counts_event(smallest(suffices, enough / 2, enough))
 
 
 NO_COUNTING = Counting()
@@ -66,12 +88,14 @@ def checked_counting(counts: float | None) -> Counting:
     return Counting(float(counts))
 
 
-def found_counts(events: Iterable[Event], max_items: int) -> FoundCounts | None:
+def found_counts(
+    events: Iterable[Event], max_items: int, *, beginnings: bool = False
+) -> FoundCounts | None:
     """How what is found is counted, at the noise that these events have for it; refused, where that
     would hide everything."""
     for event in events:
         if isinstance(event, GaussianEvent) and event.note == NOTE:
-            counting = FoundCounts(event.sigma, max_items)
+            counting = FoundCounts(event.sigma, max_items, beginnings=beginnings)
             counts_bits(counting.relative_sigma * sqrt(max_items), max_items, max_items)
             return counting
     return None

@@ -162,8 +162,13 @@ def checked_items(of: Of, top: int | None, min_length: int) -> tuple[tuple[str, 
     for name, value in (("top", 1 if top is None else top), ("min_length", min_length)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
+    if not _is_list(of):
+        raise UsageError(
+            f"of: found a {type(of).__name__}; give a release (of a plan: what its run() gives), "
+            "or a list of items, each a list of its tokens"
+        )
     items: dict[tuple[str, ...], None] = {}
-    for place, item in enumerate(of if _is_list(of) else ()):
+    for place, item in enumerate(of):
         tokens = tuple(item) if _is_list(item) else ()
         if not tokens or not all(isinstance(token, str) and token for token in tokens):
             raise UsageError(

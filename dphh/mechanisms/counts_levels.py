@@ -17,6 +17,7 @@ from dphh.mechanisms.counts import OTHER
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
+from dphh.udfs.blocks import END
 
 Item = Sequence[str]
 
@@ -65,20 +66,41 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
     """What the counts of a run's own finds came to, and the finds with these beside them.
 
     `found` is in order of level and score. Of more than MOST_KEYS, the first of each level are
-    counted, then the second of each, and so on; the others have NULL.
+    counted, then the second of each, and so on. Of a trie its leaves alone are. Others have NULL.
     """
-    levels = found.column("level").to_numpy()
+    leaf = leaves(found) if counting.beginnings else np.arange(found.num_rows)
+    levels = found.column("level").to_numpy()[leaf]
     rank = np.arange(len(levels)) - np.searchsorted(levels, levels)
-    chosen = np.sort(np.argsort(rank, kind="stable")[:MOST_KEYS])
+    chosen = leaf[np.sort(np.argsort(rank, kind="stable")[:MOST_KEYS])]
     said = {**counting.to_json(), "counted": len(chosen)}
     columns = {name: pa.array([], pa.int64()) for name in ("users", "low", "high")}
     if len(chosen):
-        items = found.column("tokens").take(pa.array(chosen)).to_pylist()
+        found_here = found.take(pa.array(chosen))
+        items = (
+            _ways(found_here) if counting.beginnings else found_here.column("tokens").to_pylist()
+        )
         done, columns = counted_items(session, counting.level(len(chosen)), items, ())
         said |= done.to_json()
-    place = np.full(len(levels), -1, np.int64)
+    place = np.full(found.num_rows, -1, np.int64)
     place[chosen] = np.arange(len(chosen))
     places = pa.array(place, mask=place < 0)
     for name, column in columns.items():
         found = found.append_column(name, column.take(places))
     return said, found
+
+
+def leaves(grown: Any) -> Any:
+    """Which rows of a trie nothing grew from: sequences that end, and where it stopped growing.
+
+    Who holds a leaf's sequence goes on from all that is above it and from nothing else, so each row
+    of the corpus goes with one leaf at most.
+    """
+    ways = _ways(grown)
+    above = {way[:-1] for way in ways}
+    return np.array([place for place, way in enumerate(ways) if way not in above], np.int64)
+
+
+def _ways(grown: Any) -> list[Item]:
+    """The tokens of each row, and `END` where sequences end there."""
+    rows = zip(grown.column("tokens").to_pylist(), grown.column("ended").to_pylist(), strict=True)
+    return [(*tokens, END) if ended else tuple(tokens) for tokens, ended in rows]

@@ -14,18 +14,39 @@ Unit: a user. Adjacency: add or remove one user. Theorem: the path accountant
 accounting="paper". A batch of m of the n users, drawn without replacement, at every level; users
 of the n that the corpus does not show hold nothing. The theorem of the published supplement (or the
 preprint's): one direction only, for one user's data replaced by nothing at a fixed, public n.
+
+counts=c. The trie is grown for (1 - c) (epsilon, delta). What grew is public then, and a Gaussian
+of its leaves' counts follows, whose noise is the least that makes (epsilon, delta) of both together
+(`counting.py`); in the directions of the accounting, since a Gaussian holds in both. A row of a
+user goes with one leaf at most.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import floor, ldexp
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import BatchLevel, Choice, Level, VoteLevel
-from dphh.mechanisms.items import ADJACENCY, BUDGET_HELP, FOUND_WITH, UNIT, check_budget
+from dphh.mechanisms.counting import (
+    COUNTING_HELP,
+    COUNTING_THEOREM,
+    checked_counting,
+    counts_beside,
+    found_counts,
+)
+from dphh.mechanisms.items import (
+    ADJACENCY,
+    BUDGET_HELP,
+    FOUND_WITH,
+    UNIT,
+    check_budget,
+    check_max_items,
+    set_aside,
+)
 from dphh.price import Finds, Price, Privacy, UsersKnown
-from dphh.privacy.events import ApproximateEvent, OneDirectionEvent
+from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, OneDirectionEvent
 from dphh.privacy.path import RATE_BITS, choose_path, path_guarantee, users_needed
 
 Accounting = Literal["path", "paper"]
@@ -38,7 +59,12 @@ HELP = {
     "theta": "Votes that are enough; with --p, instead of the best.",
     "p": "Probability that a user votes at a level; with --theta.",
     "users": "For --accounting paper: how many users there are.",
+    **COUNTING_HELP,
+    "max_items": "With --counts: how many of what is found a user counts for as one whole user "
+    "each; 10.",
 }
+#: Of the sequences that were found, few users hold more than these.
+COUNTED_ITEMS = 10
 LONGEST = 1000
 #: Far above what the short cut of `dphh.udfs.votes` may add to any delta.
 LEAST_DELTA = 1e-100
@@ -59,6 +85,8 @@ def price_trie(
     theta: int | None = None,
     p: float | None = None,
     users: int | None = None,
+    counts: float | None = None,
+    max_items: int | None = None,
 ) -> Price:
     """Sequences, grown level by level from sampled votes (TrieHH).
 
@@ -67,7 +95,9 @@ def price_trie(
     choice: how a user of several rows comes to one sequence for the run, "drawn" in proportion to
     local frequency or the "most-frequent". accounting: "path" (tight, both directions; `theta` and
     `p` may be given, else they are chosen), or "paper" (the published theorem; needs `users`, a
-    public count).
+    public count). counts: the share of the budget, such as 0.3, that says of each sequence that is
+    found, and of each beginning that the trie stops at, how many users hold it, with intervals;
+    max_items: how many of these a user counts for as one whole user each, 10 if nothing is said.
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
@@ -84,12 +114,38 @@ def price_trie(
         raise UsageError(
             f"accounting: found {accounting!r}; say one of {', '.join(get_args(Accounting))}"
         )
-    event = ApproximateEvent if accounting == "path" else OneDirectionEvent
+    counting = checked_counting(counts)
+    if max_items is None:
+        counted = COUNTED_ITEMS
+    elif counting.share:
+        check_max_items(counted := max_items)
+    else:
+        raise UsageError(
+            "max_items: goes with counts=; to the trie every user gives one sequence for the run"
+        )
+    spare = set_aside(counting.spare(epsilon), epsilon, delta)
+    growing = (1 - counting.share) * epsilon, (1 - counting.share) * delta
     levels, privacy, found = (
-        _path(epsilon, delta, max_length, theta, p, users)
+        _path(*growing, max_length, theta, p, users)
         if accounting == "path"
-        else _paper(epsilon, delta, max_length, theta, p, users)
+        else _paper(*growing, max_length, theta, p, users)
     )
+    kind = ApproximateEvent if accounting == "path" else OneDirectionEvent
+    events: tuple[Event, ...] = (kind(*growing, f"TrieHH, accounting {accounting}"),)
+    if counting.share:
+        table = DeltaEvent(spare, "noise table's distance from the exact Gaussian")
+        events = (*events, counts_beside([*events, table], epsilon, delta), table)
+        privacy = replace(
+            privacy,
+            epsilon=epsilon,
+            delta=delta,
+            theorem=privacy.theorem + COUNTING_THEOREM,
+            delta_shares=(
+                (f"growing the trie, which takes epsilon {growing[0]:.4g}", growing[1]),
+                ("the Gaussian curve of the counts, beside it", delta - growing[1] - spare),
+                (table.note, spare),
+            ),
+        )
     return Price(
         verb="trie",
         method="triehh",
@@ -103,11 +159,14 @@ def price_trie(
             ("theta", theta),
             ("p", p),
             ("users", users),
+            ("counts", counting.share or None),
+            ("max_items", max_items),
         ),
         levels=levels,
         privacy=privacy,
         finds=found,
-        events=(event(epsilon, delta, f"TrieHH, accounting {accounting}"),),
+        events=events,
+        counting=found_counts(events, counted, beginnings=True),
     )
 
 
@@ -148,7 +207,7 @@ def _path(
             raise UsageError(
                 f"theta, p: ({theta}, {p:g}) over {max_length} levels costs "
                 f"({exact.epsilon:.4g}, {exact.delta:.3g}), more than the ({epsilon:g}, {delta:g}) "
-                "asked for; give a larger theta, a smaller p, or leave both out"
+                "there is for it; give a larger theta, a smaller p, or leave both out"
             )
     needed = users_needed(numerator, theta, max_length, float(FOUND_WITH))
     return (

@@ -124,6 +124,7 @@ def people_of(release: Released) -> dict[tuple[str, ...], tuple[float, float, fl
     return {
         tuple(row["tokens"] or [row["item"]]): (row["users"], row["low"], row["high"])
         for row in release.table.to_pylist()
+        if row["users"] is not None
     }
 
 

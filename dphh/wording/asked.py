@@ -2,20 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
-from inspect import Parameter
+from functools import wraps
+from inspect import Parameter, signature
+from typing import ParamSpec, TypeVar
 
 from dphh.errors import UsageError
+
+Options = ParamSpec("Options")
+Result = TypeVar("Result")
+
+
+def named_in_words(
+    function: Callable[Options, Result], what: str = ""
+) -> Callable[Options, Result]:
+    """A call that the function has no place for is a UsageError, and not Python's TypeError."""
+    what = what or function.__qualname__.removesuffix(".__init__")
+    asked = signature(function)
+    takes = {name: option for name, option in asked.parameters.items() if name != "self"}
+    by_place = [
+        name for name, option in takes.items() if option.kind is Parameter.POSITIONAL_OR_KEYWORD
+    ]
+
+    @wraps(function)
+    def named(*arguments: Options.args, **options: Options.kwargs) -> Result:
+        try:
+            asked.bind(*arguments, **options)
+        except TypeError:
+            places = len(arguments) - ("self" in asked.parameters)
+            check_places(places, by_place, takes, what)
+            check_known(options, takes, what)
+            check_whole([*options.keys(), *by_place[:places]], takes, what)
+            raise
+        return function(*arguments, **options)
+
+    return named
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """What may have been meant, as the beginning of a sentence; nothing where nothing is near."""
+    alike = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), alike, n=1)
+    return f"did you mean {alike[near[0]]!r}? " if near else ""
+
+
+def check_places(given: int, places: Collection[str], known: Collection[str], what: str) -> None:
+    """No more stands without a name than has a place."""
+    if given > len(places):
+        alone = f"{', '.join(places)} alone may stand" if places else "nothing may stand"
+        named = ", ".join(f"{name}=" for name in known if name not in places)
+        raise UsageError(
+            f"{what}: found {given} values without a name; {alone} without one. Say the others by "
+            f"theirs: {named}"
+        )
 
 
 def check_known(given: Collection[str], known: Collection[str], what: str) -> None:
     """Every given option is one of the known."""
     for name in given:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            meant = f"did you mean {near[0]!r}? " if near else ""
-            raise UsageError(f"{name}: {what} has no such option; {meant}It has {', '.join(known)}")
+            raise UsageError(
+                f"{name}: {what} has no such option; {nearest(name, known)}It has "
+                f"{', '.join(known)}"
+            )
 
 
 def check_whole(given: Collection[str], options: Mapping[str, Parameter], what: str) -> None:
@@ -23,7 +73,18 @@ def check_whole(given: Collection[str], options: Mapping[str, Parameter], what: 
     lacking = [
         name
         for name, option in options.items()
-        if option.default is Parameter.empty and name not in given
+        if name not in given
+        and option.default is Parameter.empty
+        and option.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
     ]
     if lacking:
-        raise UsageError(f"{', '.join(lacking)}: {what} needs a value for each; say {lacking[0]}=")
+        needs = "it" if len(lacking) == 1 else "each of them"
+        raise UsageError(
+            f"{', '.join(lacking)}: {what} needs {needs}; say {', '.join(f'{n}=' for n in lacking)}"
+        )
+
+
+def plain(value: object) -> object:
+    """NumPy's numbers as Python's."""
+    is_numpys = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
+    return value.item() if is_numpys and hasattr(value, "item") else value

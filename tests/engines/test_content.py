@@ -606,8 +606,8 @@ def test_a_token_of_ten_megabytes_is_no_trouble(engine, written, no_noise, readi
             {"text": "who"},
             "^text or item: as='words' wants text, but 'who' is (BIGINT|Int64|bigint)",
         ),
-        ({"text": "listed"}, "say as='list'"),
-        ({"item": "listed"}, "say as='list'"),
+        ({"text": "listed"}, "say as_='list'"),
+        ({"item": "listed"}, "say as_='list'"),
         ({"as_": "list"}, "'list' wants a list column, but 'what' is (VARCHAR|String|string)"),
     ],
 )

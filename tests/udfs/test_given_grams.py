@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.privacy.counts import Weighing
+from dphh.udfs.blocks import END
 from dphh.udfs.given_grams import GivenGrams, counted
 
 WORDS = "abcdef"
@@ -118,3 +119,24 @@ def test_many_steps_are_looked_up_otherwise_than_few_with_the_same_result(monkey
     few = sums(users, GivenGrams(sequences), weighing)
     monkeypatch.setattr("dphh.udfs.given_grams.TABLE", 0)
     assert sums(users, GivenGrams(sequences), weighing).tolist() == few.tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_beginnings_a_text_holds_those_it_begins_with_and_the_whole_of_it(seed):
+    users, sequences = some(seed)
+    asked = [*sequences, *((*sequence, END) for sequence in sequences)]
+    weighing = Weighing(len(asked), 100, 10)
+
+    def holds(text, sequence):
+        kept = tuple(token for token in text if token)
+        whole = sequence[-1] == END
+        return kept == sequence[:-1] if whole else kept[: len(sequence)] == sequence
+
+    expected = [
+        sum(any(holds(text, sequence) for text in texts) for texts in users) * 2**10
+        for sequence in asked
+    ]
+    assert sums(users, GivenGrams(asked, beginnings=True), weighing)[: len(asked)].tolist() == (
+        expected
+    )
+    assert any(expected)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 import warnings
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -16,6 +19,7 @@ from dphh import Corpus, Ledger, UsageError
 from dphh.again import Asking
 from dphh.cli import cli
 from dphh.errors import CorpusError, Notice
+from dphh.ledger.behind import query_of
 from dphh.ledger.corpora import source_of
 from dphh.ledger.sources import files_state
 from dphh.testing import SeededRandomness
@@ -183,6 +187,114 @@ def test_within_a_process_the_same_rows_are_paid_for_once(ledger, kind):
     other_ledger = Ledger(ledger.path.with_name("other.sqlite"))
     assert plan(Corpus(kind(frame()), user="who", text="what")).run(ledger=other_ledger) != first
     assert (len(ledger.runs()), len(other_ledger.runs())) == (1, 1)
+
+
+def over_files(kind, path, word):
+    """A frame, a relation or a view over a file, made anew."""
+    if kind == "polars":
+        lazy = pl.scan_parquet(path).filter(pl.col("what") != word)
+        lazy.collect_schema()  # Polars then writes its plan down otherwise
+        return Corpus(lazy, user="who", text="what")
+    con = duckdb.connect()
+    query = f"FROM read_parquet('{path}') WHERE what <> '{word}'"
+    if kind == "relation":
+        return Corpus(con.sql(query).filter("who >= 0"), user="who", text="what")
+    con.execute(f"CREATE VIEW greetings AS {query}")
+    return Corpus("greetings", user="who", text="what", connection=con)
+
+
+@pytest.mark.parametrize("kind", ["polars", "relation", "view"])
+def test_the_same_query_over_the_same_files_spends_once(written, ledger, kind):
+    (path,) = written(ROWS).where
+    first = plan(over_files(kind, path, "x")).run(ledger=ledger)
+    with pytest.warns(Notice, match=f"release of run {first.run_id}.* same query and files"):
+        again = plan(over_files(kind, path, "x")).run(ledger=ledger)
+    assert again.table == first.table
+    other = plan(over_files(kind, path, "y")).run(ledger=ledger)
+    assert plan(over_files(kind, path, "x")).run(ledger=ledger).run_id == first.run_id
+    assert plan(over_files(kind, path, "y")).run(ledger=ledger).run_id == other.run_id
+    written([(person, "goodbye now") for person in range(300)])
+    changed = plan(over_files(kind, path, "x")).run(ledger=ledger)
+    assert "goodbye" in changed.to_polars()["item"].to_list()
+    assert len({first.run_id, other.run_id, changed.run_id}) == len(ledger.runs()) == 3
+
+
+def test_a_later_session_knows_a_query_over_files(written, ledger):
+    (path,) = written(ROWS).where
+    first = dphh.items(over_files("polars", path, "x"), epsilon=1.0, delta=1e-6).run()
+    asked = (
+        "import dphh, polars as pl; scan = pl.scan_parquet("
+        f"{path!r}).filter(pl.col('what') != 'x'); print(dphh.items(dphh.Corpus(scan, "
+        "user='who', text='what'), epsilon=1.0, delta=1e-6).run().run_id)"
+    )
+    called = [sys.executable, "-W", "ignore", "-c", asked]
+    said = subprocess.run(called, check=True, capture_output=True, text=True, timeout=200).stdout
+    assert said.strip() == first.run_id
+    assert len(ledger.runs()) == 1
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "SELECT *, random() FROM '{}'",
+        "SELECT *, current_date AS day FROM '{}'",
+        "SELECT * FROM '{}' WHERE what <> getvariable('x')",
+        "SELECT * FROM '{}' WHERE what <> mine(what)",
+        "FROM '{}' USING SAMPLE 50%",
+        "FROM '{}' UNION ALL FROM kept",
+        "FROM '{}' UNION ALL FROM held",
+    ],
+)
+def test_a_query_that_may_give_other_rows_is_not_compared(written, made):
+    (path,) = written(ROWS).where
+    held = pa.table({"who": [1], "what": ["a"]})
+    con = duckdb.connect()
+    con.execute("CREATE TABLE kept AS FROM held")
+    con.execute("CREATE MACRO mine(x) AS x || 'a'")
+    assert query_of(Corpus(con.sql(made.format(path)), user="who", text="what")) == ""
+    assert len(held) == 1
+    steady = con.sql(f"SELECT who, lower(what) AS what FROM '{path}' WHERE what LIKE 'h%'")
+    assert query_of(Corpus(steady, user="who", text="what")) != ""
+
+
+def test_parameters_are_not_in_the_sql_so_queries_with_them_are_not_compared(written):
+    (path,) = written(ROWS).where
+    asked = duckdb.connect().sql(f"FROM '{path}' WHERE what <> ?", params=["x"])
+    assert query_of(Corpus(asked, user="who", text="what")) == ""
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda scan: scan.with_columns(pl.col("what").shuffle()),
+        lambda scan: scan.map_batches(lambda rows: rows),
+        lambda scan: pl.concat([scan, frame().lazy()]),
+        lambda scan: scan.collect().lazy(),
+    ],
+)
+def test_a_plan_that_may_give_other_rows_is_not_compared(written, made):
+    scan = pl.scan_parquet(written(ROWS).where)
+    assert query_of(Corpus(scan, user="who", text="what")) != ""
+    assert query_of(Corpus(made(scan), user="who", text="what")) == ""
+
+
+def test_what_cannot_be_compared_says_so_before_it_pays(ledger):
+    def asked(source):
+        return plan(Corpus(source, user="who", text="what"), epsilon=0.1)
+
+    with pytest.warns(Notice, match="nobody can tell .* the same request would spend again"):
+        asked(frame().lazy()).run(ledger=ledger)
+    with pytest.warns(Notice, match="no later session can tell .* would spend again"):
+        asked(frame()).run(ledger=ledger)
+
+
+def test_rows_of_capped_files_that_cannot_be_compared_are_asked_about_first(written, ledger):
+    corpus = written(ROWS)
+    ledger.add("greetings", corpus, 5.0, 1e-4)
+    scan = pl.scan_parquet(corpus.where).map_batches(lambda rows: rows)
+    first = plan(Corpus(scan, user="who", text="what")).run(ledger=ledger)
+    with pytest.raises(UsageError, match=f"Pass run_id='{first.run_id}' for that release"):
+        plan(Corpus(scan, user="who", text="what")).run(ledger=ledger)
 
 
 def test_a_frame_with_a_name_is_asked_about_before_it_pays_twice(ledger):

@@ -1,4 +1,4 @@
-"""`counts=` of `items` and `ngrams`: one budget for finding and counting, and what a plan says."""
+"""`counts=` of `items`, `ngrams` and `trie`: one budget for finding and counting, and the plan."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from dphh import Corpus, UsageError, connect, items, ngrams, plan_from_json
+from dphh import Corpus, UsageError, connect, items, ngrams, plan_from_json, trie
 from dphh.cli import cli
+from dphh.devices.votes import Collection
 from dphh.mechanisms.counting import NOTE
 from dphh.mechanisms.drawn import drawn_events
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import GaussianEvent, SetUnionEvent
-from dphh.privacy.gaussian import compose_sigmas
+from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
+from dphh.wording.lines import number
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-8}  # little noise: its tables are quickly made
 VERBS = {
@@ -63,6 +65,50 @@ def test_whoever_holds_new_items_alone_pays_for_the_counts_too(epsilon, delta, c
     assert new > 0.45 * delta
 
 
+TRIES = {
+    "path": {"max_length": 6},
+    "by hand": {"max_length": 6, "theta": 60, "p": 0.2},
+    "paper": {"max_length": 6, "accounting": "paper", "users": 10**6},
+}
+
+
+@pytest.mark.parametrize("how", TRIES)
+@pytest.mark.parametrize("counts", [0.05, 0.3, 0.9])
+def test_a_trie_and_its_counts_come_to_the_budget_and_no_more(how, counts):
+    plan = trie(counts=counts, max_items=4, **BUDGET, **TRIES[how])
+    growing, counting, _ = plan.events
+    assert 0.9999e-8 < compose(plan.events).delta(8.0) <= 1e-8
+    one_way = how == "paper"
+    assert growing.kind == ("one direction" if one_way else "approximate")
+    alone = trie(epsilon=growing.epsilon, delta=growing.delta, **TRIES[how])
+    assert plan.levels == alone.levels  # grown for just what is charged for it
+    share = 1 - counts
+    assert (growing.epsilon, growing.delta) == pytest.approx((8 * share, 1e-8 * share))
+    assert (plan.privacy.epsilon, plan.privacy.delta) == (8.0, 1e-8)
+    assert sum(each for _, each in plan.privacy.delta_shares) == pytest.approx(1e-8)
+    assert ("one direction" in plan.privacy.adjacency) == one_way
+    assert plan.counting.relative_sigma == counting.sigma and counting.note == NOTE
+    # No more noise than if nothing were gained by looking at both together.
+    assert counting.sigma < gaussian_sigma(8 * counts, 1e-8 * counts) * 1.001
+    assert plan_from_json(plan.dumps()) == plan
+    said = " ".join(repr(plan).split())
+    assert "for up to 4 of sequences that end, and beginnings that nothing grew from" in said
+    assert f"{number(plan.counting.widest.half_width)} users to either side" in said
+
+
+def test_how_many_sequences_count_is_asked_with_counts_alone():
+    with pytest.raises(UsageError, match="max_items: goes with counts="):
+        trie(max_length=3, max_items=5, **BUDGET)
+    assert trie(max_length=3, counts=0.3, **BUDGET).counting.max_items == 10
+
+
+def test_devices_that_vote_are_not_counted(tmp_path):
+    plan = trie(max_length=3, counts=0.3, **BUDGET)
+    with pytest.raises(UsageError, match="found counts in it"):
+        Collection.begin(tmp_path / "round", plan, devices="phones", as_="characters")
+    assert not (tmp_path / "round").exists()
+
+
 def test_who_counts_more_finds_less():
     shares = (None, 0.1, 0.5, 0.9)
     found = [dict(items(counts=share, **BUDGET).finds.users_by_held)[100] for share in shares]
@@ -105,6 +151,8 @@ def test_numbers_of_people_are_asked_of_one_column_of_users():
     assert items(pairs, **BUDGET)
     with pytest.raises(UsageError, match="combinations of columns are no people"):
         items(pairs, counts=0.3, **BUDGET)
+    with pytest.raises(UsageError, match="combinations of columns are no people"):
+        trie(pairs, counts=0.3, max_length=3, **BUDGET)
 
 
 @pytest.mark.parametrize("share", [0, 1, 1.0, -0.3, 0.9999, nan, "0.3", True])
@@ -146,3 +194,27 @@ def test_the_command_sql_and_frames_take_the_same_option(path, tmp_path, ledger)
     asked = {"epsilon": 8.0, "delta": 1e-4, "counts": 0.3}
     plan = pl.read_parquet(path).dphh.items(user="who", text="what", **asked)
     assert plan.events == items(Corpus(path, user="who", text="what"), **asked).events
+
+
+def test_a_trie_is_counted_by_the_command_in_sql_and_of_a_frame(path, tmp_path, ledger):
+    cost = ["--epsilon", "8", "--delta", "1e-3", "--max-length", "3", "--counts", "0.3"]
+    command = ["trie", str(path), "--user", "who", "--text", "what", *cost, "--max-items", "2"]
+    out = tmp_path / "out"
+    said = CliRunner().invoke(cli, [*command, "--quiet", "--out", str(out)], catch_exceptions=False)
+    assert said.exit_code == 0 and "(low to high)" in said.output
+    rows = pl.read_parquet(out / "release.parquet").to_dicts()
+    assert {row["item"] for row in rows if row["users"] is not None} == {"a b", "b", "a b c"}
+
+    where = f"'{path}', user_column := 'who', text_column := 'what'"
+    price = "epsilon := 8.0, delta := 1e-3, max_length := 3, counts := 0.3"
+    con = connect(ledger)
+    asked = (
+        f"SELECT item, low, users, high FROM dphh_trie({where}, {price}) WHERE users IS NOT NULL"
+    )
+    counted = con.execute(asked).fetchall()
+    assert {item for item, *_ in counted} == {"a b", "b", "a b c"}
+    assert all(low <= users <= high for _, low, users, high in counted)
+
+    asked = {"epsilon": 8.0, "delta": 1e-3, "max_length": 3, "counts": 0.3}
+    plan = pl.read_parquet(path).dphh.trie(user="who", text="what", **asked)
+    assert plan.events == trie(Corpus(path, user="who", text="what"), **asked).events

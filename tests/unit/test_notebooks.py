@@ -15,6 +15,8 @@ from dphh import Ledger
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SECONDS = 120
 
+pytestmark = pytest.mark.slow  # each starts a kernel
+
 
 def executed(name: str, folder: Path) -> list[Any]:
     """The code cells of a notebook as a kernel leaves them, run in a folder of its own."""

@@ -87,7 +87,7 @@ def test_theta_and_p_by_hand_are_priced():
     "theta, p, said",
     [
         (12, 0.2, r"theta, p: \(12, 0.2\) over 10 levels costs \(1, 5.5\de-07\), more than the "
-         r"\(1, 1e-08\) asked for; give a larger theta, a smaller p, or leave both out"),
+         r"\(1, 1e-08\) there is for it; give a larger theta, a smaller p, or leave both out"),
         (60, 0.7, r"theta, p: \(60, 0.7\) over 10 levels costs \(1.204, .*\), more than the "),
     ],
 )  # fmt: skip
@@ -152,6 +152,7 @@ def test_a_plan_has_the_keys_of_the_design():
         assert found["finds"]["probability"] == 0.9
         assert found["parameters"].keys() == {
             "epsilon", "delta", "max_length", "unit", "choice", "accounting", "theta", "p", "users",
+                "counts", "max_items",
         }  # fmt: skip
 
 

@@ -23,7 +23,8 @@ class Counts(DuckDBRun):
     ) -> Any:
         weighing = level.weighing
         self.hold_rows()
-        register_given_grams(self.con, GivenGrams(items, weighing.keys // len(items)), weighing)
+        given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
+        register_given_grams(self.con, given, weighing)
         numbers = pa.array(np.arange(len(groups)))
         self._tell(
             "declared_groups",

@@ -148,7 +148,7 @@ def _as_text(column: pl.Expr, kind: pl.DataType, content: Content) -> pl.Expr:
     is_text = isinstance(kind, (pl.Categorical, pl.Enum, pl.Null))
     if is_text or (content.reading == "whole" and not is_list):
         return column.cast(pl.String)
-    wanted = "say as='list'" if is_list else "name a text column, or say as='whole'"
+    wanted = "say as_='list' (--as list)" if is_list else "name a text column, or say as_='whole'"
     raise CorpusError(
         f"text or item: as={content.reading!r} wants text, but {content.column!r} is {kind}; "
         f"{wanted}"

@@ -22,7 +22,7 @@ class Counts(Items):
         purpose: str,
     ) -> Any:
         weighing = level.weighing
-        given = GivenGrams(items, weighing.keys // len(items))
+        given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
         users = self.fetch("counts_users", queries.counted_users(self.load(), given, groups))
         self.refuse_rows_of_nobody(users["user_id"])
         sums = self.fetch("counts_level", queries.counts_level(users.lazy(), weighing))

@@ -45,6 +45,8 @@ def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
 
 def _listed(corpus: Corpus) -> list[str]:
     """The files, listed by DuckDB's glob, so that both engines read the same ones."""
+    if all(Path(path).is_file() for path in corpus.where):
+        return list(corpus.where)
     files: list[str] = []
     with duckdb.connect() as con:
         for path in corpus.where:

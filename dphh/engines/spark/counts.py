@@ -12,6 +12,7 @@ from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.items import Items
 from dphh.levels import CountsLevel
 from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.udfs.given_grams import GivenGrams
 from dphh.udfs.spark import register_noise
 from dphh.udfs.spark_counts import register_counted
 
@@ -25,6 +26,7 @@ class Counts(Items):
         purpose: str,
     ) -> Any:
         weighing = level.weighing
+        given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
         self.reach()
         numbers = pa.array(np.arange(len(groups), dtype=np.int64))
         declared = {"group_name": pa.array(groups, pa.string()), "number": numbers}
@@ -32,7 +34,7 @@ class Counts(Items):
         with engine_errors("counts_contributions"):
             self.show("declared_groups", pa.table(declared))
             self.show("asked", pa.table({"key": keys}))
-            register_counted(self.spark, *self.tokens, items, weighing)
+            register_counted(self.spark, *self.tokens, given, weighing)
             register_noise(self.spark, self.randomness, rounded_gaussian(level.sigma_grid))
         self.look("counts_users", others=len(groups))
         self.look("counts_contributions")
