@@ -24,15 +24,13 @@ from dphh.wording.lines import shorten
 #: The columns of a release that says how many people.
 PEOPLE = ("users", "low", "high")
 
-WEIGHTS = (
-    "Bars are noised weights: they order what stands in one panel, and are no numbers of people."
-)
+WEIGHTS = "Noised weights: they order what stands in one panel, and are no numbers of people."
 REPORTS = (
-    "Bars are estimates of how many of a level's reports held it: they order what stands in one "
+    "Estimates of how many of a level's reports held it: they order what stands in one "
     "panel, and are no numbers of people."
 )
 NOTHING = "This release has no weights: what was found is shown in the order of the alphabet."
-USERS = "Bars are people, as counted with noise; the whiskers are the interval of each count."
+USERS = "People, as counted with noise, each with the interval of its count."
 
 
 @dataclass(frozen=True)

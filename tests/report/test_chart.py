@@ -26,7 +26,7 @@ def test_each_length_has_a_panel_and_a_scale_of_its_own():
 def test_a_score_is_never_called_people():
     for shown in (ladder().chart()._repr_html_(), ladder().chart()._repr_svg_(),
                   repr(ladder().chart())):  # fmt: skip
-        assert "noised weights" in shown
+        assert "Noised weights" in shown
         assert "no numbers of people" in " ".join(shown.split())
     local = items()
     local.manifest["verb"] = "ldp_trie"
