@@ -61,11 +61,7 @@ class Release:
         return self.table
 
     def to_polars(self) -> pl.DataFrame:
-        import polars as pl
-
-        frame = pl.from_arrow(self.table)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return as_polars(self.table)
 
     def to_duckdb(
         self, connection: duckdb.DuckDBPyConnection | None = None
@@ -261,6 +257,14 @@ class Release:
 
     def _repr_html_(self) -> str:
         return release_card(self)
+
+
+def as_polars(table: Any) -> pl.DataFrame:
+    import polars as pl
+
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
 
 
 def checked_out(folder: str | Path, run_id: str | None) -> Path:

@@ -61,8 +61,9 @@ class Block:
         return Block(self.lots[some], lengths[some], self.places[keep])
 
 
-def places_of_texts(lengths: Integers, codes: Any) -> tuple[Integers, Any]:
-    """Texts of so many tokens each: how many places each takes, and what stands at them.
+def places_of_texts(lengths: Integers, codes: Any, ends: bool = True) -> tuple[Integers, Any]:
+    """Texts of so many tokens each: how many places each takes, and what stands at them; after each
+    text -1, but where its `ends` do not matter.
 
     -1 among the codes is no token: its neighbours are each other's.
     """
@@ -74,6 +75,8 @@ def places_of_texts(lengths: Integers, codes: Any) -> tuple[Integers, Any]:
         before = np.concatenate([[0], np.cumsum(there)])
         lengths = np.diff(before[np.concatenate([[0], np.cumsum(lengths)])])
         codes = codes[there]
+    if not ends:
+        return lengths, codes
     places = np.full(len(codes) + len(lengths), -1, dtype=codes.dtype)
     text_ends = np.cumsum(lengths + 1) - 1
     words = np.ones(len(places), dtype=np.bool_)

@@ -185,7 +185,7 @@ BUDGET = (
     ),
     Mutant(
         "a table in memory that comes again under a run's id goes without a word",
-        '    if corpus.kind != "path":\n        told = (',
+        '    if corpus.kind != "path" and not (files and then):\n        told = (',
         "    if False:\n        told = (",
         (
             "tests/unit/test_run.py"
