@@ -19,7 +19,7 @@ from dphh.files.whole_files import write_whole
 from dphh.report import shown
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
-from dphh.wording.lines import shorten
+from dphh.wording.lines import shorten, wrapped
 
 #: The columns of a release that says how many people.
 PEOPLE = ("users", "low", "high")
@@ -84,7 +84,7 @@ class Chart:
         return out
 
     def __repr__(self) -> str:
-        lines = [self.title, self.measure]
+        lines = [self.title, *wrapped(self.measure, below="")]
         for panel in self.panels:
             lines += ["", panel.title]
             lines += [f"  {_bar_text(bar, panel.longest)}" for bar in panel.bars]
