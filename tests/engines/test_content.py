@@ -358,6 +358,12 @@ READINGS = {
         {"drop": "a.*", "as_": "words"},
         lambda text: [w for w in white_space_words(text) if not re.fullmatch("a.*", w)],
     ),
+    "the start": ({"max_text_length": 3}, lambda text: white_space_words(text[:3])),
+    "lower start": (
+        {"max_text_length": 3, "lower": True, "as_": "characters"},
+        lambda text: list(simple_lower(text[:3])),
+    ),
+    "whole start": ({"max_text_length": 3, "as_": "whole"}, lambda text: [text[:3]]),
     "truncate": ({"max_token_length": 3}, lambda text: [w[:3] for w in white_space_words(text)]),
     "drop long": (
         {"max_token_length": 3, "too_long": "drop"},
@@ -438,8 +444,19 @@ def test_a_list_column_is_taken_as_it_is(engine, tmp_path, no_noise, kind):
 
 def test_a_list_of_fixed_length_is_a_list(engine, no_noise):
     what = pl.Series([["a", "b"]], dtype=pl.Array(pl.String, 2))
-    corpus = Corpus(pl.DataFrame({"who": [1], "what": what}), user="who", text="what", as_="list")
+    table, ask = pl.DataFrame({"who": [1], "what": what}), {"user": "who", "text": "what"}
+    corpus = Corpus(table, as_="list", **ask)
     assert histogram(engine, corpus, no_noise, 10) == {"a": 724, "b": 724}
+    corpus = Corpus(table, as_="list", max_text_length=1, **ask)
+    assert histogram(engine, corpus, no_noise, 10) == {"a": 1024}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_of_a_list_so_many_tokens_count(engine, no_noise, kind):
+    table = pl.DataFrame({"who": [1, 2, 3, 4], "what": LISTS[kind]})
+    corpus = Corpus(table, user="who", text="what", as_="list", max_text_length=1)
+    first = "1" if kind == "integers" else "a"
+    assert histogram(engine, corpus, no_noise, 10) == {first: 2 * 1024}
 
 
 def test_the_options_for_tokens_hold_for_lists_too(engine, no_noise):
