@@ -127,6 +127,17 @@ class Release:
         return tree_of(self, prefix)
 
     @named_in_words
+    def top(self, k: int) -> Release:
+        """The k heaviest of what was released, at no cost: of each length in turn, since scores do
+        not compare between lengths. By `users` where these were counted, else by `score`.
+
+        No more than were released: whatever stayed below a threshold must not show.
+        """
+        from dphh.report.top import top_of
+
+        return Release(top_of(self, k), {**self.manifest, "top": k})
+
+    @named_in_words
     def weights(self, confidence: float = 0.95) -> pl.DataFrame:
         """What the scores say of the weights that they are of: `weight_low` and `weight_high`, and
         `users_at_least`, since nobody adds more than 1 to a weight. Costs nothing.
