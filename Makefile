@@ -4,16 +4,26 @@ VENV := .venv
 VENV_15 := .venv-duckdb15
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all test-duckdb15 mutants lint format docs wheel-demo bench clean
+.PHONY: demo test test-slow test-spark test-all test-duckdb15 mutants lint format docs wheel-demo bench clean
 
 demo: $(VENV)/ready
 	$(BIN)/dphh demo
 
 # A test that waits for what never comes is ended, with the stacks of all its threads.
 LIMITED := --timeout=300 --durations=15
+# Each test is in one of three lines: docs/testing.md says which, and what each takes.
+QUICK := not slow and not published and not spark
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(LIMITED) $(ARGS)
+	$(BIN)/python -m pytest -m "$(QUICK)" -n 2 --dist worksteal $(LIMITED) $(ARGS)
+
+# Long statistics, kills by the dozen, memory limits, examples in full, the papers' tables.
+test-slow: $(VENV)/ready
+	$(BIN)/python -m pytest -m "(slow or published) and not spark" $(LIMITED) $(ARGS)
+
+# In one process, for one Java: on Spark, a release a verb and what Spark alone has.
+test-spark: $(VENV)/ready
+	$(BIN)/python -m pytest -m spark $(LIMITED) $(ARGS)
 
 # Every test on every engine with all its counts: hours. CHANGELOG says when it was last green.
 test-all: $(VENV)/ready
@@ -24,8 +34,8 @@ test-all: $(VENV)/ready
 OLDER := tests/engines tests/gateway tests/shell_sql tests/udfs tests/unit/test_connect.py \
 	tests/unit/test_corpus.py tests/unit/test_cli.py tests/unit/test_errors.py
 test-duckdb15: $(VENV_15)/ready
-	$(VENV_15)/bin/python -m pytest -m "not slow and not published" \
-		--engines duckdb $(LIMITED) $(OLDER) $(ARGS)
+	$(VENV_15)/bin/python -m pytest -m "$(QUICK)" --engines duckdb -n 2 --dist worksteal \
+		$(LIMITED) $(OLDER) $(ARGS)
 
 # Mistakes planted on purpose, each in a copy of the tree: the tests must catch every one. Run it
 # before a release. `make mutants ARGS=noise` takes those with a word in the name.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 #: Every column there may be. A verb's release has the first three, and what else it releases.
 COLUMNS: dict[str, pa.DataType] = {
@@ -85,6 +87,13 @@ def described(table: Any) -> Any:
         for field in table.schema
     ]
     return table.cast(pa.schema(fields))
+
+
+def in_turn(levels: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Of rows in order of their levels: the first of each level, then the second of each, and so
+    on, since levels do not compare."""
+    rank = np.arange(len(levels)) - np.searchsorted(levels, levels)
+    return np.argsort(rank, kind="stable")
 
 
 def in_order(table: Any) -> Any:

@@ -17,7 +17,7 @@ from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
 from dphh.mechanisms.ngrams_levels import spelled_keys
 from dphh.mechanisms.released_rows import whole
-from dphh.release import Release
+from dphh.release import Release, as_polars
 from dphh.udfs.randomness import SystemRandomness
 
 if TYPE_CHECKING:
@@ -43,11 +43,7 @@ class ExactCounts:
         return self.table
 
     def to_polars(self) -> pl.DataFrame:
-        import polars as pl
-
-        frame = pl.from_arrow(self.table)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return as_polars(self.table)
 
     def save(self, *_: Any, **__: Any) -> None:
         """Refuses: what is exact is no release."""

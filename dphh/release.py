@@ -61,11 +61,7 @@ class Release:
         return self.table
 
     def to_polars(self) -> pl.DataFrame:
-        import polars as pl
-
-        frame = pl.from_arrow(self.table)
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return as_polars(self.table)
 
     def to_duckdb(
         self, connection: duckdb.DuckDBPyConnection | None = None
@@ -129,6 +125,17 @@ class Release:
         from dphh.report.tree import tree_of
 
         return tree_of(self, prefix)
+
+    @named_in_words
+    def top(self, k: int) -> Release:
+        """The k heaviest of what was released, at no cost: of each length in turn, since scores do
+        not compare between lengths. By `users` where these were counted, else by `score`.
+
+        No more than were released: whatever stayed below a threshold must not show.
+        """
+        from dphh.report.top import top_of
+
+        return Release(top_of(self, k), {**self.manifest, "top": k})
 
     @named_in_words
     def weights(self, confidence: float = 0.95) -> pl.DataFrame:
@@ -261,6 +268,14 @@ class Release:
 
     def _repr_html_(self) -> str:
         return release_card(self)
+
+
+def as_polars(table: Any) -> pl.DataFrame:
+    import polars as pl
+
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
 
 
 def checked_out(folder: str | Path, run_id: str | None) -> Path:

@@ -75,11 +75,14 @@ def _engines(given: str) -> frozenset[str]:
     return names
 
 
-@pytest.hookimpl(tryfirst=True)  # before the workers' own hook, which reads the groups
+@pytest.hookimpl(tryfirst=True)  # before pytest's own hook, which chooses by marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if "spark" in _engines_of(item):  # one worker starts Java, whatever the others do
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        if "spark" in _engines_of(item):
+            item.add_marker(pytest.mark.spark)
+        if "audit" in item.path.parts and "polars" in _asked_of(item):
+            # Engines release the same, integer for integer: one of them is audited every day.
+            item.add_marker(pytest.mark.slow)
     asked: frozenset[str] | None = config.getoption("--engines")
     if asked is None:
         _few_on_spark(items)

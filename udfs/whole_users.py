@@ -133,9 +133,6 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
     level = ["INTEGER", "INTEGER", "UBIGINT"]
     weights = "STRUCT(key BIGINT, weight BIGINT)[]"
     functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
-        ("lot", users.lots, ["VARCHAR"], "BIGINT"),
-        ("codes", users.codes, ["VARCHAR[]"], "INTEGER[]"),
-        ("grams", users.grams, ["VARCHAR[]", "INTEGER", "INTEGER"], "VARCHAR[]"),
         ("spelled", users.spelled, ["BIGINT"], "VARCHAR"),
         ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
         ("places_of_words", users.places_of_words, ["INTEGER[]"], "INTEGER[]"),

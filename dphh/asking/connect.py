@@ -43,6 +43,11 @@ from dphh.wording.asked import named_in_words
 if TYPE_CHECKING:
     import duckdb
 
+#: DuckDB 1.5's `con.sql(..., params=...)` takes results beyond this buffer with Python's lock held.
+#: A macro that runs after these, on a thread of DuckDB's, waits for that lock, and both for good.
+#: So what is smaller is buffered whole. By `execute`, and in DuckDB 2.0, the lock is let go of.
+RESULTS_WHOLE = "1GB"
+
 
 @named_in_words
 def connect(
@@ -66,6 +71,8 @@ def connect(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     # In memory, cursors share the macros. A file keeps none: they are nothing without this process.
     temporary = str(database) != ":memory:"
+    if duckdb.__version__ < "2":
+        con.execute(f"SET streaming_buffer_size = '{RESULTS_WHOLE}'")
     install(con, _Owner(con, book, engine), temporary=temporary)
     con.execute(looking() if temporary else looking().replace("TEMP MACRO", "MACRO"))
     return con

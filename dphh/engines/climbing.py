@@ -5,9 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.forecast import Step
-from dphh.ladder.rungs import Integers, Ladder
+from dphh.ladder.rungs import Integers, Ladder, ValidGrams
+from dphh.ladder.spurious import with_spurious
+from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.udfs.randomness import Randomness
 
 
@@ -17,12 +23,58 @@ class Climbing(ABC):
     placed = 0
 
     @abstractmethod
+    def hold_items(self) -> None: ...
+
+    @abstractmethod
+    def items_level(self, level: SetUnionLevel, purpose: str) -> Any: ...
+
+    @abstractmethod
+    def drop(self, table: str) -> None: ...
+
+    @abstractmethod
     def _place(self, ladder: Ladder) -> None:
         """Where the grams of the ladder's top stand."""
 
     @abstractmethod
+    def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
+        """To `noised`, the valid grams that somebody holds; what passed of them, an Arrow table
+        (key, noisy), and how many they are."""
+
+    @abstractmethod
+    def _supported(self, proposed: Any) -> Any:
+        """Of an Arrow table (key, number) the rows whose key has one in `noised`."""
+
+    @abstractmethod
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
         """What users add to each gram by the rule of a round: keys and sums, without noise."""
+
+    def hold_texts(self) -> None:
+        self.hold_items()
+
+    def words_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        return self.items_level(level, purpose)
+
+    def whole_grams_level(self, level: SetUnionLevel, purpose: str) -> Any:
+        return self.items_level(level, purpose)
+
+    def grams_level(
+        self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
+    ) -> Any:
+        self._place_all(ladder)
+        passed, supported = self._noised_grams(level, ladder, purpose)
+        released = with_spurious(
+            passed, level, valid, supported, self._held, self.randomness, purpose
+        )
+        self.drop("noised")
+        return released
+
+    def _held(self, keys: Integers) -> NDArray[np.bool_]:
+        """Which of these keys somebody holds: private."""
+        held = np.zeros(len(keys), dtype=np.bool_)
+        numbers = np.arange(len(keys), dtype=np.int64)
+        supported = self._supported(pa.table({"key": keys, "number": numbers}))
+        held[supported.column("number").to_numpy()] = True
+        return held
 
     def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
         self._place_all(ladder)

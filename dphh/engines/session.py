@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from dphh.engines.walking import Trie
 from dphh.ladder.forecast import Step
 from dphh.ladder.rungs import Ladder, ValidGrams
 from dphh.levels import (
@@ -119,17 +120,14 @@ class Session(Protocol):
         ...
 
     @draws
-    def vote_level(self, level: VoteLevel, purpose: str) -> Any:
-        """Sample, vote, threshold: an Arrow table (node, token, ended) of what grows."""
+    def vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+        """The level above what has grown so far. Sample, vote, threshold: an Arrow table (node,
+        token, ended) of what grows."""
         ...
 
     @draws
-    def batch_level(self, level: BatchLevel, trie_below: Any, purpose: str) -> Any:
-        """The same with a batch of a fixed size; `trie_below` is an Arrow table (node, tokens)."""
-        ...
-
-    def walk_on(self, level: int, grown: Any) -> None:
-        """Keep who holds what has grown; `grown` is an Arrow table (node, token, next_node)."""
+    def batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
+        """The same with a batch of a fixed size."""
         ...
 
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import COUNTED, COUNTED_IN_GROUPS
+from dphh.columns import COUNTED, COUNTED_IN_GROUPS, in_turn
 from dphh.engines.session import Session
 from dphh.levels import CountsLevel, FoundCounts
 from dphh.mechanisms.counts import OTHER
@@ -70,8 +70,7 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
     """
     leaf = leaves(found) if counting.beginnings else np.arange(found.num_rows)
     levels = found.column("level").to_numpy()[leaf]
-    rank = np.arange(len(levels)) - np.searchsorted(levels, levels)
-    chosen = leaf[np.sort(np.argsort(rank, kind="stable")[:MOST_KEYS])]
+    chosen = leaf[np.sort(in_turn(levels)[:MOST_KEYS])]
     said = {**counting.to_json(), "counted": len(chosen)}
     columns = {name: pa.array([], pa.int64()) for name in ("users", "low", "high")}
     if len(chosen):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 from scipy.special import betaincc
 
@@ -56,6 +57,7 @@ def users_needed(p: float | int, theta: int, levels: int, probability: float = 0
     return high
 
 
+@lru_cache(maxsize=64, typed=True)
 def choose_path(
     epsilon: float, delta: float, levels: int, probability: float = 0.9
 ) -> PathParameters:

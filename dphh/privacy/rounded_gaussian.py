@@ -44,7 +44,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, count
-from math import factorial, isqrt, ldexp
+from math import factorial, floor, isqrt, ldexp
 from operator import neg
 
 from dphh.errors import DphhError, UsageError
@@ -109,8 +109,15 @@ class RoundedGaussian:
             raise UsageError(
                 f"a tail probability must be at least 2^-{BITS - 1} and below 1, not {float(q)!r}"
             )
+        units = floor(q * ONE)  # as good as q: `tail` is a whole number of them
+
+        def low_enough(k: int) -> bool:  # tail(k) <= q
+            if k < 1:
+                return ONE - self.survival(1 - k) <= units
+            return self.survival(k) + _SLACK <= units
+
         ks = range(-self.reach, self.reach + 2)
-        return ks[bisect_left(ks, True, key=lambda k: self.tail(k) <= q)]
+        return ks[bisect_left(ks, True, key=low_enough)]
 
     def largest_with_tail_at_least(self, q: Fraction) -> int:
         """The largest k that surely has P(noise >= k) >= q: what noise reaches so often."""

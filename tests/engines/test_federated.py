@@ -112,6 +112,7 @@ def test_a_device_draws_the_sequence_that_the_engine_draws(begun, written, seed)
     assert one_sequence([[], []]) == []
 
 
+@pytest.mark.slow
 def test_the_processes_of_a_collection_share_files_alone(tmp_path):
     command = [sys.executable, str(EXAMPLE), "rehearse", str(tmp_path), "--devices", "600"]
     said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")

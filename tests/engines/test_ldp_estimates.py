@@ -24,6 +24,7 @@ ASKED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["messages", "aggregate"])
 def test_estimates_are_off_by_their_standard_error(mode):
     """Everybody holds two words and reports both, so each is in half of the reports."""
@@ -42,6 +43,7 @@ def test_estimates_are_off_by_their_standard_error(mode):
     assert " ± " in repr(release) and "no number of people" in repr(release)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon, keep", [(1.0, 10), (6.0, 300)])
 def test_what_nobody_holds_stands_out_as_seldom_as_is_said(epsilon, keep):
     asked = ASKED | {"local_epsilon": epsilon, "users_per_level": 100_000, "keep": keep}

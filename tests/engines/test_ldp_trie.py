@@ -308,6 +308,7 @@ def test_a_run_that_goes_on_asks_those_who_were_not_asked(engine, written, ledge
     assert [level["released"] for level in release.manifest["levels"]] == [12, 12]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["messages", "aggregate"])
 def test_scores_are_unbiased_estimates(engine, written, mode):
     """600 of 1,000 hold "ab", at a weak and at a strong randomiser."""

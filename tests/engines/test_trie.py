@@ -16,6 +16,7 @@ from scipy.stats import binom, chisquare, hypergeom
 from dphh import Corpus, CorpusError, Ledger, Release, UsageError, trie
 from dphh.columns import GROWN
 from dphh.corpus import as_sequences
+from dphh.engines.walking import Trie
 from dphh.ledger import source_of
 from dphh.ledger.corpora import corpus_of
 from dphh.levels import VoteLevel
@@ -248,9 +249,10 @@ def test_levels_that_were_run_before_are_walked_through(engine, written):
     corpus = as_sequences(written(list(enumerate(words)), text=None, item="what"), 1)
     with session_on(engine, corpus, Heads()) as session:
         session.hold_sequences("drawn")
-        for level, token in [(1, "a"), (2, "b")]:
-            session.walk_on(level, pa.table({"node": [0], "token": [token], "next_node": [0]}))
-        votes = session.vote_level(VoteLevel(3, 1 << 63, 3), "trie/level 3")
+        trie = Trie()
+        for token in "ab":
+            trie = trie.with_next(pa.table({"node": [0], "token": [token], "ended": [False]}))
+        votes = session.vote_level(VoteLevel(3, 1 << 63, 3), trie, "trie/level 3")
     assert votes.to_pylist() == [{"node": 0, "token": "c", "ended": False}]
 
 

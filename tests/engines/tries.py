@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from dphh import Corpus, Plan, trie
 from dphh.corpus import as_sequences
+from dphh.engines.walking import Trie
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie_levels import trie_levels
@@ -79,11 +79,10 @@ def first_levels(
     engine: str, corpus: Corpus, runs: int, theta: int, *, users: int, batch: int
 ) -> list[list[str]]:
     """The tokens that grow at level 1, of many batches from one reading of the corpus."""
-    root = pa.table({"node": [0], "tokens": pa.array([[]], pa.list_(pa.string()))})
     with session_on(engine, corpus, SystemRandomness()) as session:
         session.hold_sequences("drawn")
         return [
-            session.batch_level(BatchLevel(1, users, batch, theta), root, "test")
+            session.batch_level(BatchLevel(1, users, batch, theta), Trie(), "test")
             .column("token")
             .to_pylist()
             for _ in range(runs)

@@ -14,6 +14,7 @@ from dphh.ladder.rungs import Integers, first_rung
 from dphh.privacy.forecast.rounds import Bins, bins
 from dphh.udfs.noise import draw_rounded_gaussian
 from dphh.udfs.randomness import SystemRandomness
+from tests.drawn_again import drawn_again
 from tests.forecast.in_memory import SIGMA_GRID
 
 RUNS = 250
@@ -71,6 +72,7 @@ def alike(one: Counter[object], other: Counter[object]) -> float:
     return float(stats.chi2_contingency(table).pvalue) if table.shape[1] > 1 else 1.0
 
 
+@drawn_again
 def test_spurious_rows_have_the_law_of_noise_on_every_valid_gram() -> None:
     """Planted bugs this catches: bins of absent grams left out; passing drawn from all of a row
     after its negatives were drawn; noised weights of round 1 from outside the bin."""

@@ -7,6 +7,7 @@ import pytest
 
 from dphh.ladder.forecast import begun, climb
 from dphh.privacy.forecast.shares import WORDS_ROUNDS
+from tests.drawn_again import drawn_again
 from tests.forecast.corpora import HURT
 from tests.forecast.in_memory import SIGMA_GRID, InMemory, Positions, forecast_ladder
 
@@ -20,6 +21,7 @@ def pairs_of(words: int, held: int, holders: int, rng: np.random.Generator) -> P
 
 @pytest.mark.parametrize("tiny", [False, True])
 @pytest.mark.parametrize(("words", "runs"), [(5, 30), (17, 15), (100, 4)])
+@drawn_again
 def test_spurious_grams_keep_their_budget(words: int, runs: int, tiny: bool) -> None:
     """Nobody's pairs, or a third of them held by one user each; eta .2, to see it sooner."""
     eta, rng = 0.2, np.random.default_rng(words)

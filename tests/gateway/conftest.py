@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,14 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def until(so: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait for what a slow machine may take long to do."""
+    late = time.monotonic() + seconds
+    while not so():
+        assert time.monotonic() < late, "it has not come"
+        time.sleep(0.01)
 
 
 def write_texts(path: Path, users: int) -> Corpus:

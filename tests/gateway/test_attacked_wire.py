@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import statistics
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -224,7 +223,8 @@ def test_time_does_not_tell_which_corpora_there_are(attacked: tuple[Attacked, st
             )
             took[name].append(time.perf_counter() - start)
     assert len(said) == 1
-    fast, slow = sorted(statistics.median(times) for times in took.values())
+    # Of each the quickest: whatever else the machine does makes some slower, and none faster.
+    fast, slow = sorted(min(times) for times in took.values())
     assert slow < 2 * fast
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import duckdb
 import polars as pl
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from dphh.errors import UsageError
 from dphh.gateway import server
 from dphh.gateway.desk import Desk
-from tests.gateway.conftest import SECRET, Client, Place, in_thread, needs_quack
+from tests.gateway.conftest import SECRET, Client, Place, in_thread, needs_quack, until
 
 pytestmark = needs_quack
 
@@ -179,15 +177,13 @@ def test_a_long_run_blocks_nobody_and_stops_when_told(place: Place) -> None:
     request = place.long_request()
     gateway = place.gateway()
     running, found = in_thread(lambda: place.client("alice").ask(request))
-    while not any(run.state == "running" for run in place.ledger.runs()):
-        assert running.is_alive()
-        time.sleep(0.02)
+    until(lambda: any(run.state == "running" for run in place.ledger.runs()))
     assert place.client("bob").ask("SELECT count(*) FROM dphh_ledger()") == [(2,)]
     assert place.client("alice").ask("SELECT count(*) FROM dphh_ledger()") == [(2,)]
     assert "as many requests as it may" in place.client("alice").refused(f"FROM {ITEMS}")
     assert running.is_alive()
     assert place.client("alice").ask("FROM dphh_stop()") == [(True,)]
-    running.join(20)
+    running.join(60)
     assert "stopped" in str(found[0]).lower()
     (run,) = place.ledger.runs()
     assert run.state in ("running", "failed")  # it had begun: its price stays spent
@@ -261,15 +257,11 @@ def test_whose_token_goes_has_nothing_running_any_more(place: Place) -> None:
     gateway = place.gateway()
     alice, bob, asked = place.client("alice"), place.client("bob"), place.long_request()
     thread, found = in_thread(lambda: alice.ask(asked))
-    for _ in range(400):
-        if any(run.state == "running" for run in place.ledger.runs()):
-            break
-        time.sleep(0.05)
-    start = time.monotonic()
+    until(lambda: any(run.state == "running" for run in place.ledger.runs()))
     place.analysts.remove("alice")
-    thread.join(10)
-    assert not thread.is_alive() and time.monotonic() - start < 8
+    thread.join(60)
     assert isinstance(found[0], duckdb.Error) and gateway._desks == {}
+    assert [run.state for run in place.ledger.runs()] != ["settled"]  # it did not come to its end
     assert "Not authorised" in alice.refused("SELECT 1")
     assert bob.ask("SELECT 1") == [(1,)]
 
@@ -287,18 +279,21 @@ def test_a_token_is_looked_at_before_each_macro(place: Place) -> None:
 
     gateway._office.answer = removed_meanwhile  # type: ignore[method-assign,assignment]
     some = " UNION ALL ".join(f"SELECT {n} FROM dphh_ledger()" for n in range(5))
-    assert "Not authorised" in alice.refused(some)
+    said = alice.refused(some)  # by the next macro, or by whoever watches: which is first
+    assert "Not authorised" in said or "was stopped" in said
     assert len(asked) == 1
 
 
-def test_a_statement_calls_macros_so_often_and_no_more(place: Place) -> None:
-    place.gateway()
-    alice = place.client("alice")
-    start = time.monotonic()
+def test_a_statement_calls_macros_so_often_and_no_more(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway, asked = place.gateway(), []
+    alice, answer = place.client("alice"), gateway._office.answer
+    monkeypatch.setattr(gateway._office, "answer", lambda *of: asked.append(of) or answer(*of))
     for macro in ("dphh_release('r' || n)", "dphh_plan_items('reviews', epsilon := 1 / (n + 2))"):
         each = f"SELECT count(*) FROM range(1000000) t(n), LATERAL (FROM {macro})"
         assert "calls dphh more than 64 times" in alice.refused(each)
-    assert time.monotonic() - start < 30
+    assert 64 <= len(asked) <= 2 * 64
     assert alice.ask("SELECT 1") == [(1,)]
 
 

@@ -27,16 +27,6 @@ LESS: list[Event] = [NOISE]
 BOOKED: list[Event] = [NOISE] * 4 + [DeltaEvent(1e-7)]
 
 
-@pytest.fixture
-def book(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "ledger.sqlite")
-
-
-@pytest.fixture
-def reviews(tmp_path: Path) -> Source:
-    return Source("path", (str(tmp_path / "reviews.parquet"),), "author", {"column": "body"})
-
-
 def ask(book: Ledger, run: str, source: Source, events: Sequence[Event] = BOOKED) -> Hold:
     hold = book.reserve(run, Request(source, "ngrams", {}, events, 0.9, 9e-7)).hold
     book.begin(hold)

@@ -32,11 +32,6 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-@pytest.fixture
-def book(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "ledger.sqlite")
-
-
 def paths(*where: str) -> Source:
     return Source("path", where, "who")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.plant import Mutant
 
-_LEDGER = "tests/ledger/test_ledger.py"
+_LEDGER = "tests/ledger/test_ledger"
 _RUN = "tests/unit/test_run.py"
 _RESUME = "tests/engines/test_resume.py"
 _GUARD = "tests/gateway/test_guard.py"
@@ -15,7 +15,7 @@ MUTANTS = (
         '            run = records.in_state(records.held(con, hold), "cancel", "reserved")\n',
         '            con.execute("DROP TRIGGER states_move_forward")\n'
         '            run = int(records.held(con, hold)["sequence"])\n',
-        (f"{_LEDGER}::test_a_run_that_began_stays_spent",),
+        (f"{_LEDGER}_runs.py::test_a_run_that_began_stays_spent",),
     ),
     Mutant(
         "one who asked again gives back what another holds",
@@ -27,14 +27,14 @@ MUTANTS = (
         "the file lets a running run go back",
         "OR OLD.state = 'running' AND NEW.state = 'settled')",
         "OR OLD.state = 'running' AND NEW.state IN ('settled', 'cancelled'))",
-        (f"{_LEDGER}::test_the_file_itself_refuses_to_take_a_price_back",),
+        (f"{_LEDGER}_runs.py::test_the_file_itself_refuses_to_take_a_price_back",),
     ),
     Mutant(
         "the ledger forgets the last run",
         "return cap is None or fits([*self.prices, request.price], cap)",
         "return cap is None or fits([*self.prices[1:], request.price], cap)",
         (
-            f"{_LEDGER}::test_a_near_miss_in_epsilon",
+            f"{_LEDGER}_caps.py::test_a_near_miss_in_epsilon",
             f"{_RUN}::test_a_cap_is_kept_and_a_refusal_spends_nothing",
         ),
     ),
@@ -42,13 +42,13 @@ MUTANTS = (
         "a cap may be passed by a little",
         "    return _composed(prices).delta(cap.epsilon) <= cap.delta\n",
         "    return _composed(prices).delta(cap.epsilon) <= cap.delta * 1.01\n",
-        (f"{_LEDGER}::test_what_is_left_is_granted_and_no_more",),
+        (f"{_LEDGER}_caps.py::test_what_is_left_is_granted_and_no_more",),
     ),
     Mutant(
         "a power cut takes a commit back",
         'SYNCHRONOUS = "EXTRA"\n',
         'SYNCHRONOUS = "NORMAL"\n',
-        (f"{_LEDGER}::test_a_commit_waits_for_the_disk",),
+        (f"{_LEDGER}_file.py::test_a_commit_waits_for_the_disk",),
     ),
     Mutant(
         "runs that count users by another column pay as if by this one",
@@ -60,19 +60,19 @@ MUTANTS = (
         "a used run id takes another request",
         '    if found["digest"] != request.digest:\n',
         "    if False:\n",
-        (f"{_LEDGER}::test_another_request_with_a_used_id_is_a_mistake",),
+        (f"{_LEDGER}_runs.py::test_another_request_with_a_used_id_is_a_mistake",),
     ),
     Mutant(
         "a level that stands is drawn again",
         "            if (standing := unfinished.level(con, run, step)) is None:\n",
         "            standing = None\n            if unfinished.level(con, run, step) is None:\n",
-        (f"{_LEDGER}::test_a_level_stands_as_it_was_first_stored",),
+        (f"{_LEDGER}_runs.py::test_a_level_stands_as_it_was_first_stored",),
     ),
     Mutant(
         "a run may be tried for ever",
         "    if attempts >= MOST_ATTEMPTS:\n",
         "    if attempts >= 10**9:\n",
-        (f"{_LEDGER}::test_attempts_at_a_run_are_numbered_and_few",),
+        (f"{_LEDGER}_runs.py::test_attempts_at_a_run_are_numbered_and_few",),
     ),
     Mutant(
         "a run goes on over files that changed",
@@ -84,7 +84,7 @@ MUTANTS = (
         "a settled run's key stays in the ledger",
         '    con.execute("DELETE FROM unfinished WHERE run = ?", (run,))\n',
         "",
-        (f"{_LEDGER}::test_a_settled_run_leaves_neither_key_nor_levels_in_the_file",),
+        (f"{_LEDGER}_runs.py::test_a_settled_run_leaves_neither_key_nor_levels_in_the_file",),
     ),
     Mutant(
         "an analyst spends past their share",

@@ -158,7 +158,7 @@ MUTANTS = (
         "if all(isinstance(event, LocalEvent) for event in events):",
         "if False:",
         (
-            "tests/ledger/test_ledger.py::test_runs_without_events_cost_their_claim_beside_noise_too",
+            "tests/ledger/test_ledger_caps.py::test_runs_without_events_cost_their_claim_beside_noise_too",
         ),
     ),
 )

@@ -28,7 +28,7 @@ from tests.forecast.in_memory import SYSTEM, InMemory, Positions
 GRID = 2**13
 WORDS, LEVELS, MU, LEFT = 5, 3, 1.0, 0.8
 MASSES = np.array([40.0, 30.0, 20.0, 10.0, 300.0])
-FAILS = 1e-6
+FAILS = 1e-9
 LONG = "a list longer than any other but one"
 #: Who joins: somebody else holds just the same, so that all that the user adds to is noised anyhow.
 JOINING = {
@@ -159,7 +159,7 @@ def test_all_rounds_of_all_levels_show_no_more_than_is_priced(who: str) -> None:
 
 
 def test_too_little_noise_would_be_seen() -> None:
-    less = collected(JOINING[LONG], False, 40, noise=0.6).noise
+    less = collected(JOINING[LONG], False, 80, noise=0.6).noise
     assert (less**2).sum() < chi2.ppf(FAILS, len(less))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -269,3 +271,24 @@ def test_a_release_is_looked_at_where_it_was_asked_for(con: Any) -> None:
     assert found == [(True,)]
     changes = con.execute("SELECT DISTINCT change FROM dphh_compare('words', 'words')").fetchall()
     assert changes == [("kept",)]
+
+
+LATE_MACROS = """
+import os, sys, dphh
+con = dphh.connect(sys.argv[1], config={"threads": 4})
+con.execute("CREATE TABLE rows AS SELECT CAST(i AS VARCHAR) AS name FROM range(200_000) t(i)")
+macro = "SELECT CAST(cap_delta AS VARCHAR) FROM dphh_ledger()"
+asked = f"SELECT name FROM rows WHERE name <> $1 UNION ALL {macro}"
+rows = con.sql(f"{asked} UNION ALL {asked} UNION ALL {asked}", params=["no row"])
+print(rows.aggregate("count(*)").fetchall()[0][0], flush=True)
+os._exit(0)
+"""
+
+
+def test_a_macro_that_runs_after_many_results_keeps_nobody_waiting(ledger: Ledger) -> None:
+    """In a process of its own: who waits there for Python's lock waits for good."""
+    said = subprocess.run(
+        [sys.executable, "-c", LATE_MACROS, str(ledger.path)],
+        timeout=60, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert said.stdout == "600000\n"

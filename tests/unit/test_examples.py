@@ -36,6 +36,7 @@ def test_the_reddit_like_corpus_is_the_same_every_time(tmp_path: Path) -> None:
     assert all(body and body == " ".join(body.split()) for _, body in texts[0])
 
 
+@pytest.mark.slow
 def test_the_figures_of_dpne_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     said = run("dpne_figures.py", "--quick", "--users", "150", "--out", str(tmp_path))

@@ -171,11 +171,11 @@ def test_a_reader_never_sees_half_a_file(tmp_path):
             byte = (byte + 1) % 256
             write_whole(path, bytes([byte]) * 1_000_000)
 
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=write, daemon=True)
     writer.start()
     try:
-        seen, end = set(), time.monotonic() + 1
-        while time.monotonic() < end:
+        seen, late = set(), time.monotonic() + 120
+        while len(seen) < 20 and time.monotonic() < late:
             data = path.read_bytes()
             assert len(data) == 1_000_000
             assert data.count(data[:1]) == len(data)
@@ -184,7 +184,7 @@ def test_a_reader_never_sees_half_a_file(tmp_path):
         stop.set()
         writer.join(120)
         assert not writer.is_alive()
-    assert len(seen) > 3
+    assert len(seen) >= 20
 
 
 def test_a_writer_killed_at_any_moment_leaves_a_whole_file(tmp_path):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import binom
 
 import dphh
 from dphh import Corpus, UsageError
@@ -36,7 +36,7 @@ def test_words_are_found_from_as_many_users_as_are_said(words, max_items, own_le
     said = share_found(dphh.items(corpus_of(groups, users, words, own=True), **asked), groups)
     fewer = round(0.75 * users)
     less = share_found(dphh.items(corpus_of(groups, fewer, words, own=True), **asked), groups)
-    assert said >= 0.9 - 3.5 * np.sqrt(0.9 * 0.1 / groups)
+    assert said >= binom.ppf(1e-9, groups, 0.9) / groups
     assert less < 0.8  # it is no number that is safe by being large
 
 
@@ -45,7 +45,7 @@ def test_n_grams_are_found_from_as_many_users_as_are_said(own_ledger):
     ((_, ((_, _), (_, users))),) = dphh.ngrams(**asked).sight(dphh.profile(8)).scenarios
     groups = 150
     plan = dphh.ngrams(corpus_of(groups, users, 8, own=False), **asked)
-    assert share_found(plan, groups, level=2) >= 0.9 - 3.5 * np.sqrt(0.9 * 0.1 / groups)
+    assert share_found(plan, groups, level=2) >= binom.ppf(1e-9, groups, 0.9) / groups
 
 
 def test_who_holds_more_counts_for_less_and_one_word_alone_is_the_plans_own_number():

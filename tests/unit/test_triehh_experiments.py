@@ -18,6 +18,7 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "triehh_experiments.py"
 FIGURES = ("05", "06", "07", "08", "09", "path", "sfp")
 
 
+@pytest.mark.slow
 def test_every_experiment_runs(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     out = tmp_path / "out"

@@ -11,6 +11,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "examples" / "triehh_figures.py"
 
 
+@pytest.mark.slow
 def test_every_figure_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     done = subprocess.run(

@@ -30,6 +30,7 @@ from dphh.corpus import Characters, Corpus, Reading, as_sequences, replace_corpu
 from dphh.devices.votes.device import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Session
+from dphh.engines.walking import Trie
 from dphh.errors import CorpusError, UsageError
 from dphh.files.whole_files import write_once
 from dphh.ledger import Hold, Ledger
@@ -236,14 +237,12 @@ class _Devices:
     def hold_sequences(self, choice: Choice) -> None:
         """Each device holds its own."""
 
-    def vote_level(self, level: VoteLevel, purpose: str) -> Any:
+    def vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+        """Devices find their own node in the ballot."""
         try:
             return pq.read_table(_level_folder(self.folder, level.level) / GROWN)
         except FileNotFoundError:
             raise _RoundIsOpenError from None
-
-    def walk_on(self, level: int, grown: Any) -> None:
-        """Devices find their own node in the next ballot."""
 
 
 class _Declared(SystemRandomness):

@@ -4,37 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from dphh.engines.climbing import Climbing
 from dphh.engines.duckdb.items import Items
 from dphh.engines.two_rounds import Rule
-from dphh.ladder.rungs import Integers, Ladder, ValidGrams
-from dphh.ladder.spurious import with_spurious
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.ladder.rungs import Integers, Ladder
+from dphh.levels import PrunedLevel
+from dphh.udfs.gathering import Reading
 
 
 class Ngrams(Items, Climbing):
     def hold_texts(self) -> None:
-        self.hold_items()
+        self._gather(Reading(ends=True))
 
-    def words_level(self, level: SetUnionLevel, purpose: str) -> Any:
-        return self.items_level(level, purpose)
-
-    def grams_level(
-        self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
-    ) -> Any:
-        assert level.threshold_grid is not None
-        self._place_all(ladder)
+    def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
         self._noised("grams_level", level, purpose)
         passed = self.fetch("released", threshold=level.threshold_grid)
         ((supported,),) = self.con.execute("SELECT count(*) FROM noised").fetchall()
-        released = with_spurious(
-            passed, level, valid, supported, self._supported, self.randomness, purpose
-        )
-        self.drop("noised")
-        return released
+        return passed, supported
 
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
         self.whole_users.round_rule = rule
@@ -57,18 +43,11 @@ class Ngrams(Items, Climbing):
             self.rename("next_positions", "positions")
         self.placed = len(ladder.rungs)
 
-    def _supported(self, keys: Integers) -> Any:
-        """Which of these keys have a row in `noised`."""
-        found = np.zeros(len(keys), dtype=np.bool_)
-        numbers = np.arange(len(keys), dtype=np.int64)
-        self.con.register("proposed", pa.table({"key": keys, "number": numbers}))
-        found[self.fetch("supported").column("number").to_numpy()] = True
+    def _supported(self, proposed: Any) -> Any:
+        self.con.register("proposed", proposed)
+        supported = self.fetch("supported")
         self.con.unregister("proposed")
-        return found
+        return supported
 
     def hold_whole_grams(self, shortest: int, longest: int) -> None:
-        self.hold_rows()
-        self._gather("users_grams", shortest=shortest, longest=longest)
-
-    def whole_grams_level(self, level: SetUnionLevel, purpose: str) -> Any:
-        return self.items_level(level, purpose)
+        self._gather(Reading(lengths=(shortest, longest)))

@@ -7,20 +7,11 @@ is done about them before a run begins says nothing of anyone.
 from __future__ import annotations
 
 from dphh.corpus import Corpus
-from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import DuckDBSession, open_session
 from dphh.engines.formats import opened
 from dphh.engines.session import Limits, Session
 from dphh.engines.sources import at_hand
 from dphh.udfs.randomness import SystemRandomness
-
-# Parquet's statistics say of most files that no user is NULL, and then none of them is read. What
-# is materialised holds nobody's rows alone, so that no other's content is ever read into tokens.
-_LOOK = """
-WITH nobodys AS MATERIALIZED (FROM rows_of_corpus WHERE user_id IS NULL)
-SELECT 1 FROM nobodys WHERE len(list_filter(tokens_of(content), lambda token: token <> '')) > 0
-LIMIT 1
-"""
 
 
 def can_be_looked_at(corpus: Corpus) -> bool:
@@ -46,5 +37,4 @@ def has_rows_of_nobody(corpus: Corpus, session: Session | None = None) -> bool:
 
 def _found(session: DuckDBSession) -> bool:
     session.hold_rows()
-    with engine_errors("rows_of_corpus"):
-        return session.con.execute(_LOOK).fetchone() is not None
+    return session.has_rows_of_nobody()

@@ -110,14 +110,22 @@ class DuckDBRun:
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
         self._within_reach = True
 
-    def in_parts(self, name: str, start: Callable[[], None], **parameters: Any) -> None:
-        """Start anew and run a file for every part of the users, in more and more parts until each
-        fits the memory."""
+    def in_parts(
+        self,
+        name: str,
+        start: Callable[[], None],
+        then: Callable[[int, int], None] | None = None,
+        **parameters: Any,
+    ) -> None:
+        """Start anew and run a file, and what follows it, for every part of the users, in more and
+        more parts until each fits the memory."""
         for parts in PARTS:
             start()
             try:
                 for part in range(parts):
                     self.execute(name, parts=parts, part=part, **parameters)
+                    if then is not None:
+                        then(parts, part)
                 return
             except EngineOutOfMemory:
                 if parts == PARTS[-1]:
@@ -130,6 +138,12 @@ class DuckDBRun:
             found = self.con.execute(f"FROM {table} WHERE {column} IS NULL LIMIT 1").fetchall()
         if found:
             raise CorpusError(ROWS_OF_NOBODY)
+
+    def has_rows_of_nobody(self) -> bool:
+        """Before anything is read: a look that costs next to nothing where there are none."""
+        with engine_errors("rows_of_nobody"):
+            ((held,),) = self.con.execute(query("rows_of_nobody")).fetchall()
+        return bool(held)
 
     def rename(self, table: str, name: str) -> None:
         self.drop(name)

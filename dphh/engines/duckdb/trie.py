@@ -6,6 +6,7 @@ from typing import Any
 
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
+from dphh.engines.walking import Trie, Walking
 from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.randomness import ONE_SEQUENCE
@@ -14,9 +15,8 @@ from dphh.udfs.randomness import ONE_SEQUENCE
 ROWS_OF_PART = 40_000_000
 
 
-class Tries(DuckDBRun):
+class Tries(DuckDBRun, Walking):
     choice: Choice = "drawn"
-    walking = False
     chosen = False
 
     def hold_sequences(self, choice: Choice) -> None:
@@ -32,8 +32,8 @@ class Tries(DuckDBRun):
             self._choose("sequences_of_rows")
             self.chosen = True
 
-    def vote_level(self, level: VoteLevel, purpose: str) -> Any:
-        self._set_out(level.level)
+    def vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+        self._walk_down(trie)
         self.execute(
             "trie_level",
             level=level.level,
@@ -43,9 +43,9 @@ class Tries(DuckDBRun):
         )
         return self._grown(level.theta)
 
-    def batch_level(self, level: BatchLevel, trie: Any, purpose: str) -> Any:
+    def batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         self.choose_for_each()
-        self.con.register("trie", trie)
+        self.con.register("trie", trie.nodes())
         self.execute(
             "trie_batch_level",
             level=level.level,
@@ -56,17 +56,13 @@ class Tries(DuckDBRun):
         self.con.unregister("trie")
         return self._grown(level.theta)
 
-    def walk_on(self, level: int, grown: Any) -> None:
-        self._set_out(level)
-        self.con.register("grown", grown)
+    def _walk_on(self, level: int, step: Any) -> None:
+        self.con.register("grown", step)
         self.execute("walk_on", level=level)
         self.con.unregister("grown")
         self.rename("next_walkers", "walkers")
 
-    def _set_out(self, level: int) -> None:
-        """All stand at the root before the first vote, or the first step of a resumed run."""
-        if level > 1 or self.walking:
-            return
+    def _set_out(self) -> None:
         with engine_errors("contents_of_one_row"):
             ((rows,),) = self.con.execute("SELECT count(*) FROM rows_of_corpus").fetchall()
             self.con.execute(
@@ -85,7 +81,6 @@ class Tries(DuckDBRun):
         self.execute("walkers")
         for table in ("contents", "several", "one_each"):
             self.drop(table)
-        self.walking = True
 
     def _part_by_part(self, step: str, rows: int) -> None:
         parts = 1 + rows // ROWS_OF_PART

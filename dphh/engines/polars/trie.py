@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dphh.engines.polars.queries import tries
 from dphh.engines.polars.run import PolarsRun
+from dphh.engines.walking import Trie, Walking
 from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.randomness import ONE_SEQUENCE, wants_keys
@@ -18,9 +19,7 @@ from dphh.udfs.votes import draw_votes
 ENDS = "\x1f"
 
 
-class Tries(PolarsRun):
-    walking = False
-
+class Tries(PolarsRun, Walking):
     def hold_sequences(self, choice: Choice) -> None:
         self.make("sequences", tries.sequences_of_rows(self.load()))
         self.refuse_rows_of_nobody(self.tables["sequences"]["user_id"])
@@ -40,8 +39,8 @@ class Tries(PolarsRun):
         words = self.randomness.words(users.height, ONE_SEQUENCE, names)
         return users.select("user_id", place=pl.Series(words, dtype=pl.UInt64) % pl.col("rows"))
 
-    def vote_level(self, level: VoteLevel, purpose: str) -> Any:
-        self._set_out(level.level)
+    def vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+        self._walk_down(trie)
         voters = self.fetch("trie_level", tries.trie_level(self.table("walkers"), level.level))
         # A coin for each voter, at this level anew. Voters of one prefix are alike, so their heads
         # are counted in one draw.
@@ -55,7 +54,7 @@ class Tries(PolarsRun):
         )
         return _grown(voters.with_columns(votes=pl.Series(votes, dtype=pl.Int64)), level.theta)
 
-    def batch_level(self, level: BatchLevel, trie: Any, purpose: str) -> Any:
+    def batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         one_each = self.tables["one_each"]
         idle = self._idle(level.users)
         names = self.names(one_each["user_id"], purpose)
@@ -66,24 +65,20 @@ class Tries(PolarsRun):
         lots = self.randomness.words(one_each.height + idle, purpose, names)
         drawn = np.argsort(lots, kind="stable")[: level.batch]
         batch = one_each[drawn[drawn < one_each.height]]
-        below = pl.DataFrame(trie).with_columns(pl.col("tokens").cast(pl.List(pl.String)))
+        below = pl.DataFrame(trie.nodes()).with_columns(pl.col("tokens").cast(pl.List(pl.String)))
         votes = self.fetch(
             "trie_batch_level", tries.trie_batch_level(batch.lazy(), below.lazy(), level.level)
         )
         return _grown(votes, level.theta)
 
-    def walk_on(self, level: int, grown: Any) -> None:
-        self._set_out(level)
-        found = pl.DataFrame(grown).with_columns(pl.col("token").cast(pl.String))
+    def _walk_on(self, level: int, step: Any) -> None:
+        found = pl.DataFrame(step).with_columns(pl.col("token").cast(pl.String))
         walkers = tries.walk_on(self.table("walkers"), found.lazy(), level)
         self.make("walkers", walkers, step="walk_on")
 
-    def _set_out(self, level: int) -> None:
-        """All stand at the root before the first vote, or the first step of a resumed run."""
-        if level == 1 and not self.walking:
-            self.make("walkers", tries.walkers(self.table("one_each")))
-            self.drop("one_each")
-            self.walking = True
+    def _set_out(self) -> None:
+        self.make("walkers", tries.walkers(self.table("one_each")))
+        self.drop("one_each")
 
     def _idle(self, users: int) -> int:
         """How many of so many users hold no sequence. The theorem knows no more than these."""

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from dphh.engines.climbing import Climbing
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.items import Items
 from dphh.engines.two_rounds import Rule
-from dphh.ladder.rungs import Integers, Ladder, ValidGrams
-from dphh.ladder.spurious import with_spurious
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.ladder.rungs import Integers, Ladder
+from dphh.levels import PrunedLevel
 from dphh.udfs.spark_ladder import (
     register_places_of_grams,
     register_places_of_words,
@@ -22,17 +18,7 @@ from dphh.udfs.spark_ladder import (
 
 
 class Ngrams(Items, Climbing):
-    def hold_texts(self) -> None:
-        self.hold_items()
-
-    def words_level(self, level: SetUnionLevel, purpose: str) -> Any:
-        return self.items_level(level, purpose)
-
-    def grams_level(
-        self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
-    ) -> Any:
-        assert level.threshold_grid is not None
-        self._place_all(ladder)
+    def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
         rule = self._rule(level, purpose)
         self._noised(
             "contributions_of_grams",
@@ -41,12 +27,7 @@ class Ngrams(Items, Climbing):
             purpose,
         )
         passed = self.fetch("released", threshold=level.threshold_grid)
-        supported = self.count("noised")
-        released = with_spurious(
-            passed, level, valid, supported, self._supported, self.randomness, purpose
-        )
-        self.drop("noised")
-        return released
+        return passed, self.count("noised")
 
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
         with engine_errors("forecast_sums"):
@@ -70,17 +51,11 @@ class Ngrams(Items, Climbing):
         self.drop("blocks")
         self.placed = len(ladder.rungs)
 
-    def _supported(self, keys: Integers) -> Any:
-        """Which of these keys have a row in `noised`."""
-        found = np.zeros(len(keys), dtype=np.bool_)
-        numbers = np.arange(len(keys), dtype=np.int64)
-        self.show("proposed", pa.table({"key": keys, "number": numbers}))
-        found[self.fetch("supported").column("number").to_numpy()] = True
+    def _supported(self, proposed: Any) -> Any:
+        self.show("proposed", proposed)
+        supported = self.fetch("supported")
         self.drop("proposed")
-        return found
+        return supported
 
     def hold_whole_grams(self, shortest: int, longest: int) -> None:
         self._gather((shortest, longest))
-
-    def whole_grams_level(self, level: SetUnionLevel, purpose: str) -> Any:
-        return self.items_level(level, purpose)

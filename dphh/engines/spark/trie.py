@@ -6,15 +6,14 @@ from typing import Any
 
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
+from dphh.engines.walking import Trie, Walking
 from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.randomness import ONE_SEQUENCE
 from dphh.udfs.spark import register_votes, register_word
 
 
-class Tries(SparkRun):
-    walking = False
-
+class Tries(SparkRun, Walking):
     def hold_sequences(self, choice: Choice) -> None:
         self.load()
         with engine_errors("dphh_word"):
@@ -26,8 +25,8 @@ class Tries(SparkRun):
         self.execute(f"sequences_{choice.replace('-', '_')}", **drawn)
         self.refuse_rows_of_nobody("one_each")
 
-    def vote_level(self, level: VoteLevel, purpose: str) -> Any:
-        self._set_out(level.level)
+    def vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+        self._walk_down(trie)
         with engine_errors("dphh_votes"):
             register_votes(self.spark, self.randomness)
         self.execute(
@@ -39,8 +38,8 @@ class Tries(SparkRun):
         )
         return self._grown(level.theta)
 
-    def batch_level(self, level: BatchLevel, trie: Any, purpose: str) -> Any:
-        self.show("trie", trie)
+    def batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
+        self.show("trie", trie.nodes())
         # Written before they are sorted: sorting looks at them twice.
         self.execute("trie_batch_lots", idle=self._idle(level.users), purpose=purpose)
         self.execute("trie_batch_level", level=level.level, batch=level.batch)
@@ -48,19 +47,15 @@ class Tries(SparkRun):
         self.drop("trie")
         return self._grown(level.theta)
 
-    def walk_on(self, level: int, grown: Any) -> None:
-        self._set_out(level)
-        self.show("grown", grown)
+    def _walk_on(self, level: int, step: Any) -> None:
+        self.show("grown", step)
         self.execute("walk_on", level=level)
         self.drop("grown")
         self.rename("next_walkers", "walkers")
 
-    def _set_out(self, level: int) -> None:
-        """All stand at the root before the first vote, or the first step of a resumed run."""
-        if level == 1 and not self.walking:
-            self.execute("walkers")
-            self.drop("one_each")
-            self.walking = True
+    def _set_out(self) -> None:
+        self.execute("walkers")
+        self.drop("one_each")
 
     def _idle(self, users: int) -> int:
         """How many of so many users hold no sequence. The theorem knows no more than these."""

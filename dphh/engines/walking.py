@@ -1,0 +1,67 @@
+"""What has grown of a trie, and the way down it that is the same on every engine."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Way = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Trie:
+    """All that earlier levels released, which is public; the root alone before the first."""
+
+    #: The tokens on the way to each node of the deepest level, by the node's number.
+    ways: tuple[Way, ...] = ((),)
+    #: From each level to the one below, an Arrow table (node, token, next_node).
+    steps: tuple[Any, ...] = ()
+
+    def longer(self, grown: Any) -> list[Way]:
+        """The way to each prefix that a level grew; a sequence's end adds no token."""
+        columns = (grown.column(name).to_pylist() for name in ("node", "token"))
+        return [
+            self.ways[node] + (() if token is None else (token,))
+            for node, token in zip(*columns, strict=True)
+        ]
+
+    def with_next(self, grown: Any) -> Trie:
+        """One level deeper by an Arrow table (node, token, ended). Nothing grows on an end."""
+        going = grown.filter(pc.invert(grown.column("ended"))).drop_columns(["ended"])
+        numbers = pa.array(np.arange(len(going), dtype=np.int64))
+        step = going.append_column("next_node", numbers)
+        return Trie(tuple(self.longer(going)), (*self.steps, step))
+
+    def nodes(self) -> Any:
+        """The deepest level as an Arrow table (node, tokens)."""
+        numbers = np.arange(len(self.ways), dtype=np.int64)
+        return pa.table({"node": numbers, "tokens": pa.array(self.ways, pa.list_(pa.string()))})
+
+
+class Walking(ABC):
+    """Users' sequences on their way down; how walkers are kept is the engine's."""
+
+    #: How many levels they have gone down; None before they stand at the root.
+    gone: int | None = None
+
+    @abstractmethod
+    def _set_out(self) -> None:
+        """Everyone stands at the root."""
+
+    @abstractmethod
+    def _walk_on(self, level: int, step: Any) -> None:
+        """Who holds what has grown goes on, by a table of `Trie.steps`; the others stay behind."""
+
+    def _walk_down(self, trie: Trie) -> None:
+        """A run that goes on was not asked for the levels that it drew before."""
+        if self.gone is None:
+            self._set_out()
+            self.gone = 0
+        for step in trie.steps[self.gone :]:
+            self.gone += 1
+            self._walk_on(self.gone, step)

@@ -1,0 +1,34 @@
+"""The heaviest of a release, so many and no more. Post-processing: it costs nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dphh.columns import in_turn
+from dphh.errors import UsageError
+from dphh.report.released import Released
+
+#: What makes a row heavy: how many users hold it, where that was counted; else its score.
+HEAVY = ("users", "score")
+
+
+def top_of(release: Released, k: int) -> Any:
+    """The first of each level, then the second of each, and so on, until there are k."""
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise UsageError(f"k: found {k!r}; give a whole number from 1")
+    table = release.table
+    known = [name for name in HEAVY if name in table.column_names]
+    by = next((name for name in known if table.column(name).null_count < len(table)), None)
+    if by is None and len(table):
+        raise UsageError(
+            "top: this release says of nothing how heavy it is; run it with counts=, or `counts` "
+            "of it, and ask for the top of that"
+        )
+    if by is not None:
+        weighed = table.filter(table.column(by).is_valid())
+        table = weighed.sort_by([("level", "ascending"), (by, "descending"), ("item", "ascending")])
+    chosen = in_turn(table.column("level").to_numpy())[:k]
+    return table.take(pa.array(np.sort(chosen)))

@@ -1,0 +1,39 @@
+"""A run as tests of the ledger ask for it, and a hand in its file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+from dphh.ledger import Ledger, Request, Reservation, Source
+from dphh.privacy.events import ApproximateEvent, Event, SetUnionEvent
+from dphh.privacy.gaussian import gaussian_sigma
+from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+
+
+def ask(
+    book: Ledger,
+    run_id: str,
+    source: Source,
+    epsilon: float = 0.1,
+    delta: float = 0.0,
+    *,
+    events: Sequence[Event] | None = None,
+    account: str | None = None,
+    **parameters: Any,
+) -> Reservation:
+    done = [ApproximateEvent(epsilon, delta)] if events is None else events
+    request = Request(source, "items", parameters, done, epsilon, delta, account=account)
+    return book.reserve(run_id, request)
+
+
+def items_price(epsilon: float, delta: float) -> list[Event]:
+    sigma = gaussian_sigma(epsilon, GAUSSIAN_SHARE * delta)
+    return [SetUnionEvent(sigma, NEW_ITEMS_SHARE * delta)]
+
+
+def tampered(book: Ledger, statement: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(book.path)) as con, con:
+        return con.execute(statement).fetchall()

@@ -1,0 +1,255 @@
+"""The ledger's file: where it is, whose it is, and what goes wrong with it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from dphh.errors import DphhError, LedgerError, UsageError
+from dphh.ledger import Ledger, Request, Source
+from dphh.ledger import schema as ledger_schema
+from dphh.ledger.schema import SCHEMA_VERSION, default_path, writing
+from tests.ledger.asked import ask, tampered
+
+
+def test_the_path_comes_from_the_argument_then_the_environment_then_the_home(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DPHH_LEDGER", str(tmp_path / "env.sqlite"))
+    assert Ledger(tmp_path / "given.sqlite").path == tmp_path / "given.sqlite"
+    assert Ledger().path == tmp_path / "env.sqlite"
+    monkeypatch.delenv("DPHH_LEDGER")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert default_path() == tmp_path / "data" / "dphh" / "ledger.sqlite"
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_path() == tmp_path / ".local" / "share" / "dphh" / "ledger.sqlite"
+
+
+def test_folders_and_file_are_made_for_their_owner_alone(tmp_path: Path, reviews: Source) -> None:
+    book = Ledger(tmp_path / "one" / "two" / "ledger.sqlite")
+    ask(book, "a", reviews)
+    modes = [stat.S_IMODE(p.stat().st_mode) for p in (book.path, *list(book.path.parents)[:2])]
+    assert modes == [0o600, 0o700, 0o700]
+    assert [p.name for p in book.path.parent.iterdir()] == ["ledger.sqlite"]
+
+
+def test_looking_makes_no_file(book: Ledger, reviews: Source) -> None:
+    assert book.accounts() == []
+    assert book.runs() == []
+    assert book.accounts_touched(reviews) == ()
+    with pytest.raises(UsageError):
+        book.status("reviews")
+    assert not book.path.exists()
+
+
+def test_a_ledger_of_a_newer_dphh(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    tampered(book, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    newer = (
+        f"newer dphh .schema {SCHEMA_VERSION + 1}; this one knows {SCHEMA_VERSION}.: upgrade dphh"
+    )
+    with pytest.raises(LedgerError, match=newer):
+        book.runs()
+    with pytest.raises(LedgerError, match=newer):
+        ask(book, "b", reviews)
+
+
+def test_an_event_of_a_newer_dphh_is_not_passed_over(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    tampered(book, "DROP TRIGGER requests_stand")
+    tampered(book, """UPDATE runs SET events = '[{"kind":"quantum"}]'""")
+    with pytest.raises(LedgerError, match="cannot price"):
+        book.accounts()
+
+
+def test_files_that_are_no_ledgers(tmp_path: Path, reviews: Source) -> None:
+    text = tmp_path / "text"
+    text.write_bytes(b"user,item\n" * 1000)
+    other = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(other)) as con:
+        con.execute("CREATE TABLE mine (x)")
+    for path in (text, other, tmp_path):
+        before = None if path.is_dir() else path.read_bytes()
+        for verb in (Ledger(path).runs, lambda p=path: ask(Ledger(p), "a", reviews)):
+            with pytest.raises(LedgerError, match=r"not a dphh ledger|cannot be opened"):
+                verb()
+        assert before is None or path.read_bytes() == before
+
+
+def test_a_damaged_file_is_said_to_be_damaged(book: Ledger, reviews: Source) -> None:
+    for run in range(30):
+        ask(book, f"run {run}", reviews)
+    with book.path.open("r+b") as file:
+        file.seek(2 * 4096)
+        file.write(os.urandom(book.path.stat().st_size - 2 * 4096))
+    with pytest.raises(LedgerError, match="damaged"):
+        book.runs()
+
+
+def test_a_full_disk_loses_nothing(
+    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold)
+    connect = ledger_schema._connect
+
+    def small(path: Path) -> sqlite3.Connection:
+        con = connect(path)
+        con.execute("PRAGMA max_page_count = 30")
+        return con
+
+    with monkeypatch.context() as full:
+        full.setattr(ledger_schema, "_connect", small)
+        with pytest.raises(LedgerError, match="disk is full"):
+            book.settle(hold, {}, os.urandom(10**6))
+    assert book.runs()[0].state == "running"
+    book.settle(hold, {}, b"there is space again")
+    assert book.release("a").parquet == b"there is space again"
+
+
+def test_a_lock_held_too_long(
+    book: Ledger, reviews: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(book, "a", reviews)
+    monkeypatch.setattr(ledger_schema, "TIMEOUT", 0.1)
+    with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="locked"):
+            ask(book, "b", reviews)
+        assert len(book.runs()) == 1  # readers do not wait for it
+        other.execute("ROLLBACK")
+    ask(book, "b", reviews)
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Permissions do not bind root, so leave root for a while."""
+    if os.geteuid() != 0:
+        yield
+        return
+    try:
+        os.seteuid(65534)
+    except OSError:
+        pytest.skip("root may not become another user here")
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that other users may enter; pytest's own are private."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+        Path(folder).chmod(0o755)
+
+
+def test_a_read_only_ledger_can_be_read_and_not_written(public: Path, reviews: Source) -> None:
+    book = Ledger(public / "ledger.sqlite")
+    hold = ask(book, "a", reviews).hold
+    book.begin(hold)
+    book.settle(hold, {}, b"rows")
+    book.path.chmod(0o444)
+    public.chmod(0o555)
+    with nobody():
+        assert [entry.run_id for entry in book.runs()] == ["a"]
+        assert book.release("a").parquet == b"rows"
+        assert len(book.accounts()) == 1
+        with pytest.raises(LedgerError, match="read-only"):
+            book.reserve("b", Request(Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0))
+    assert len(book.runs()) == 1
+
+
+def test_a_folder_that_may_not_be_written(public: Path) -> None:
+    public.chmod(0o555)
+    with nobody(), pytest.raises(LedgerError, match=r"ermission denied.*--ledger or DPHH_LEDGER"):
+        Ledger(public / "new" / "ledger.sqlite").add("x", Source("frame", ("f",), "u"), 1, 0)
+
+
+def test_a_ledger_that_may_not_be_read(public: Path, reviews: Source) -> None:
+    book = Ledger(public / "ledger.sqlite")
+    ask(book, "a", reviews)
+    with nobody():
+        if os.access(book.path, os.R_OK, effective_ids=True):
+            pytest.skip("runs as the owner of the file")
+        with pytest.raises(LedgerError, match="may read it"):
+            book.runs()
+
+
+def test_an_interrupted_transaction_leaves_nothing(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    with pytest.raises(KeyboardInterrupt), writing(book.path) as con:
+        con.execute("UPDATE runs SET state = 'running'")
+        raise KeyboardInterrupt
+    assert book.runs()[0].state == "reserved"
+
+
+def test_a_journal_left_by_a_crash_is_rolled_back_by_a_reader(
+    book: Ledger, reviews: Source, tmp_path: Path
+) -> None:
+    ask(book, "a", reviews)
+    with closing(sqlite3.connect(book.path, isolation_level=None)) as con:
+        con.execute("PRAGMA cache_size = 1")
+        con.execute("BEGIN IMMEDIATE")
+        con.execute("UPDATE runs SET state = 'running'")
+        for number in range(200):  # more than the cache holds, so that the file itself changes
+            con.execute("INSERT INTO chunks VALUES (1, ?, ?)", (number, os.urandom(4000)))
+        crashed = tmp_path / "crashed.sqlite"
+        for ending in ("", "-journal"):
+            copy = Path(f"{crashed}{ending}")
+            copy.write_bytes(Path(f"{book.path}{ending}").read_bytes())
+        con.execute("ROLLBACK")
+    assert [entry.state for entry in Ledger(crashed).runs()] == ["reserved"]
+
+
+def test_a_commit_waits_for_the_disk(
+    book: Ledger, no_power_cut: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And for its folder, where the journal's end is the commit: 3 is SQLite's EXTRA."""
+    monkeypatch.setattr(ledger_schema, "SYNCHRONOUS", no_power_cut)
+    with writing(book.path) as con:
+        assert con.execute("PRAGMA synchronous").fetchone() == (3,)
+        assert con.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_waits_for_a_transaction(book: Ledger, reviews: Source) -> None:
+    ask(book, "a", reviews)
+    inside, leaving = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        with writing(book.path) as con:
+            con.execute("UPDATE runs SET state = 'running'")
+            inside.set()
+            time.sleep(0.2)
+            leaving.set()
+
+    thread = threading.Thread(target=slow)
+    thread.start()
+    inside.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    waited = leaving.is_set()
+    os.waitpid(child, 0)
+    thread.join()
+    assert waited
+    assert book.runs()[0].state == "running"
+
+
+def test_every_error_is_one_of_ours(book: Ledger) -> None:
+    with pytest.raises(DphhError):
+        book.reserve("", Request(Source("frame", ("f",), "u"), "items", {}, [], 0.1, 0.0))
