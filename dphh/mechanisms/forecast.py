@@ -8,7 +8,7 @@ stand (`dphh.ladder.forecast`).
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. All rounds of all
 levels are Gaussian mechanisms of L2 sensitivity 1, each chosen by earlier outputs alone, whose
 1/sigma^2 never sum past 1/sigma*^2: together one Gaussian of sigma* (Smith & Thakurta 2022), at
-delta / 2. Level 1's thresholds have the other half. Both directions; docs/forecast.md.
+3/4 of delta. Level 1's thresholds have the other quarter. Both directions; docs/forecast.md.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from math import ceil, floor, log2
 
 from dphh.levels import ForecastLevel, Level, SetUnionLevel
-from dphh.mechanisms.counting import NO_COUNTING, Counting
+from dphh.mechanisms.counting import Counting
 from dphh.mechanisms.items import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.forecast.rounds import draws_delta
-from dphh.privacy.forecast.shares import WORDS_ALONE, WORDS_DELTA, WORDS_ROUNDS
+from dphh.privacy.forecast.shares import NEW_WORDS, WORDS_ALONE, WORDS_DELTA, WORDS_ROUNDS
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
@@ -53,14 +53,16 @@ class Budget:
     sigma: float
     #: The same with the counts of what is found.
     total: float
+    #: Of delta: for the noise, and for draws' distance from it.
+    rounds: float
     #: For level 1's thresholds.
     new_words: float
-    #: For draws' distance from the exact noise.
+    #: For draws' distance from the exact noise, of `rounds`.
     spare: float
 
 
 def budget_of(
-    epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting = NO_COUNTING
+    epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting
 ) -> Budget:
     spare = set_aside(
         len(WORDS_ROUNDS) * arithmetic_delta(max_items, epsilon)
@@ -69,8 +71,9 @@ def budget_of(
         epsilon,
         delta,
     )
-    total = gaussian_sigma(epsilon, delta / 2 - spare)
-    return Budget(counting.finding(total), total, delta / 2, spare)
+    rounds, new_words = (1 - NEW_WORDS) * delta, NEW_WORDS * delta
+    total = gaussian_sigma(epsilon, rounds - spare)
+    return Budget(counting.finding(total), total, rounds, new_words, spare)
 
 
 def price_forecast(
@@ -79,7 +82,7 @@ def price_forecast(
     max_n: int,
     max_items: int,
     spurious: float,
-    counting: Counting = NO_COUNTING,
+    counting: Counting,
 ) -> Priced:
     budget = budget_of(epsilon, delta, max_n, max_items, counting)
     rounds = words_rounds(budget, max_n, max_items)
@@ -102,7 +105,7 @@ def price_forecast(
         DeltaEvent(budget.spare, "draws' distance from the exact noise"),
     )
     shared_out = (
-        ("Gaussian curve of all rounds together", delta / 2 - budget.spare),
+        ("Gaussian curve of all rounds together", budget.rounds - budget.spare),
         ("new words over the thresholds of level 1", budget.new_words),
         ("draws' distance from the exact noise", budget.spare),
     )

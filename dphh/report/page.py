@@ -120,8 +120,8 @@ def _head(release: Released, heading: str) -> str:
     return (
         f"<h1>{shown.html(heading)}</h1>{warning}"
         f"<p class='lead'>{_how_many(release)}, published with "
-        f"({promised(privacy):.4g}, {privacy['delta']:g})-differential privacy. What that limits "
-        "this page to say of any one person stands below.</p>"
+        f"({promised(privacy):.4g}, {privacy['delta']:g})-differential "
+        "privacy: what that promises each person stands below.</p>"
     )
 
 

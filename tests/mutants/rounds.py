@@ -147,6 +147,12 @@ FORECAST = (
         ("tests/forecast/test_spurious.py::test_no_tail_passes_a_half",),
     ),
     Mutant(
+        "forecast: all of delta for the rounds, and a quarter for new words",
+        "    rounds, new_words = (1 - NEW_WORDS) * delta, NEW_WORDS * delta\n",
+        "    rounds, new_words = delta, NEW_WORDS * delta\n",
+        ("tests/unit/test_ngrams_plan.py::test_what_is_done_costs_no_more_than_what_is_claimed",),
+    ),
+    Mutant(
         "forecast: what levels took is not taken off",
         "            left=self.left - sum(released.shares),\n",
         "            left=self.left - 0 * sum(released.shares),\n",

@@ -12,6 +12,8 @@ from scipy.stats import norm
 
 from dphh import Corpus, UsageError, ngrams, plan_from_json
 from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.mechanisms.counting import Counting
+from dphh.mechanisms.forecast import budget_of, words_alone, words_rounds
 from dphh.mechanisms.ngrams import ASSUMED_WORDS, spurious_threshold
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
@@ -38,6 +40,22 @@ def test_what_is_done_costs_no_more_than_what_is_claimed(method, epsilon, delta,
     spent = compose(plan.events).delta(epsilon)
     assert 0.4 * delta < spent <= delta
     assert sum(share for _, share in plan.privacy.delta_shares) <= delta * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("max_items", [1, 30])
+def test_new_words_pass_the_ladders_rounds_within_a_quarter_of_delta(max_items):
+    """Of a user of t new words, some pass; on either way that level 1 can go."""
+    budget = budget_of(1.0, 1e-7, 5, max_items, Counting())
+    first, second, third = words_rounds(budget, 5, max_items)
+    alone = words_alone(budget, 5, max_items)
+
+    def passing(level):
+        t = np.arange(1, max_items + 1)
+        weights = 2.0**level.grid_bits / np.sqrt(t)
+        return (t * norm.sf((level.threshold_grid - 0.5 - weights) / level.sigma_grid)).max()
+
+    for way in ((first, second, third), (first, alone)):
+        assert 0.2e-7 < sum(passing(level) for level in way) <= 0.2501e-7
 
 
 def test_at_usual_settings_nearly_all_that_is_claimed_is_used():

@@ -9,10 +9,13 @@ from math import log2
 #: round has half the noise of the one before it.
 WORDS_ROUNDS = (1 / 21, 4 / 21, 16 / 21)
 WORDS_DELTA = (0.02, 0.03, 0.95)
+#: Of the whole run's delta, what these thresholds have; the Gaussian rounds have the rest. A half
+#: would serve words alone best. All lengths need little noise, and one length needs thresholds.
+NEW_WORDS = 0.25
 #: Where the first round finds fewer words than this, no word is common: one round takes all, with
-#: this part of an even share, a little more than DPNE's for a little less delta.
+#: this part of an even share, a little more than DPNE's for half the delta: its threshold.
 WORDS_COMMON = 5
-WORDS_ALONE = 1.03
+WORDS_ALONE = 1.05
 #: Of a level's even share, what round 1 gets.
 FIRST_ROUND = 0.25
 #: Of the number of grams a level finds per gram below, what the next level is expected to.
@@ -22,8 +25,10 @@ STILL_LATER_FINDS = 0.65
 LATER_WORTH = 0.3
 #: How much a level gains from twice the budget, in doublings, is never put below this.
 LEAST_GAIN = 0.05
-#: Few finds foretell little: so many finds' worth of an even share.
+#: Few finds foretell little: so many finds' worth of an even share. More where a level would take
+#: more than that, since longer lengths, of fewer finds still, have to do with what it leaves.
 UNSURE = 30
+UNSURE_OF_MORE = 120
 
 
 @dataclass(frozen=True)
@@ -63,4 +68,6 @@ class Shares:
         most = left - first - self.after * part / 2
         if most <= 0:
             return self.even()
-        return (finds * min(share, most) + UNSURE * self.even()) / (finds + UNSURE)
+        share, even = min(share, most), self.even()
+        unsure = UNSURE_OF_MORE if share > even else UNSURE
+        return (finds * share + unsure * even) / (finds + unsure)
