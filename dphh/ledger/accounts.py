@@ -13,6 +13,7 @@ from pathlib import Path
 from dphh.corpus import Corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger import records
+from dphh.ledger.bars import accounts_html
 from dphh.ledger.behind import source_of
 from dphh.ledger.budget import Booking, Kept, checked_cap
 from dphh.ledger.columns_there import refuse_columns_that_no_file_has
@@ -24,7 +25,6 @@ from dphh.ledger.said import accounts_text
 from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
 from dphh.ledger.sources import Source, places
-from dphh.report.accounts import accounts_html
 from dphh.wording.asked import named_in_words
 
 
