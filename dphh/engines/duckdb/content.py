@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import duckdb
 
 from dphh.corpus import SPLITS, Content, Corpus
+from dphh.engines.quoted import identifier, literal
 from dphh.engines.sources import (
     NO_GROUPS,
     NO_UNITS,
@@ -49,6 +50,10 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     column = identifier(corpus.content.column)
     content = _as_written(corpus.content, types[corpus.content.column])
     con.execute(f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}")
+    # Texts of any length sort at half the speed of numbers.
+    is_text = not isinstance(corpus.user, str) or types[corpus.user] in ("VARCHAR", "BLOB")
+    order = "hash(user_id)" if is_text else "user_id"
+    con.execute(f"CREATE TEMP MACRO order_of_user(user_id) AS {order}")
     con.execute(
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus, types)} AS user_id, "
@@ -267,11 +272,3 @@ def _all_columns(con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus) 
 
 def _listed(corpus: Corpus) -> str:
     return f"[{', '.join(literal(parquet_pattern(path)) for path in corpus.where)}]"
-
-
-def identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
