@@ -111,9 +111,10 @@ def kill_once(verb: str, victim: str, folder: Path) -> tuple[bool, list[str]]:
     ledger = folder / f"{verb}.sqlite"
     before = stored(ledger) if ledger.exists() else set()
     process = begin(verb, folder)
-    while process.poll() is None and "java" not in of_session(process.pid).values():
+    late = "pyspark" if victim.startswith("a worker") else "java"
+    while process.poll() is None and late not in of_session(process.pid).values():
         time.sleep(0.02)
-    time.sleep(random.uniform(0.0, MOMENTS))
+    time.sleep(random.uniform(0.0, 1.0 if late == "pyspark" else MOMENTS))
     met = process.poll() is None and strike(process, *VICTIMS[victim])
     if not settled_down(process):
         wrong.append(f"{victim}: processes stayed")
