@@ -16,9 +16,9 @@ from typing import Any
 
 from dphh.errors import UsageError
 from dphh.files.whole_files import write_whole
-from dphh.report import shown
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
+from dphh.wording import shown
 from dphh.wording.lines import shorten, wrapped
 
 #: The columns of a release that says how many people.

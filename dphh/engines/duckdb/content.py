@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import duckdb
 
 from dphh.corpus import SPLITS, Content, Corpus
+from dphh.engines.quoted import identifier, literal
 from dphh.engines.sources import (
     NO_GROUPS,
     NO_UNITS,
@@ -271,11 +272,3 @@ def _all_columns(con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus) 
 
 def _listed(corpus: Corpus) -> str:
     return f"[{', '.join(literal(parquet_pattern(path)) for path in corpus.where)}]"
-
-
-def identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
