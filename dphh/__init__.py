@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from dphh.beforehand.comparing import Comparison, compare
     from dphh.beforehand.rehearsing import rehearse
     from dphh.beforehand.scheduling import Schedule, schedule
-    from dphh.beforehand.sight import Profile, Sight, profile
     from dphh.corpus import TRIEHH_WORDS, Content, Corpus
     from dphh.errors import (
         BudgetRefused,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     )
     from dphh.evaluation import Evaluation, ExactCounts, evaluate, exact_ngrams
     from dphh.ledger import Ledger
+    from dphh.mechanisms.sight import Profile, Sight, profile
     from dphh.plan import Plan, plan_from_json
     from dphh.price import Price, Privacy
     from dphh.release import Release
@@ -97,7 +97,7 @@ _MADE_IN = {
     "dphh.beforehand.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
     "dphh.beforehand.scheduling": ("Schedule", "schedule"),
-    "dphh.beforehand.sight": ("Profile", "Sight", "profile"),
+    "dphh.mechanisms.sight": ("Profile", "Sight", "profile"),
     "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
 }
 _MODULE = {name: module for module, names in _MADE_IN.items() for name in names}

@@ -157,10 +157,19 @@ def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
 
 def notice(said: str) -> None:
     """For whoever gave no `progress`: what bears on the budget is said all the same."""
-    if said.startswith("note:"):
+    if not said.startswith("note:"):
+        return
+    if _in_a_kernel():  # which would show a warning in red, with a path of its own
+        print(said)
+    else:
         # Where warnings are errors, none may end a run that has been paid for.
         with suppress(Notice):
             warnings.warn(said.removeprefix("note: "), Notice, stacklevel=_whose_line())
+
+
+def _in_a_kernel() -> bool:
+    shell = sys.modules.get("IPython")
+    return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
 
 
 def _whose_line() -> int:

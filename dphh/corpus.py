@@ -19,6 +19,11 @@ Characters = Literal["code points", "graphemes", "bytes"]
 #: A token longer than this many characters is truncated unless the owner says otherwise.
 MAX_TOKEN_LENGTH = 1000
 
+#: Of one text so many characters count, of a list so many tokens, unless the owner says otherwise.
+MAX_TEXT_LENGTH = 1 << 24
+#: No engine cuts texts further on than this.
+_FURTHEST = (1 << 31) - 1
+
 #: `split=` takes one of these names, or a regular expression whose matches are the words.
 SPLITS = ("white space", "unicode")
 
@@ -47,6 +52,7 @@ HELP = {
     "strip": "Strip these from both ends.",
     "keep": "Keep only tokens that match it as a whole.",
     "drop": "Drop tokens that match it as a whole.",
+    "max_text_length": "Of one text so many characters count, of a list so many tokens.",
     "max_token_length": "Characters of the longest token.",
     "too_long": "What to do with longer ones.",
     "characters": "What a character is, for --as characters and for trie.",
@@ -68,7 +74,8 @@ _ASKED = {"column": "text or item"}
 class Content:
     """How one row's content becomes a sequence of tokens; a function of that row alone.
 
-    In this order: decode, lower, split, strip, keep, drop, limit the length, leave out the empty.
+    In this order: decode, limit the text's length, lower, split, strip, keep, drop, limit the
+    tokens' length, leave out the empty.
     """
 
     column: str
@@ -83,6 +90,8 @@ class Content:
     #: A whole item, once cleaned, is cut into tokens of so many characters (for `trie`).
     unit: int | None = None
     characters: Characters = "code points"
+    #: One text is one value to an engine, which holds it and its tokens whole.
+    max_text_length: int = MAX_TEXT_LENGTH
 
     def __post_init__(self) -> None:
         for option, kind, what in _OF_TYPE:
@@ -96,11 +105,13 @@ class Content:
             raise UsageError(
                 f"too_long: found {self.too_long!r}; say one of {', '.join(get_args(TooLong))}"
             )
-        length = self.max_token_length
-        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            raise UsageError(
-                f"max_token_length: found {length!r}; give a number of characters from 1"
-            )
+        for option in ("max_text_length", "max_token_length"):
+            length = getattr(self, option)
+            whole = isinstance(length, int) and not isinstance(length, bool)
+            if not whole or not 1 <= length <= _FURTHEST:
+                raise UsageError(
+                    f"{option}: found {length!r}; give a number of characters, 1 to {_FURTHEST:,}"
+                )
         if not isinstance(self.split, str) or not self.split:
             raise UsageError(f"split: found {self.split!r}; say {SPLITS} or a regular expression")
         if self.reading != "words" and self.split != "white space":
@@ -200,6 +211,7 @@ class Corpus:
         too_long: TooLong = "truncate",
         unit: int | None = None,
         characters: Characters = "code points",
+        max_text_length: int = MAX_TEXT_LENGTH,
         name: str | None = None,
         connection: Any = None,
     ) -> None:
@@ -224,6 +236,7 @@ class Corpus:
             too_long=too_long,
             unit=unit,
             characters=characters,
+            max_text_length=max_text_length,
         )
         for key, value in {
             "source": opened,

@@ -19,7 +19,7 @@ from dphh.privacy.counts import (
     ends,
     sigma_on_grid,
 )
-from dphh.udfs.subsets import SubsetSelection, estimate
+from dphh.privacy.subset_selection import SubsetSelection, estimate
 
 Pruning = Literal["both", "single"]
 #: How a user of several sequences comes to the one that is theirs for a run of `trie`.

@@ -21,8 +21,8 @@ from dphh.unit import User, checked_user
 from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
-    from dphh.beforehand.sight import Profile, Sight
     from dphh.ledger import Ledger
+    from dphh.mechanisms.sight import Profile, Sight
     from dphh.release import Release
     from dphh.udfs.randomness import Randomness
 
@@ -113,7 +113,7 @@ class Plan:
 
     def sight(self, profile: Profile) -> Sight:
         """From how many users items are found, where each holds as much as `dphh.profile` says."""
-        from dphh.beforehand.sight import sight_of
+        from dphh.mechanisms.sight import sight_of
 
         return sight_of(self.price, profile)
 

@@ -45,14 +45,8 @@ from dphh import TRIEHH_WORDS
 from dphh.baselines.sfp import sfp
 from dphh.privacy.path import choose_path
 from dphh.privacy.triehh import fixed_size_plan, log10_theta
-from dphh.privacy.triehh_discovery import (
-    Bernoulli,
-    FixedSize,
-    Sampling,
-    discovery_rate,
-    holders_needed,
-    unit_levels,
-)
+from dphh.privacy.triehh_discovery import discovery_rate, holders_needed, unit_levels
+from dphh.privacy.triehh_votes import Bernoulli, FixedSize, Sampling
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import Randomness
 

@@ -31,12 +31,9 @@ from dphh.privacy.triehh import (
     preprint_delta,
     theorem_epsilon,
 )
-from dphh.privacy.triehh_discovery import (
-    FixedSize,
-    discovery_rate,
-    hypergeometric_tail,
-    knob,
-)
+from dphh.privacy.triehh_discovery import discovery_rate
+from dphh.privacy.triehh_knob import knob
+from dphh.privacy.triehh_votes import FixedSize, hypergeometric_tail
 
 LEVELS = 10
 EPSILONS = (1.0, 2.0, 4.0, 8.0)

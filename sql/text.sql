@@ -1,6 +1,14 @@
 -- How a row's content becomes tokens. Every macro is a function of one row alone,
 -- so whatever it leaves out or cuts, the privacy of the levels is untouched.
 
+-- One text is one value to an engine, which holds it and its tokens whole: so no more counts than
+-- the start of it, of so many characters, or of a list's tokens.
+CREATE OR REPLACE TEMP MACRO first_characters(content, longest) AS
+left(content, longest);
+
+CREATE OR REPLACE TEMP MACRO first_tokens(tokens, longest) AS
+CASE WHEN len(tokens) > longest THEN tokens[1:longest] ELSE tokens END;
+
 -- Unicode's White_Space characters, but for the space itself.
 CREATE OR REPLACE TEMP MACRO other_white_space() AS
 '[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}'

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
-#: A text is cut after so many tokens, as DuckDB cuts it (`sql/texts.sql`).
-LONGEST_TEXT = (1 << 26) - 1
 #: Where a text's end is a token, it is this one: no token of a text is empty.
 END = ""
 #: A block ends with the user who takes it past so many places: 16 MB. A user is never divided.
@@ -68,9 +66,6 @@ def places_of_texts(lengths: Integers, codes: Any, ends: bool = True) -> tuple[I
     -1 among the codes is no token: its neighbours are each other's.
     """
     there = codes >= 0
-    if len(lengths) and lengths.max() > LONGEST_TEXT:
-        text = np.repeat(np.arange(len(lengths)), lengths)
-        there &= _place_in_text(there, text) < LONGEST_TEXT
     if not there.all():
         before = np.concatenate([[0], np.cumsum(there)])
         lengths = np.diff(before[np.concatenate([[0], np.cumsum(lengths)])])
@@ -98,11 +93,6 @@ def block_of_tokens(lots: Integers, texts: Integers, tokens: Any) -> tuple[Block
     ends = np.concatenate([[0], np.cumsum(lengths)])
     of_user = np.concatenate([[0], np.cumsum(texts)])
     return Block(lots, np.diff(ends[of_user]), places), encoded.dictionary
-
-
-def _place_in_text(there: NDArray[np.bool_], text: Integers) -> Integers:
-    before: Integers = np.cumsum(there) - there
-    return before - before[np.searchsorted(text, text)]
 
 
 def block_at(batch: pa.RecordBatch, row: int, column: str) -> Block:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dphh.udfs.blocks import places_of_texts
 from dphh.udfs.hashes import of_spellings
@@ -79,4 +80,4 @@ def rows_of_users(texts: pa.Table, vocabulary: Vocabulary, reading: Reading) -> 
 
 
 def _starts(texts: pa.Table) -> Any:
-    return np.flatnonzero(texts.column("is_first").to_numpy())
+    return pc.indices_nonzero(texts.column("is_first")).to_numpy().astype(np.int64)

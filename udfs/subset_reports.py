@@ -27,9 +27,10 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 from dphh.privacy.rounded_gaussian import BITS
+from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.noise import binomial_weights
 from dphh.udfs.randomness import Randomness, join, uniform_below, wants_keys
-from dphh.udfs.subsets import SubsetSelection, draw_subsets
+from dphh.udfs.subsets import draw_subsets
 from dphh.udfs.votes import toss_coins
 
 Integers = NDArray[np.int64]

@@ -1,9 +1,4 @@
-"""Subset selection: a client reports d values of s, its own among them more often than another.
-
-Algorithm 1 of the Gboard paper (Wang et al. 2016; Ye and Barg 2017). The set of d values holds the
-own one with probability p, and the rest of it is uniform. So a set that holds the client's value
-has the chance p / C(s-1, d-1), one that does not (1-p) / C(s-1, d), and the two differ by
-e^epsilon = p (s-d) / ((1-p) d), whatever the two values and whatever the set.
+"""Subset selection as it is drawn: reports of d values of s (`dphh.privacy.subset_selection`).
 
 Everything drawn is exact: p is a multiple of 2^-64, the values come from whole words by rejection.
 A client draws d of the other s-1 values at once and draws again, of the same s-1, for each that it
@@ -13,123 +8,21 @@ every set of the size it ends with is equally likely.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Context, Decimal
-from fractions import Fraction
-from math import inf, nextafter
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from dphh.errors import UsageError
+from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.randomness import Randomness, numbered_keys, uniform_below
 
 if TYPE_CHECKING:  # a client on a device needs NumPy alone
     import pyarrow as pa
 
 Integers = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
-_WORDS = 1 << 64
-_EXACT = Context(prec=80)  # digits of e^epsilon and of logarithms
-_SLACK = Decimal("1e-60")  # far above their error, far below what a numerator can express
 _BLOCK = 1 << 19  # values drawn at a time: the intermediate arrays stay in the processor's cache
-
-
-@dataclass(frozen=True)
-class SubsetSelection:
-    """Reports of `size` of the values 0..domain-1; the own one with probability numerator/2^64."""
-
-    domain: int
-    size: int
-    numerator: int
-
-    def __post_init__(self) -> None:
-        if not 2 <= self.domain < 1 << 62:
-            raise UsageError(f"a domain has 2 to 2^62 values, not {self.domain}")
-        if not 1 <= self.size <= (self.domain + 1) // 2:
-            raise UsageError(
-                f"subsets of {self.size} of {self.domain} values were asked for; "
-                "take from 1 to half of them: more is never better"
-            )
-        if not self.size * _WORDS < self.numerator * self.domain < self.domain * _WORDS:
-            raise UsageError(
-                "the own value must be in the subset more often than another and less than always; "
-                f"take a numerator between {self.size * _WORDS // self.domain} and 2^64"
-            )
-
-    @property
-    def own_chance(self) -> Fraction:
-        """p, exactly: how often the own value is in the set."""
-        return Fraction(self.numerator, _WORDS)
-
-    @property
-    def other_chance(self) -> Fraction:
-        """q, exactly: how often any other given value is in the set."""
-        return (self.size - self.own_chance) / (self.domain - 1)
-
-    @property
-    def p(self) -> float:
-        """How often the own value is in the set."""
-        return float(self.own_chance)
-
-    @property
-    def q(self) -> float:
-        """How often any other given value is in the set."""
-        return float(self.other_chance)
-
-    @property
-    def epsilon(self) -> float:
-        """The local epsilon of what is drawn, rounded up: ln(p (s-d) / ((1-p) d))."""
-        p = self.own_chance
-        return _log_up(p * (self.domain - self.size) / ((1 - p) * self.size))
-
-    @property
-    def epsilon_of_independent_values(self) -> float:
-        """The local epsilon if every value were reported or not by a coin of its own, rounded up.
-
-        With the same p and q: ln(p (1-q) / ((1-p) q)), a little more. It is what prices
-        `draw_aggregate`, whose counts are independent.
-        """
-        p, q = self.own_chance, self.other_chance
-        return _log_up(p * (1 - q) / ((1 - p) * q))
-
-    def variance(self, users: int, holders: ArrayLike = 0) -> FloatArray:
-        """The variance of `estimate` for a value that `holders` of the `users` reports are for."""
-        p, q = self.p, self.q
-        held = np.asarray(holders, dtype=np.float64)
-        return np.asarray((held * p * (1 - p) + (users - held) * q * (1 - q)) / (p - q) ** 2)
-
-
-def subset_selection(domain: int, epsilon: float, size: int | None = None) -> SubsetSelection:
-    """Subset selection of at most this local epsilon, with the paper's ceil(s / (e^epsilon + 1)).
-
-    p is the largest multiple of 2^-64 that keeps to epsilon.
-    """
-    if not 0 < epsilon < inf:
-        raise UsageError(f"a local epsilon must be positive and finite, not {epsilon!r}")
-    # Every p below 1 keeps to 100: a domain below 2^62 and p <= 1 - 2^-64 cost at most 88.
-    likelier = Fraction(_EXACT.exp(Decimal(min(float(epsilon), 100.0))) * (1 - _SLACK))
-    if size is None:
-        size = -(domain // -(likelier + 1))
-    own = size * likelier
-    numerator = min(int(own * _WORDS / (own + domain - size)), _WORDS - 1)
-    if numerator * domain <= size * _WORDS:
-        raise UsageError(
-            f"a local epsilon of {epsilon!r} over {domain} values is too small for 64-bit coins; "
-            "ask for more"
-        )
-    return SubsetSelection(domain, size, numerator)
-
-
-def _log_up(ratio: Fraction) -> float:
-    """A float at least ln(ratio), and the next one at most."""
-    exact = _EXACT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)).ln(_EXACT)
-    up = float(exact)
-    while Decimal(up) < exact:
-        up = nextafter(up, inf)
-    return up
 
 
 def draw_subsets(
@@ -196,12 +89,3 @@ def _draw_block(
         mended.sort(axis=1)
         reports[rows] = mended
         rows = rows[(mended[:, 1:] == mended[:, :-1]).any(axis=1)]
-
-
-def estimate(reports: ArrayLike, users: int, mechanism: SubsetSelection) -> FloatArray:
-    """How many of the `users` reports are for each value, from how many hold it: unbiased.
-
-    (count - n q) / (p - q), with the variance that `mechanism.variance` gives.
-    """
-    counted = np.asarray(reports, dtype=np.float64)
-    return np.asarray((counted - users * mechanism.q) / (mechanism.p - mechanism.q))

@@ -9,6 +9,7 @@ Whoever wants a second draw gives it a `run_id` of its own.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import uuid
 import weakref
@@ -141,6 +142,11 @@ class _Owner:
         con = self._con()
         if con is not None and (cursor := con.cursor()).execute(_TABLES, [asked]).fetchall():
             return Corpus(asked, connection=cursor, **content)
+        if re.fullmatch(r"\w+", asked) and not Path(asked).exists():
+            raise UsageError(
+                f"corpus: the connection has no table or view {asked!r}, and there is no such "
+                f"file; of a frame of Python's, CREATE TABLE {asked} AS FROM frame makes one"
+            )
         return Corpus(asked, **content)
 
 

@@ -36,6 +36,7 @@ class RowsOptions(TypedDict, total=False):
     split: str
     strip: str
     drop: str | None
+    max_text_length: int
     max_token_length: int
     too_long: TooLong
     characters: Characters

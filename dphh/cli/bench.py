@@ -13,7 +13,7 @@ import duckdb
 from dphh.cli.demo_corpus import USERS, write_corpus
 from dphh.corpus import Corpus
 from dphh.engines import ENGINES
-from dphh.engines.duckdb.content import literal
+from dphh.engines.quoted import literal
 from dphh.plan import Plan
 from dphh.verbs import items, ngrams, trie
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from dphh.engines.duckdb.content import literal
+from dphh.engines.quoted import literal
 from dphh.release import Release
 from dphh.sql import query
 

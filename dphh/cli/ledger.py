@@ -143,10 +143,8 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
         return
     click.echo(accounts_text(accounts))
     for run in runs:
-        click.echo(
-            f"   {run.when:%Y-%m-%d}  {run.verb:<9} {run.state:<9} "
-            f"({run.epsilon:g}, {run.delta:g})  {run.run_id}"
-        )
+        cost = f"({run.epsilon:g}, {run.delta:g})"  # with a long one, a line is 80 columns
+        click.echo(f"   {run.when:%Y-%m-%d} {run.verb:<8} {run.state:<9} {cost:<14} {run.run_id}")
         if run.drawn is not None:
             click.echo(f"{'':<14}drew less than was reserved, and the rest was given back")
         if (told := local_epsilon(run)) is not None:

@@ -19,8 +19,8 @@ import duckdb
 import pyarrow as pa
 
 from dphh.corpus import Corpus, replace_corpus
-from dphh.engines.duckdb.content import identifier, literal
 from dphh.engines.lakes import lake_table, refuse_files_of_tables
+from dphh.engines.quoted import identifier, literal
 from dphh.engines.sources import parquet_pattern, unreadable_files
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
 from dphh.wording.asked import nearest
 
+#: Who names a column that is not there is told so many of those that are.
+TOLD_COLUMNS = 100
 NOT_UTF8 = (
     "text, user: a text column holds bytes that are not UTF-8: write it as a binary column "
     "(of which undecodable content is ignored), or repair it"
@@ -76,10 +79,12 @@ def unreadable_files(corpus: Corpus, found: str) -> CorpusError:
 def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
     for option, column in corpus.columns.items():
         if column not in columns:
+            first = ", ".join(islice(columns, TOLD_COLUMNS))
+            more = len(columns) - TOLD_COLUMNS
             meant = nearest(column, columns)
             raise CorpusError(
                 f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
-                f"has {', '.join(columns)}"
+                f"has {first}{f' and {more:,} more' if more > 0 else ''}"
             )
 
 

@@ -13,8 +13,10 @@ from pathlib import Path
 from dphh.corpus import Corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger import records
+from dphh.ledger.bars import accounts_html
 from dphh.ledger.behind import source_of
 from dphh.ledger.budget import Booking, Kept, checked_cap
+from dphh.ledger.columns_there import refuse_columns_that_no_file_has
 from dphh.ledger.nouns import Account, unknown_account
 from dphh.ledger.older_copy import come_down
 from dphh.ledger.paying import by_name, sharing
@@ -23,7 +25,6 @@ from dphh.ledger.said import accounts_text
 from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
 from dphh.ledger.sources import Source, places
-from dphh.report.accounts import accounts_html
 from dphh.wording.asked import named_in_words
 
 
@@ -68,7 +69,10 @@ class Accounts:
         checked_name(name)
         if not isinstance(source, (Source, Corpus)):
             raise UsageError(f"source: found a {type(source).__name__}; give a dphh.Corpus")
-        source = (source_of(source) if isinstance(source, Corpus) else source).absolute()
+        if isinstance(source, Corpus):
+            refuse_columns_that_no_file_has(source)
+            source = source_of(source)
+        source = source.absolute()
         fingerprint = source.fingerprint()
         here = places(source)
 

@@ -1,8 +1,8 @@
 """What an account records of a corpus, and the files that a lazy frame reads, which pay too.
 
-Polars writes its plans down, with every path and glob that they scan; Spark lists its frames'
-files; of a DuckDB view or relation the SQL tells (`dphh.ledger.behind_duckdb`). Where rows in
-memory came from cannot be told from them.
+Polars writes its plans down, with every path and glob that they scan; of a Spark frame the plan
+tells (`dphh.ledger.behind_spark`), of a DuckDB view or relation the SQL
+(`dphh.ledger.behind_duckdb`). Where rows in memory came from cannot be told from them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,14 @@ import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote
 
 from dphh.corpus import Corpus
 from dphh.ledger.behind_duckdb import files_of_relation, query_of_relation
+from dphh.ledger.behind_spark import files_of_spark
 from dphh.ledger.sources import Source, files_check
 
 #: Hexadecimal digits of a query that stay in the ledger.
 QUERY = 8
-#: So many files are listed by name.
-FEW_FILES = 8
-#: What folders' names spell (user=7/part-0.parquet), and the file in them.
-_PARTITIONS = re.compile(r"[^/]*=[^/]*/.*")
 _SCAN = re.compile(r"SCAN \[([^\]\n]+)")
 #: Tables that a function of Python's gives: Delta's and Iceberg's, whose files a look may list.
 _DATASET = "PL_PY_DSET"
@@ -52,8 +48,7 @@ def files_told(corpus: Corpus) -> tuple[tuple[str, ...], bool]:
     if home == "duckdb":
         return files_of_relation(corpus.source)
     if home == "pyspark":
-        files = files_of_spark(corpus.source)
-        return files, bool(files)
+        return files_of_spark(corpus.source)
     files = files_behind(corpus.source)
     return files, bool(files) and _ELSEWHERE.search(corpus.source.explain(optimized=False)) is None
 
@@ -115,20 +110,6 @@ def _written(frame: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the format may change
         return json.loads(frame.serialize(format="json"))
-
-
-def files_of_spark(frame: Any) -> tuple[str, ...]:
-    """As Spark lists them, and not how many there are, which may be a number of users: folders in
-    the place of many files, and of what folders' names spell."""
-    try:
-        files = [unquote(file) for file in frame.inputFiles()]
-    except Exception as problem:
-        if type(problem).__module__.split(".")[0] not in ("pyspark", "py4j"):
-            raise
-        return ()
-    plain = {_PARTITIONS.sub("", file) for file in files}
-    folders = {file if file.endswith("/") else f"{file.rpartition('/')[0]}/" for file in plain}
-    return tuple(sorted(plain if len(plain) <= FEW_FILES else folders))
 
 
 def files_behind(frame: Any) -> tuple[str, ...]:

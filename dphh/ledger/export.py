@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.nouns import Entry
-from dphh.report.tables import FORMULA
+from dphh.wording.shown import FORMULA
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import NotHeldError, UnknownRunError, UsageError
+from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
 from dphh.ledger.said import accounts_text
 from dphh.ledger.sources import Source
 from dphh.privacy.events import Event
-from dphh.report.accounts import accounts_html
 from dphh.unit import User
 
 Manifest = dict[str, Any]

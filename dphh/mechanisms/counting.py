@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import ClassVar
 
 from dphh.errors import UsageError
 from dphh.levels import FoundCounts
@@ -26,11 +27,6 @@ from dphh.privacy.events import Event, GaussianEvent
 from dphh.privacy.gaussian import smallest, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
 
-COUNTING_HELP = {"counts": "Of the budget, for how many users hold what is found; such as 0.3."}
-COUNTING_THEOREM = (
-    "; what is found is counted by one Gaussian more, of the share `counts` of the same budget "
-    "(docs/counts.md)"
-)
 #: What the counts' event says of itself, and nothing else does.
 NOTE = "counts of what was found, and what bounding took"
 
@@ -40,6 +36,33 @@ class Counting:
     """How much of a budget's 1/sigma^2 counts what is found; 0 where nothing is counted."""
 
     share: float = 0.0
+
+    HELP: ClassVar = {
+        "counts": "Of the budget, for how many users hold what is found; such as 0.3."
+    }
+
+    @classmethod
+    def of(cls, counts: float | None) -> Counting:
+        """As the option `counts` says it."""
+        if counts is None:
+            return cls()
+        number = isinstance(counts, (int, float)) and not isinstance(counts, bool)
+        if not number or not 0.001 <= counts <= 0.999:
+            raise UsageError(
+                f"counts: found {counts!r}; give the share of the budget that goes to counts of "
+                "what is found, such as 0.3, or leave it out"
+            )
+        return cls(float(counts))
+
+    @property
+    def theorem(self) -> str:
+        """What a verb's theorem says more."""
+        if not self.share:
+            return ""
+        return (
+            "; what is found is counted by one Gaussian more, of the share `counts` of the same "
+            "budget (docs/counts.md)"
+        )
 
     def spare(self, epsilon: float) -> float:
         """What the noise table's distance from the exact Gaussian costs the counts."""
@@ -71,21 +94,6 @@ def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> Gaus
     while suffices(enough / 2):
         enough /= 2
     return counts_event(smallest(suffices, enough / 2, enough))
-
-
-NO_COUNTING = Counting()
-
-
-def checked_counting(counts: float | None) -> Counting:
-    if counts is None:
-        return NO_COUNTING
-    number = isinstance(counts, (int, float)) and not isinstance(counts, bool)
-    if not number or not 0.001 <= counts <= 0.999:
-        raise UsageError(
-            f"counts: found {counts!r}; give the share of the budget that goes to counts of what "
-            "is found, such as 0.3, or leave it out"
-        )
-    return Counting(float(counts))
 
 
 def found_counts(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import ceil, floor, log2
 
 from dphh.levels import ForecastLevel, Level, SetUnionLevel
-from dphh.mechanisms.counting import NO_COUNTING, Counting
+from dphh.mechanisms.counting import Counting
 from dphh.mechanisms.items import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
@@ -62,7 +62,7 @@ class Budget:
 
 
 def budget_of(
-    epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting = NO_COUNTING
+    epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting
 ) -> Budget:
     spare = set_aside(
         len(WORDS_ROUNDS) * arithmetic_delta(max_items, epsilon)
@@ -82,7 +82,7 @@ def price_forecast(
     max_n: int,
     max_items: int,
     spurious: float,
-    counting: Counting = NO_COUNTING,
+    counting: Counting,
 ) -> Priced:
     budget = budget_of(epsilon, delta, max_n, max_items, counting)
     rounds = words_rounds(budget, max_n, max_items)

@@ -15,7 +15,7 @@ from dphh.engines.session import Session
 from dphh.ladder.forecast import Released, begun
 from dphh.ladder.rungs import first_ladder, spelled
 from dphh.levels import ForecastLevel, SetUnionLevel
-from dphh.mechanisms.counting import checked_counting
+from dphh.mechanisms.counting import Counting
 from dphh.mechanisms.forecast import (
     budget_of,
     enough_words,
@@ -97,7 +97,7 @@ def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
             if not last:
                 continue
             max_n, max_items = price["max_n"], price["max_items"]
-            counting = checked_counting(price["counts"])
+            counting = Counting.of(price["counts"])
             budget = budget_of(price["epsilon"], price["delta"], max_n, max_items, counting)
             level, share = words_alone(budget, max_n, max_items), words_alone_share(max_n)
         passed = session.words_level(level, f"ngrams/words, round {level.round}")

@@ -29,14 +29,7 @@ from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import SetUnionLevel
-from dphh.mechanisms.counting import (
-    COUNTING_HELP,
-    COUNTING_THEOREM,
-    NO_COUNTING,
-    Counting,
-    checked_counting,
-    found_counts,
-)
+from dphh.mechanisms.counting import Counting, found_counts
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, SetUnionEvent
@@ -61,7 +54,7 @@ HELP = {
     **BUDGET_HELP,
     "max_items": "How many different items one user may count for.",
     "method": "gaussian: one round; sips: three, each freeing users of what is found already.",
-    **COUNTING_HELP,
+    **Counting.HELP,
 }
 #: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper has 0.3; what
 #: was measured here is in docs/items.md.
@@ -95,7 +88,7 @@ def price_items(
     epsilon, delta = float(epsilon), float(delta)  # one request has one spelling in the ledger
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
-    counting = checked_counting(counts)
+    counting = Counting.of(counts)
     if method == "gaussian":
         levels, events, shared_out = price_union(epsilon, delta, max_items, counting)
     else:
@@ -119,7 +112,7 @@ def price_items(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREMS[method] + (COUNTING_THEOREM if counting.share else ""),
+            theorem=THEOREMS[method] + counting.theorem,
             delta_shares=shared_out,
         ),
         finds=finds(levels, max_items),
@@ -168,9 +161,7 @@ def new_delta(level: SetUnionLevel) -> float:
 Rounds = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
 
-def price_union(
-    epsilon: float, delta: float, max_items: int, counting: Counting = NO_COUNTING
-) -> Rounds:
+def price_union(epsilon: float, delta: float, max_items: int, counting: Counting) -> Rounds:
     """One round, priced jointly: its noise and threshold, what it costs, how delta is shared."""
     spare = arithmetic_delta(max_items, epsilon) + counting.spare(epsilon)
     spare = set_aside(spare, epsilon, delta)
@@ -221,7 +212,7 @@ def price_rounds(
     delta: float,
     shares: Sequence[float],
     bounds: Sequence[int],
-    counting: Counting = NO_COUNTING,
+    counting: Counting,
 ) -> Rounds:
     """The rounds' noise and thresholds, the events they cost, and how delta is shared."""
     spare = sum(arithmetic_delta(bound, epsilon) for bound in bounds) + counting.spare(epsilon)

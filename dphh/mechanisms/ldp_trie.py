@@ -34,7 +34,7 @@ from dphh.levels import LocalLevel, Mode
 from dphh.mechanisms.items import FOUND_WITH, LARGEST_EPSILON, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
 from dphh.privacy.events import ApproximateEvent, LocalEvent
-from dphh.udfs.subsets import SubsetSelection, subset_selection
+from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
 HELP = {
     "local_epsilon": "What one report may tell; or else --central-epsilon.",

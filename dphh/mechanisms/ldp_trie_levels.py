@@ -15,7 +15,7 @@ from dphh.engines.session import Session
 from dphh.levels import LocalLevel
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price
-from dphh.udfs.subsets import estimate
+from dphh.privacy.subset_selection import estimate
 
 
 def ldp_trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:

@@ -29,14 +29,7 @@ from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import Level, PrunedLevel, Pruning, SetUnionLevel
-from dphh.mechanisms.counting import (
-    COUNTING_HELP,
-    COUNTING_THEOREM,
-    NO_COUNTING,
-    Counting,
-    checked_counting,
-    found_counts,
-)
+from dphh.mechanisms.counting import Counting, found_counts
 from dphh.mechanisms.forecast import THEOREM as FORECAST_THEOREM
 from dphh.mechanisms.forecast import finds_words, price_forecast
 from dphh.mechanisms.items import (
@@ -76,7 +69,7 @@ HELP = {
     "or the latter.",
     "decay": "Of dpne. Each length's noise over the one below's.",
     "shares": "Of dpne. Each length's share of the budget, instead of --decay.",
-    **COUNTING_HELP,
+    **Counting.HELP,
 }
 LONGEST = 100
 #: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
@@ -135,7 +128,7 @@ def price_ngrams(
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
     if method == "forecast":
         _check_forecast(max_items, pruning, decay, shares)
-    counting = checked_counting(counts)
+    counting = Counting.of(counts)
     bounds = _bounds(max_items, max_n)
     _check_shape(spurious, pruning, decay, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (
@@ -181,7 +174,7 @@ def price_ngrams(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREMS[method] + (COUNTING_THEOREM if counting.share else ""),
+            theorem=THEOREMS[method] + counting.theorem,
             delta_shares=delta_shares,
         ),
         finds=found,
@@ -201,7 +194,7 @@ def _price_dpne(
     pruning: Pruning,
     decay: float,
     shares: Sequence[float] | None,
-    counting: Counting = NO_COUNTING,
+    counting: Counting,
 ) -> Priced:
     spare = set_aside(
         sum(arithmetic_delta(bound, epsilon) for bound in bounds)

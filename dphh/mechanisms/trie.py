@@ -29,13 +29,7 @@ from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import BatchLevel, Choice, Level, VoteLevel
-from dphh.mechanisms.counting import (
-    COUNTING_HELP,
-    COUNTING_THEOREM,
-    checked_counting,
-    counts_beside,
-    found_counts,
-)
+from dphh.mechanisms.counting import Counting, counts_beside, found_counts
 from dphh.mechanisms.items import (
     ADJACENCY,
     BUDGET_HELP,
@@ -59,7 +53,7 @@ HELP = {
     "theta": "Votes that are enough; with --p, instead of the best.",
     "p": "Probability that a user votes at a level; with --theta.",
     "users": "For --accounting paper: how many users there are.",
-    **COUNTING_HELP,
+    **Counting.HELP,
     "max_items": "With --counts: how many of what is found a user counts for as one whole user "
     "each; 10.",
 }
@@ -114,7 +108,7 @@ def price_trie(
         raise UsageError(
             f"accounting: found {accounting!r}; say one of {', '.join(get_args(Accounting))}"
         )
-    counting = checked_counting(counts)
+    counting = Counting.of(counts)
     if max_items is None:
         counted = COUNTED_ITEMS
     elif counting.share:
@@ -139,7 +133,7 @@ def price_trie(
             privacy,
             epsilon=epsilon,
             delta=delta,
-            theorem=privacy.theorem + COUNTING_THEOREM,
+            theorem=privacy.theorem + counting.theorem,
             delta_shares=(
                 (f"growing the trie, which takes epsilon {growing[0]:.4g}", growing[1]),
                 ("the Gaussian curve of the counts, beside it", delta - growing[1] - spare),
@@ -245,7 +239,8 @@ def _paper(
         )
     # Here, not above: scipy.stats takes half a second to import, and only this accounting needs it.
     from dphh.privacy.triehh import fixed_size_plan
-    from dphh.privacy.triehh_discovery import FixedSize, holders_needed
+    from dphh.privacy.triehh_discovery import holders_needed
+    from dphh.privacy.triehh_votes import FixedSize
 
     plan = fixed_size_plan(users, epsilon, max_length, delta)
     sampling = FixedSize(plan.users, plan.batch)

@@ -42,7 +42,7 @@ from scipy.special import betainc
 from scipy.stats import binom
 
 from dphh.errors import UsageError
-from dphh.udfs.subsets import SubsetSelection
+from dphh.privacy.subset_selection import SubsetSelection
 
 FloatArray = NDArray[np.float64]
 

@@ -8,14 +8,14 @@ from html import escape
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
+from dphh.ledger.bars import account_html
 from dphh.price import Finds, Price, stated
-from dphh.report import shown
-from dphh.report.accounts import account_html
 from dphh.report.chart import chart_html, chart_of
 from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
 from dphh.show import accounts_of, asked, plan_sections, promised, promises, refused
+from dphh.wording import shown
 from dphh.wording.lines import plural
 
 #: Bars in a card: of each length if there are several, else of all.

@@ -16,23 +16,21 @@ from typing import Any
 
 from dphh.errors import UsageError
 from dphh.files.whole_files import write_whole
-from dphh.report import shown
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
-from dphh.wording.lines import shorten
+from dphh.wording import shown
+from dphh.wording.lines import shorten, wrapped
 
 #: The columns of a release that says how many people.
 PEOPLE = ("users", "low", "high")
 
-WEIGHTS = (
-    "Bars are noised weights: they order what stands in one panel, and are no numbers of people."
-)
+WEIGHTS = "Noised weights: they order what stands in one panel, and are no numbers of people."
 REPORTS = (
-    "Bars are estimates of how many of a level's reports held it: they order what stands in one "
+    "Estimates of how many of a level's reports held it: they order what stands in one "
     "panel, and are no numbers of people."
 )
 NOTHING = "This release has no weights: what was found is shown in the order of the alphabet."
-USERS = "Bars are people, as counted with noise; the whiskers are the interval of each count."
+USERS = "People, as counted with noise, each with the interval of its count."
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class Chart:
         return out
 
     def __repr__(self) -> str:
-        lines = [self.title, self.measure]
+        lines = [self.title, *wrapped(self.measure, below="")]
         for panel in self.panels:
             lines += ["", panel.title]
             lines += [f"  {_bar_text(bar, panel.longest)}" for bar in panel.bars]

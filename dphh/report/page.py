@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from dphh.errors import UsageError
 from dphh.files.whole_files import write_whole
-from dphh.report import shown
-from dphh.report.accounts import account_html
+from dphh.ledger.bars import account_html
 from dphh.report.chart import PEOPLE, Chart, chart_html, chart_of
 from dphh.report.phrases import phrases
 from dphh.report.promise import in_words
@@ -24,6 +23,7 @@ from dphh.report.released import Released
 from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
 from dphh.report.tree import tree_html, tree_of
 from dphh.show import promised
+from dphh.wording import shown
 from dphh.wording.lines import plural
 
 if TYPE_CHECKING:
@@ -120,8 +120,8 @@ def _head(release: Released, heading: str) -> str:
     return (
         f"<h1>{shown.html(heading)}</h1>{warning}"
         f"<p class='lead'>{_how_many(release)}, published with "
-        f"({promised(privacy):.4g}, {privacy['delta']:g})-differential privacy. What that limits "
-        "this page to say of any one person stands below.</p>"
+        f"({promised(privacy):.4g}, {privacy['delta']:g})-differential "
+        "privacy: what that promises each person stands below.</p>"
     )
 
 

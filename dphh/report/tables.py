@@ -11,9 +11,7 @@ from typing import Any
 from dphh.errors import UsageError
 from dphh.files.whole_files import write_whole
 from dphh.report.released import Released
-
-#: What makes a spreadsheet read a text as a formula, or skip to what does.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+from dphh.wording.shown import FORMULA
 
 
 def write_csv(release: Released, path: str | Path) -> Path:

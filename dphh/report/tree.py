@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 
 from dphh.errors import UsageError
-from dphh.report import shown
 from dphh.report.released import Released
+from dphh.wording import shown
 
 #: Lines that a tree prints.
 SHOWN_LINES = 40

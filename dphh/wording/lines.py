@@ -6,6 +6,9 @@ from math import floor, log10
 from shutil import get_terminal_size
 from textwrap import wrap
 
+#: Not seen, and kept: emoji of families, Persian and Indic scripts are written with them.
+JOINERS = "\u200c\u200d"
+
 
 def number(value: float) -> str:
     """Four digits or all before the point, written out: 0.3887, 33.87, 12,940."""
@@ -35,7 +38,9 @@ def padded(text: str, columns: int) -> str:
 
 def shorten(item: str, longest: int = 60) -> str:
     """So many columns of it on one line, with what a terminal would not show written out."""
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in item)
+    plain = "".join(
+        c if c.isprintable() or c in JOINERS else c.encode("unicode_escape").decode() for c in item
+    )
     if columns_of(plain) <= longest:
         return plain
     plain = plain[:longest]

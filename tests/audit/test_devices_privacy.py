@@ -18,7 +18,7 @@ from dphh.devices.reports.device import answer
 from dphh.devices.reports.round import Broadcast
 from dphh.devices.votes import vote
 from dphh.devices.votes.device import Ballot
-from dphh.udfs.subsets import SubsetSelection, subset_selection
+from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
 #: Of one bound; a test makes two.
 FAILS = 1e-9

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
 import pytest
 
 import dphh
-from tests.docs.pages import ROOT, Running, alike, same_noise, shown
+from tests.docs.pages import ROOT, Running, Shown, alike, same_noise, shown
 
 
 @pytest.fixture
@@ -91,6 +93,52 @@ def test_a_page_runs_as_it_stands(
                 said += 1
                 assert alike(printed, what.printed), f"line {what.line}:\n{printed}"
     assert said
+
+
+def test_the_collection_from_devices_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
+) -> None:
+    """Each device tosses a coin of its own: one noise for all would be no collection."""
+    monkeypatch.chdir(tmp_path)
+    (sketch,) = shown((ROOT / "docs" / "federated.md").read_text(encoding="utf-8"))
+    assert alike(Running().run(sketch), str(sketch.printed))
+    assert [entry.state for entry in ledger.runs()] == ["settled"]
+
+
+@pytest.mark.usefixtures("reviews")
+def test_what_analysts_ask_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
+) -> None:
+    """By the macros that the gateway has too; `tests/gateway` asks through it."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "analysts.md").read_text(encoding="utf-8")
+    (asked,) = re.findall(r"^```sql\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (added,) = re.findall(r"^    (dphh ledger add .*)$", text, re.MULTILINE)
+    Running().run(Shown("console", added, None, (0, 0), 0))
+    con = dphh.connect(ledger)
+    left, plan, found, releases = (
+        con.execute(each).fetchall() for each in asked.split(";") if each.strip()
+    )
+    assert plan and found
+    assert (len(left), len(releases)) == (1, 1)
+
+
+@pytest.mark.usefixtures("reviews")
+@pytest.mark.filterwarnings("ignore")
+def test_the_spark_page_runs(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: dphh.Ledger
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spark.read.parquet(str(tmp_path / "reviews")).createOrReplaceTempView("reviews")
+    text = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+    blocks = list(shown(text.replace("s3a://bucket", str(tmp_path))))
+    frame = dphh.Corpus(spark.table("reviews"), user="author", text="body")
+    ledger.add("reviews", frame, epsilon=3.0, delta=1e-7)
+    running = Running(dphh=dphh, spark=spark)
+    for what in blocks:
+        running.run(what)
+        assert running.names["release"].manifest["engine"]["name"] == "spark"
+    assert len(blocks) == 2
 
 
 @pytest.mark.parametrize(

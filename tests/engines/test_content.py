@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError, items
-from tests.engines.levels import histogram
+from tests.engines.levels import bare_level, histogram, session_on
 
 ROWS = [(1, "a b"), (1, "b c"), (2, "b"), (3, "a"), (3, "a")]
 WHITE_SPACE = "\t\n\v\f\r\x85\xa0\u1680\u2000\u2007\u200a\u2028\u2029\u202f\u205f\u3000 "
@@ -243,6 +243,28 @@ def test_users_of_every_type_are_told_apart(engine, tmp_path, no_noise, users):
         assert histogram(engine, corpus, no_noise, 10) == expected(rows)
 
 
+ODD_FLOATS = [float("nan"), 0.0, float("inf"), -0.0, -1.5, float("nan"), 0.0, -0.0]
+
+
+def test_a_users_rows_are_one_users_however_they_are_sorted(engine, no_noise):
+    """NaN is one user, and 0 and -0 are one."""
+    table = pl.DataFrame({"who": ODD_FLOATS, "what": [f"w{i}" for i in range(len(ODD_FLOATS))]})
+    found = histogram(engine, Corpus(table, user="who", text="what"), no_noise, 1)
+    assert len(found) == 4
+    assert set(found.values()) == {1024}
+
+
+def test_users_of_one_hash_are_told_apart(no_noise):
+    rows = [(f"user {i % 7}", f"w{i % 5} shared") for i in range(100)]
+    corpus = Corpus(frame(rows), user="who", text="what")
+    with session_on("duckdb", corpus, no_noise) as session:
+        session.con.execute("CREATE OR REPLACE TEMP MACRO order_of_user(user_id) AS 0")
+        session.hold_items()
+        passed = session.items_level(bare_level(10), "test")
+    found = dict(zip(*(passed.column(c).to_pylist() for c in ("key", "noisy")), strict=True))
+    assert found == expected(rows)
+
+
 def test_users_may_be_uuids(engine, no_noise):
     con = duckdb.connect()
     rows = [(str(uuid.UUID(int=user)), text) for user, text in ROWS]
@@ -336,6 +358,12 @@ READINGS = {
         {"drop": "a.*", "as_": "words"},
         lambda text: [w for w in white_space_words(text) if not re.fullmatch("a.*", w)],
     ),
+    "the start": ({"max_text_length": 3}, lambda text: white_space_words(text[:3])),
+    "lower start": (
+        {"max_text_length": 3, "lower": True, "as_": "characters"},
+        lambda text: list(simple_lower(text[:3])),
+    ),
+    "whole start": ({"max_text_length": 3, "as_": "whole"}, lambda text: [text[:3]]),
     "truncate": ({"max_token_length": 3}, lambda text: [w[:3] for w in white_space_words(text)]),
     "drop long": (
         {"max_token_length": 3, "too_long": "drop"},
@@ -416,8 +444,19 @@ def test_a_list_column_is_taken_as_it_is(engine, tmp_path, no_noise, kind):
 
 def test_a_list_of_fixed_length_is_a_list(engine, no_noise):
     what = pl.Series([["a", "b"]], dtype=pl.Array(pl.String, 2))
-    corpus = Corpus(pl.DataFrame({"who": [1], "what": what}), user="who", text="what", as_="list")
+    table, ask = pl.DataFrame({"who": [1], "what": what}), {"user": "who", "text": "what"}
+    corpus = Corpus(table, as_="list", **ask)
     assert histogram(engine, corpus, no_noise, 10) == {"a": 724, "b": 724}
+    corpus = Corpus(table, as_="list", max_text_length=1, **ask)
+    assert histogram(engine, corpus, no_noise, 10) == {"a": 1024}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_of_a_list_so_many_tokens_count(engine, no_noise, kind):
+    table = pl.DataFrame({"who": [1, 2, 3, 4], "what": LISTS[kind]})
+    corpus = Corpus(table, user="who", text="what", as_="list", max_text_length=1)
+    first = "1" if kind == "integers" else "a"
+    assert histogram(engine, corpus, no_noise, 10) == {first: 2 * 1024}
 
 
 def test_the_options_for_tokens_hold_for_lists_too(engine, no_noise):

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, CorpusError, DphhError, items
+from dphh.engines.wide_files import columns_of_file
 from dphh.testing import SeededRandomness
 
 #: What everybody holds, and is found; beside it stands what is hostile.
@@ -51,6 +52,47 @@ def test_many_columns_are_not_read(engine, tmp_path):
     table = pa.table({**dict(zip(("who", "what"), many(SHARED).columns, strict=True)), **beside})
     pq.write_table(table, tmp_path / "c.parquet")
     assert found(tmp_path / "c.parquet", engine) == [SHARED]
+    with pytest.raises(CorpusError, match=r"no column 'lost'; it has who, what, c0, .* 902 more$"):
+        found(tmp_path / "c.parquet", engine, text="lost")
+
+
+def test_files_of_too_many_columns_are_refused_and_cost_nothing(
+    engine, tmp_path, monkeypatch, ledger
+):
+    table = pa.table({"who": [1], "what": ["a"], **{f"c{i}": [i] for i in range(300)}})
+    pq.write_table(table, tmp_path / "c.parquet")
+    monkeypatch.setattr("dphh.engines.wide_files.WIDEST", 301)
+    with pytest.raises(CorpusError, match=r"it has 302 columns, and no engine .* more than 301 in"):
+        found(tmp_path, engine)
+    assert ledger.runs() == []
+    monkeypatch.setattr("dphh.engines.wide_files.WIDEST", 302)
+    assert found(tmp_path, engine) == []
+
+
+@pytest.mark.parametrize("columns", [1, 14, 15, 127, 128, 1000])
+def test_how_many_columns_a_file_has_stands_in_its_footer(tmp_path, columns):
+    row = {f"c{i}": [i] for i in range(columns)}
+    pq.write_table(pa.table(row), tmp_path / "arrow.parquet")
+    pl.DataFrame(row).write_parquet(tmp_path / "polars.parquet")
+    assert columns_of_file(str(tmp_path / "arrow.parquet")) == columns
+    assert columns_of_file(str(tmp_path / "polars.parquet")) == columns
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"\xff" * 40, b"\x15" + b"\xff" * 30 + b"PAR1"])
+def test_what_is_no_parquet_has_no_columns(tmp_path, data):
+    (tmp_path / "c.parquet").write_bytes(data)
+    assert columns_of_file(str(tmp_path / "c.parquet")) == 0
+    assert columns_of_file(str(tmp_path)) == 0
+
+
+def test_one_endless_text_counts_by_its_start(engine, tmp_path):
+    words = " ".join(f"w{i}" for i in range(100_000))
+    table = pa.concat_tables([many(SHARED), pa.table({"who": [0], "what": [words]})])
+    pq.write_table(table, tmp_path / "c.parquet")
+    corpus = Corpus(tmp_path / "c.parquet", user="who", text="what", max_text_length=1000)
+    release = items(corpus, **ASK).run(engine=engine, randomness=SeededRandomness(1))
+    assert release.to_arrow()["item"].to_pylist() == [SHARED]
+    assert release.manifest["parameters"]["content"]["max_text_length"] == 1000
 
 
 NAMES = ['"; DROP TABLE held; --', "a b", "select", "$max_items", "`x`", "名", "'"]

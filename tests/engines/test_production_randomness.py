@@ -29,9 +29,10 @@ from scipy.stats import binom, chisquare, norm
 from dphh import Corpus, items, ldp_trie, ngrams, trie
 from dphh.levels import VoteLevel
 from dphh.privacy.set_union import weight
+from dphh.privacy.subset_selection import subset_selection
 from dphh.udfs.noise import draw_rounded_gaussian, noise_function
 from dphh.udfs.randomness import RunRandomness, SystemRandomness
-from dphh.udfs.subsets import draw_subsets, subset_selection
+from dphh.udfs.subsets import draw_subsets
 from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, session_on
 from tests.engines.tries import plan_of
@@ -352,7 +353,8 @@ import json, os, sys
 import numpy as np
 from dphh.udfs.noise import draw_rounded_gaussian
 from dphh.udfs.randomness import RunRandomness, SystemRandomness
-from dphh.udfs.subsets import draw_subsets, subset_selection
+from dphh.privacy.subset_selection import (subset_selection)
+from dphh.udfs.subsets import (draw_subsets)
 from dphh.udfs.votes import draw_votes
 
 source = RunRandomness(SystemRandomness())

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,12 @@ DRAWS = {
     "trie-batch": 3,
 }
 FEW = ("items-sips", "ngrams", "ngrams-forecast", "trie")
+
+
+def daily(verbs: Iterable[str]) -> list[Any]:
+    """One of them every day, the others in the slow line."""
+    slow = pytest.mark.slow
+    return [verb if verb == "ngrams" else pytest.param(verb, marks=slow) for verb in verbs]
 
 
 @pytest.fixture(scope="module")
@@ -141,13 +148,7 @@ def holds(release: Release, step: str, rows: Any) -> bool:
     return +there == Counter(pairs)
 
 
-#: One of them every day.
-KILLED = [
-    verb if verb == "ngrams" else pytest.param(verb, marks=pytest.mark.slow) for verb in DRAWS
-]
-
-
-@pytest.mark.parametrize("verb", KILLED)
+@pytest.mark.parametrize("verb", daily(DRAWS))
 def test_a_run_killed_anywhere_goes_on_and_draws_no_level_twice(
     engine: str, verb: str, corpora: dict[str, Corpus], tmp_path: Path
 ) -> None:
@@ -171,7 +172,7 @@ def test_a_run_killed_anywhere_goes_on_and_draws_no_level_twice(
         assert stored_levels(ledger) == {}
 
 
-@pytest.mark.parametrize("verb", DRAWS if full() else FEW)
+@pytest.mark.parametrize("verb", daily(DRAWS if full() else FEW))
 def test_a_seeded_run_goes_on_to_the_very_same_release(
     engine: str, verb: str, corpora: dict[str, Corpus], tmp_path: Path
 ) -> None:

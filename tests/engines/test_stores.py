@@ -19,8 +19,6 @@ from dphh.engines.duckdb.stores import extension_file
 from tests.engines.levels import histogram
 from tests.engines.test_content import ROWS, expected, frame
 
-pytestmark = pytest.mark.xdist_group("stores")  # one server
-
 SECONDS = 60
 
 

@@ -67,7 +67,7 @@ def binary(tmp_path, contents, **options):
     path = tmp_path / "binary.parquet"
     whats = pa.array(contents, pa.binary())
     pq.write_table(pa.table({"who": range(len(contents)), "what": whats}), path)
-    return Corpus(path, user="who", characters="bytes", **({"item": "what"} | options))
+    return Corpus(path, user="who", **({"item": "what", "characters": "bytes"} | options))
 
 
 @pytest.mark.parametrize("options", [{}, {"item": None, "text": "what", "as_": "characters"}])
@@ -88,6 +88,21 @@ def test_binary_items_are_limited_in_bytes(engine, tmp_path, too_long, kept):
     assert found(grown(engine, corpus, 5, 1)) == expected
     with pytest.raises(CorpusError, match="max_token_length"):
         grown(engine, binary(tmp_path, contents, max_token_length=3, too_long="error"), 5, 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"item": None, "text": "what", "as_": "characters"}])
+def test_of_a_binary_column_so_many_bytes_count(engine, tmp_path, options):
+    contents = [b"\xff\xfe\xfd\xfc", b"ab"]
+    expected = brute_force([in_digits(content[:3]) for content in contents], 5, 1)
+    corpus = binary(tmp_path, contents, max_text_length=3, **options)
+    assert found(grown(engine, corpus, 5, 1)) == expected
+
+
+def test_a_binary_text_is_decoded_before_it_is_cut(engine, tmp_path):
+    corpus = binary(
+        tmp_path, ["éàb".encode(), b"ab\xff"], characters="code points", max_text_length=2
+    )
+    assert found(grown(engine, corpus, 5, 1)) == brute_force([["é", "à"]], 5, 1)
 
 
 def test_whole_items_are_cleaned_before_they_are_cut_into_bytes(engine, written):

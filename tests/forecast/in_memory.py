@@ -11,6 +11,7 @@ from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.forecast import Passed, Released, Step, begun, climb
 from dphh.ladder.rungs import PAIR
 from dphh.levels import SetUnionLevel
+from dphh.mechanisms.counting import Counting
 from dphh.mechanisms.forecast import (
     budget_of,
     enough_words,
@@ -119,11 +120,9 @@ def forecast_ladder(
     gram = np.where(found, np.cumsum(found) - 1, -1)[number]
     there = np.flatnonzero(gram >= 0)
     engine = InMemory(texts.only(there, gram[there]))
-    mu = 1 / budget_of(epsilon, delta, levels, max_items).sigma
-    grid = words_rounds(budget_of(epsilon, delta, levels, max_items), levels, max_items)[
-        0
-    ].sigma_grid
-    start = begun(len(masses), masses, 1 - used / levels, levels, mu, eta, grid)
+    budget = budget_of(epsilon, delta, levels, max_items, Counting())
+    grid = words_rounds(budget, levels, max_items)[0].sigma_grid
+    start = begun(len(masses), masses, 1 - used / levels, levels, 1 / budget.sigma, eta, grid)
     above = list(climb(start, engine))
     return Run(
         [len(masses), *(len(released.keys) for _, released in above)],
@@ -142,7 +141,7 @@ def words(
     holder, held = distinct_pairs(texts.user, number, len(keys))
     found, masses, used = np.zeros(len(keys), dtype=bool), np.zeros(len(keys)), 0.0
     rng = np.random.default_rng()
-    budget = budget_of(epsilon, delta, max_n, max_items)
+    budget = budget_of(epsilon, delta, max_n, max_items, Counting())
     rounds = list(zip(words_rounds(budget, max_n, max_items), WORDS_ROUNDS, strict=True))
     alone = words_alone(budget, max_n, max_items), words_alone_share(max_n)
     level: SetUnionLevel

@@ -11,8 +11,9 @@ import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, items
 from dphh.ledger import Source
-from dphh.ledger.behind import files_behind, files_of_spark
+from dphh.ledger.behind import files_behind
 from dphh.ledger.behind_duckdb import files_of_relation
+from dphh.ledger.behind_spark import files_of_spark
 from dphh.ledger.corpora import source_of, unseen
 
 READ = {"user": "who", "item": "what"}
@@ -164,12 +165,13 @@ def test_where_not_all_can_be_told_that_is_said(folder: Path) -> None:
 
 
 def test_spark_lists_the_files_of_its_frames_and_not_how_many_users_they_are_of() -> None:
+    """By Spark Connect, where whether they are all cannot be told; else test_spark_frames.py."""
     few = SimpleNamespace(inputFiles=lambda: ["file:///data/a%20b.parquet"])
-    assert files_of_spark(few) == ("file:///data/a b.parquet",)
+    assert files_of_spark(few) == (("file:///data/a b.parquet",), False)
     by_user = [f"file:///data/user={user}/part-0.parquet" for user in range(3)]
-    assert files_of_spark(SimpleNamespace(inputFiles=lambda: by_user)) == ("file:///data/",)
+    assert files_of_spark(SimpleNamespace(inputFiles=lambda: by_user))[0] == ("file:///data/",)
     many = [f"file:///data/{user}.parquet" for user in range(20)]
-    assert files_of_spark(SimpleNamespace(inputFiles=lambda: many)) == ("file:///data/",)
+    assert files_of_spark(SimpleNamespace(inputFiles=lambda: many))[0] == ("file:///data/",)
 
 
 def test_a_source_with_files_comes_back_from_json(folder: Path) -> None:

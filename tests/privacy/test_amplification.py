@@ -24,7 +24,7 @@ from dphh.privacy.amplification import (
     local_epsilon,
     reports_needed,
 )
-from dphh.udfs.subsets import SubsetSelection, subset_selection
+from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
 Law = dict[tuple[int, ...], float]
 REPORTS, DELTA = 30_000_000, 1e-10  # the Gboard paper's

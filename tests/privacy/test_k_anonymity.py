@@ -11,8 +11,9 @@ from scipy.stats import binom
 
 from dphh.errors import UsageError
 from dphh.privacy.k_anonymity import k_anonymity, kept_at_most, lemma_1, normal_k
+from dphh.privacy.subset_selection import subset_selection
 from dphh.udfs.randomness import SystemRandomness
-from dphh.udfs.subsets import draw_subsets, subset_selection
+from dphh.udfs.subsets import draw_subsets
 
 GBOARD = subset_selection(10**6 + 1, 10.0)
 REPORTS, KEEP = 30_000_000, 10_000

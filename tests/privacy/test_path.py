@@ -445,7 +445,13 @@ def test_the_choice_keeps_what_it_promises_and_its_neighbours_find_less(
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "levels"),
-    [(0.1, 1e-9, 5), (1.0, 1e-6, 1), (20.0, 1e-9, 3), (1.0, 0.3, 3), (1.0, 1e-8, 100)],
+    [
+        (0.1, 1e-9, 5),
+        (1.0, 1e-6, 1),
+        (20.0, 1e-9, 3),
+        (1.0, 0.3, 3),
+        pytest.param(1.0, 1e-8, 100, marks=pytest.mark.slow),
+    ],
 )
 def test_choices_elsewhere_hold_and_beat_every_theta_around(
     epsilon: float, delta: float, levels: int

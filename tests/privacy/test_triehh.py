@@ -28,7 +28,7 @@ from dphh.privacy.triehh import (
     reverse_delta_at_least,
     theorem_epsilon,
 )
-from dphh.privacy.triehh_discovery import hypergeometric_tail
+from dphh.privacy.triehh_votes import hypergeometric_tail
 
 # --- the papers' numbers --------------------------------------------------------------------------
 

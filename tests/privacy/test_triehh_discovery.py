@@ -14,23 +14,19 @@ from scipy.stats import binom
 from dphh.errors import UsageError
 from dphh.privacy.triehh import fixed_size_plan, largest_batch, theorem_epsilon
 from dphh.privacy.triehh_discovery import (
-    Bernoulli,
-    FixedSize,
     batch_needed,
-    binomial_tail,
     discovery_rate,
     epsilon_needed,
     frequency_needed,
     holders_needed,
-    hypergeometric_tail,
-    knob,
-    knob_plan,
     least_population,
     p_needed,
     population_needed,
     unit_levels,
     unit_sizes,
 )
+from dphh.privacy.triehh_knob import knob, knob_plan
+from dphh.privacy.triehh_votes import Bernoulli, FixedSize, binomial_tail, hypergeometric_tail
 
 
 def exact_tail(holders: int, users: int, batch: int, theta: int) -> Fraction:

@@ -26,7 +26,7 @@ def test_each_length_has_a_panel_and_a_scale_of_its_own():
 def test_a_score_is_never_called_people():
     for shown in (ladder().chart()._repr_html_(), ladder().chart()._repr_svg_(),
                   repr(ladder().chart())):  # fmt: skip
-        assert "noised weights" in shown
+        assert "Noised weights" in shown
         assert "no numbers of people" in " ".join(shown.split())
     local = items()
     local.manifest["verb"] = "ldp_trie"
@@ -36,7 +36,7 @@ def test_a_score_is_never_called_people():
 def test_people_have_intervals_and_decide_the_order():
     counts = counted({"see": (200, 150, 260), "you": (900, 850, 960), "see you": (70, 20, 130)})
     chart = ladder().chart(counts=counts)
-    assert "people" in chart.measure
+    assert "People" in chart.measure
     assert [(bar.text, bar.value) for bar in chart.panels[0].bars[:2]] == [
         ("you", 900), ("see", 200),
     ]  # fmt: skip

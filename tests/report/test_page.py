@@ -85,7 +85,7 @@ def test_hostile_items_stay_text():
 def test_the_page_says_what_it_shows_and_what_it_does_not():
     text = Seen(page_of(ladder())).text
     assert "5 words and 6 longer phrases" in text
-    assert "noised weights" in text
+    assert "Noised weights" in text
     assert "What is not here is not thereby absent" in text
     assert "1 is expected at most" in text  # 1% of 5 and of 5, rounded up
     assert "see you later" in text

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh.report.shown import html, shown, svg
+from dphh.wording.shown import html, shown, svg
 
 
 @pytest.mark.parametrize(

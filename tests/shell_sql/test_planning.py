@@ -20,7 +20,8 @@ from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
 from dphh.privacy.path import removal_epsilon, users_needed
 from dphh.privacy.triehh import fixed_size_plan, log10_theta, published_delta, published_theta
-from dphh.privacy.triehh_discovery import Bernoulli, FixedSize, discovery_rate, holders_needed
+from dphh.privacy.triehh_discovery import discovery_rate, holders_needed
+from dphh.privacy.triehh_votes import Bernoulli, FixedSize
 
 Value = Callable[..., Any]
 Rows = Callable[..., list[dict[str, Any]]]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom, chi2, chisquare, hypergeom
 
 from dphh.errors import UsageError
+from dphh.privacy.subset_selection import estimate, subset_selection
 from dphh.testing import SeededRandomness
 from dphh.udfs import subset_reports as module
 from dphh.udfs.noise import draw_binomial
@@ -24,7 +25,7 @@ from dphh.udfs.subset_reports import (
     draw_common,
     register_subsets,
 )
-from dphh.udfs.subsets import draw_subsets, estimate, subset_selection
+from dphh.udfs.subsets import draw_subsets
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test

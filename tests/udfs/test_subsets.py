@@ -14,15 +14,11 @@ from mpmath import mp, mpf
 from scipy.stats import binom, chi2, chisquare, norm
 
 from dphh.errors import UsageError
+from dphh.privacy.subset_selection import SubsetSelection, estimate, subset_selection
 from dphh.testing import SeededRandomness
 from dphh.udfs import subsets as module
 from dphh.udfs.randomness import SystemRandomness, Words
-from dphh.udfs.subsets import (
-    SubsetSelection,
-    draw_subsets,
-    estimate,
-    subset_selection,
-)
+from dphh.udfs.subsets import draw_subsets
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test

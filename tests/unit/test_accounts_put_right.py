@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import dphh
-from dphh import Corpus, UsageError
+from dphh import Corpus, CorpusError, UsageError
 from dphh.cli import cli
 from dphh.ledger.corpora import source_of
 
@@ -52,6 +52,22 @@ def test_a_wrong_column_is_told_when_it_is_named(written, own_ledger):
     assert "old" in renamed.output
     assert CliRunner().invoke(cli, ["ledger", "remove", "old"]).exit_code == 0
     assert add("what").exit_code == 0
+
+
+def test_in_python_too(written, ledger, tmp_path):
+    (path,) = written(ROWS).where
+    for user, text, said in [
+        ("hwo", "what", "user: the corpus has no column 'hwo'; did you mean 'who'"),
+        ("who", "waht", "text or item: .* did you mean 'what'"),
+    ]:
+        with pytest.raises(CorpusError, match=f"^{said}.* Nothing was added"):
+            ledger.add("survey", Corpus(path, user=user, text=text), 1.0, 1e-6)
+    assert ledger.accounts() == []
+    later = Corpus(tmp_path / "later" / "*.parquet", user="hwo", text="what")
+    ledger.add("later", later, 1.0, 1e-6)
+    (tmp_path / "kept" / "who=7").mkdir(parents=True)
+    pl.DataFrame({"what": ["hello"]}).write_parquet(tmp_path / "kept" / "who=7" / "a.parquet")
+    ledger.add("kept", Corpus(tmp_path / "kept", user="who", text="what"), 1.0, 1e-6)
 
 
 def test_a_frames_account_is_named_by_what_it_is(ledger):

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.udfs import blocks
 from dphh.udfs.arrow_bytes import packed, unpacked
 from dphh.udfs.blocks import Block, block_at, block_of_tokens, row_of
 
@@ -42,12 +41,6 @@ def test_nobody_makes_an_empty_block():
     block, words = block_of({})
     assert len(block.lots) == len(block.places) == len(words) == 0
     assert not list(block.in_pieces())
-
-
-def test_a_text_is_cut_where_duckdb_cuts_it(monkeypatch):
-    monkeypatch.setattr(blocks, "LONGEST_TEXT", 2)
-    block, words = block_of({1: [["a", "", "b", "c"], ["a"], ["c", "b", "a"]]})
-    assert spelled(block, words) == {1: ["a", "b", None, "a", None, "c", "b", None]}
 
 
 @pytest.mark.parametrize("places", [1, 3, 10, 1000])

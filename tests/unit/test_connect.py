@@ -42,6 +42,21 @@ def test_a_named_corpus_is_asked_by_name(con: Any) -> None:
     assert all(level == 1 and tokens == [item] for level, item, tokens, _ in found)
 
 
+def test_a_frame_is_no_table_until_it_is_made_one(ledger: Ledger, texts: str) -> None:
+    con: Any = dphh.connect(ledger)
+    frame = pl.read_parquet(texts)
+    asked = (
+        "FROM dphh_items('frame', user_column := 'who', text_column := 'what', epsilon := 1.0, "
+        "delta := 1e-6)"
+    )
+    with pytest.raises(duckdb.Error, match=r"no table or view 'frame'.* CREATE TABLE frame AS"):
+        con.execute(asked)
+    assert ledger.runs() == []
+    con.execute("CREATE TABLE frame AS FROM frame")
+    assert len(frame) == 600
+    assert len(con.execute(asked).fetchall()) == 5
+
+
 @pytest.mark.parametrize(
     "query",
     [

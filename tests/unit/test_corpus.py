@@ -93,6 +93,8 @@ def test_tables_in_memory_have_a_kind_and_a_label(source, kind, where):
         ({"item": "x"}, "^text, item: .* exactly one"),
         ({"as_": "sentences"}, "^as_: found 'sentences'; say one of words, characters"),
         ({"too_long": "cry"}, "^too_long: found 'cry'; say one of truncate, drop, error"),
+        ({"max_text_length": 0}, "^max_text_length: found 0"),
+        ({"max_text_length": 2**31}, "^max_text_length: found 2147483648"),
         ({"max_token_length": 0}, "^max_token_length: found 0"),
         ({"max_token_length": 1.5}, "^max_token_length: found 1.5"),
         ({"max_token_length": True}, "^max_token_length: found True"),

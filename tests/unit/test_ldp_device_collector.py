@@ -18,14 +18,15 @@ import pyarrow.parquet as pq
 import pytest
 
 import dphh.devices.reports.device
+import dphh.privacy.subset_selection
 from dphh import UsageError, ldp_trie
 from dphh.devices.reports import collector
 from dphh.devices.reports.collector import MESSAGES, tally
 from dphh.devices.reports.device import answer, next_prefixes, sample
 from dphh.devices.reports.round import broadcast_from_json, coded, decoded, numbers
+from dphh.privacy.subset_selection import SubsetSelection
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import SystemRandomness
-from dphh.udfs.subsets import SubsetSelection
 from tests.engines.local_tries import plan_of
 
 ROOT = Path(__file__).parents[2]
@@ -142,14 +143,15 @@ def test_a_device_needs_numpy_and_five_files_alone(tmp_path):
     """No Arrow, no DuckDB: what could ship."""
     package = tmp_path / "dphh"
     reports = package / "devices" / "reports"
-    for folder in (reports, package / "udfs"):
+    for folder in (reports, package / "udfs", package / "privacy"):
         folder.mkdir(parents=True)
     for name in ("device.py", "round.py"):
         shutil.copy(Path(dphh.devices.reports.device.__file__).with_name(name), reports)
     shutil.copy(Path(dphh.errors.__file__), package)
     for name in ("subsets.py", "randomness.py"):
         shutil.copy(ROOT / "udfs" / name, package / "udfs")
-    for folder in (package, package / "udfs", reports.parent, reports):
+    shutil.copy(Path(dphh.privacy.subset_selection.__file__), package / "privacy")
+    for folder in (package, package / "udfs", package / "privacy", reports.parent, reports):
         (folder / "__init__.py").touch()
     (tmp_path / "device.py").write_text(
         "import sys\n"

@@ -15,7 +15,7 @@ from dphh.ledger import Request, source_of
 from dphh.privacy.accounting import compose
 from dphh.privacy.amplification import blanket_of_subsets, central_delta
 from dphh.privacy.events import ApproximateEvent, LocalEvent, event_from_json
-from dphh.udfs.subsets import subset_selection
+from dphh.privacy.subset_selection import subset_selection
 
 GBOARD = {
     "local_epsilon": 10.0, "delta": 1e-10, "users_per_level": 500_000, "contributions": 60,

@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 from dphh import Corpus, UsageError, ngrams, plan_from_json
 from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.mechanisms.counting import Counting
 from dphh.mechanisms.forecast import budget_of, words_alone, words_rounds
 from dphh.mechanisms.ngrams import ASSUMED_WORDS, spurious_threshold
 from dphh.privacy.accounting import compose
@@ -44,7 +45,7 @@ def test_what_is_done_costs_no_more_than_what_is_claimed(method, epsilon, delta,
 @pytest.mark.parametrize("max_items", [1, 30])
 def test_new_words_pass_the_ladders_rounds_within_a_quarter_of_delta(max_items):
     """Of a user of t new words, some pass; on either way that level 1 can go."""
-    budget = budget_of(1.0, 1e-7, 5, max_items)
+    budget = budget_of(1.0, 1e-7, 5, max_items, Counting())
     first, second, third = words_rounds(budget, 5, max_items)
     alone = words_alone(budget, 5, max_items)
 

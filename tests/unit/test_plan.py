@@ -21,6 +21,7 @@ from dphh import (
     trie,
 )
 from dphh.ledger import source_of
+from dphh.mechanisms.counting import Counting
 from dphh.mechanisms.items import price_rounds
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
@@ -50,7 +51,7 @@ def test_noise_and_thresholds_are_below_the_papers(epsilon, delta, sigma, thresh
         (level,) = items(epsilon=epsilon, delta=delta, max_items=max_items).levels
         assert 0.96 < level.sigma / sigma < 0.98
         assert 0.935 < level.threshold / rho < 0.965
-        ((apart,), _, _) = price_rounds(epsilon, delta, [1.0], [max_items])
+        ((apart,), _, _) = price_rounds(epsilon, delta, [1.0], [max_items], Counting())
         assert -PRINTED_SIGMA <= apart.sigma - sigma <= PRINTED_SIGMA + GRID
         # An excess of sigma by one step of the grid moves rho by rho / sigma such steps.
         assert (

@@ -155,6 +155,7 @@ def test_a_sketch_has_the_law_of_the_users_messages():
     assert abs(correlations).max() < 4.5 / sqrt(runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 6.0])
 def test_the_estimator_is_unbiased_and_has_its_variance(epsilon):
     """Over hash functions, choices of function and coins alike. Few cells, so collisions count."""
@@ -305,6 +306,7 @@ def population():
     return frequent, unique
 
 
+@pytest.mark.slow
 def test_it_finds_the_frequent_and_none_of_the_unique():
     frequent, unique = population()
     words = frequent * 2000 + sorted(unique)

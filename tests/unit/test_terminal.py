@@ -10,7 +10,16 @@ from dphh.columns import COLUMNS
 from dphh.show import release_text
 from dphh.wording.lines import columns_of, padded, shorten
 
-ITEMS = ["soup", "红烧 豆腐", "had miso soup 🍜", "a" * 90, "豆" * 90, "\x1b[31mred", "e\u0301té"]
+ITEMS = [
+    "soup",
+    "红烧 豆腐",
+    "had miso soup 🍜",
+    "a" * 90,
+    "豆" * 90,
+    "\x1b[31mred",
+    "e\u0301té",
+    "👨\u200d👩\u200d👧 home",
+]
 
 
 def release_of(items):

@@ -8,7 +8,7 @@ from typing import Any
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.sources import ROWS_OF_NOBODY
-from dphh.errors import CorpusError
+from dphh.errors import CorpusError, EngineError
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.udfs.gathering import Reading, rows_of_users, whole_users
 from dphh.udfs.whole_users import one_array
@@ -55,8 +55,21 @@ class Items(DuckDBRun):
             self.drop("users")
             self.con.execute("CREATE TEMP TABLE users (lot BIGINT, codes INTEGER[])")
 
-        self.in_parts("texts_of_users", start, lambda: self._add_users(reading))
+        def add(parts: int, part: int) -> None:
+            if self._are_misplaced():
+                self.execute("texts_of_users", parts=parts, part=part, exactly=True)
+                if self._are_misplaced():
+                    raise EngineError("DuckDB does not sort this user column; cast it to text")
+            self._add_users(reading)
+
+        self.in_parts("texts_of_users", start, add, exactly=False)
         self.drop("texts_of_users")
+
+    def _are_misplaced(self) -> bool:
+        with engine_errors("texts_of_users"):
+            asked = "SELECT bool_or(is_misplaced) FROM texts_of_users"
+            ((misplaced,),) = self.con.execute(asked).fetchall()
+        return bool(misplaced)
 
     def _add_users(self, reading: Reading) -> None:
         """To `users`: some whole users at a time, their words as numbers."""

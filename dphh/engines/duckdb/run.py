@@ -114,7 +114,7 @@ class DuckDBRun:
         self,
         name: str,
         start: Callable[[], None],
-        then: Callable[[], None] | None = None,
+        then: Callable[[int, int], None] | None = None,
         **parameters: Any,
     ) -> None:
         """Start anew and run a file, and what follows it, for every part of the users, in more and
@@ -125,7 +125,7 @@ class DuckDBRun:
                 for part in range(parts):
                     self.execute(name, parts=parts, part=part, **parameters)
                     if then is not None:
-                        then()
+                        then(parts, part)
                 return
             except EngineOutOfMemory:
                 if parts == PARTS[-1]:
@@ -142,7 +142,8 @@ class DuckDBRun:
     def has_rows_of_nobody(self) -> bool:
         """Before anything is read: a look that costs next to nothing where there are none."""
         with engine_errors("rows_of_nobody"):
-            return self.con.execute(query("rows_of_nobody")).fetchone() is not None
+            ((held,),) = self.con.execute(query("rows_of_nobody")).fetchall()
+        return bool(held)
 
     def rename(self, table: str, name: str) -> None:
         self.drop(name)

@@ -97,14 +97,18 @@ def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
                 "say words, characters or whole"
             )
         as_list = column.arr.to_list() if isinstance(kind, pl.Array) else column
+        as_list = sql_text.first_tokens(as_list, pl.List(kind.inner), content.max_text_length)
         is_binary = kind.inner == pl.Binary
         tokens = sql_text.decoded_tokens(as_list) if is_binary else as_list.cast(pl.List(pl.String))
         if content.lower:
             tokens = tokens.list.eval(sql_text.lowered(pl.element()))
         return _cleaned(tokens, content)
     if content.characters == "bytes" and kind == pl.Binary:
-        return _bytes_of_binary(text_units.spelled_bytes(column), content)
-    text = _as_text(column, kind, content)
+        digits = text_units.spelled_bytes(column)
+        return _bytes_of_binary(
+            sql_text.first_characters(digits, 2 * content.max_text_length), content
+        )
+    text = sql_text.first_characters(_as_text(column, kind, content), content.max_text_length)
     if content.lower:
         text = sql_text.lowered(text)
     if content.reading == "whole":

@@ -11,6 +11,7 @@ import polars as pl
 
 from dphh.corpus import Corpus
 from dphh.engines.sources import parquet_pattern, refuse_missing_columns, unreadable_files
+from dphh.engines.wide_files import refuse_wide_files
 from dphh.errors import CorpusError
 
 FILE = "dphh: file"
@@ -21,6 +22,7 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
     """Looks at names and schemas alone. Columns are matched by name, and types widened."""
+    refuse_wide_files(corpus)
     try:
         if any("://" in path for path in corpus.where):  # Polars' own reading of stores and globs
             files = pl.scan_parquet(

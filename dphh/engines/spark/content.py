@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from dphh.corpus import Corpus
+from dphh.corpus import Content, Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
 from dphh.engines.sources import NO_GROUPS, NO_UNITS, refuse_missing_columns
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
@@ -38,7 +38,7 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     types = {field.name: field.dataType for field in run.spark.table(ROWS).schema.fields}
     refuse_missing_columns(corpus, types)
     name = corpus.content.column
-    content, content_type = _as_duckdb_has_it(identifier(name), types[name])
+    content, content_type = _as_duckdb_has_it(corpus.content, types[name])
     expression = tokens_sql(corpus.content, content_type)
     with duckdb.connect() as con:
         check_patterns(con, corpus.content)
@@ -94,21 +94,21 @@ def _group(by: str | None, types: Mapping[str, DataType]) -> str:
     return f"CAST({identifier(by)} AS STRING)"
 
 
-def _as_duckdb_has_it(column: str, kind: DataType) -> tuple[str, str]:
-    """The content column as text or bytes or a list of them, and what DuckDB calls that type."""
+def _as_duckdb_has_it(content: Content, kind: DataType) -> tuple[str, str]:
+    """What counts of the content column, as text or bytes or a list of them, and what DuckDB calls
+    that type."""
+    column, longest = identifier(content.column), content.max_text_length
     if isinstance(kind, ArrayType):
         if isinstance(kind.elementType, BinaryType):
-            return column, "BLOB[]"
+            return f"slice({column}, 1, {longest})", "BLOB[]"
         texts = _is_text(kind.elementType)
-        return (
-            f"all_checked({column})" if texts else f"CAST({column} AS ARRAY<STRING>)",
-            "VARCHAR[]",
-        )
+        read = f"all_checked({column})" if texts else f"CAST({column} AS ARRAY<STRING>)"
+        return f"slice({read}, 1, {longest})", "VARCHAR[]"
     if isinstance(kind, BinaryType):
         return column, "BLOB"
     if _is_text(kind):
-        return f"checked({column})", "VARCHAR"
-    return f"CAST({column} AS STRING)", kind.simpleString()
+        return f"left(checked({column}), {longest})", "VARCHAR"
+    return f"left(CAST({column} AS STRING), {longest})", kind.simpleString()
 
 
 def _is_text(kind: DataType) -> bool:

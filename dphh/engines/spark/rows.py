@@ -23,6 +23,7 @@ from dphh.engines.sources import (
     schema_in_memory,
     unreadable_files,
 )
+from dphh.engines.wide_files import refuse_wide_files
 from dphh.errors import CorpusError
 
 ROWS = "corpus_rows"
@@ -63,6 +64,7 @@ def find_rows(run: Opening, corpus: Corpus) -> Loader:
 
 def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
     """Files on this machine by their names, whatever is in them; other places as Spark does."""
+    refuse_wide_files(corpus)
     here = [path for path in corpus.where if "://" not in path]
     files = [f"file://{_plain(name)}" for path in here for name in _found(path)]
     remote = [path for path in corpus.where if "://" in path]

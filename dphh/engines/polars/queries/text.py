@@ -16,6 +16,24 @@ UNICODE_WORD = r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*"
 REFUSED = "dphh: too long"
 
 
+def first_characters(text: pl.Expr, longest: int) -> pl.Expr:
+    """What counts of a text: its start. Most batches hold none that is longer."""
+
+    def cut(texts: pl.Series) -> pl.Series:
+        return texts.str.head(longest) if (texts.str.len_bytes() > longest).any() else texts
+
+    return text.map_batches(cut, return_dtype=pl.String, is_elementwise=True)
+
+
+def first_tokens(tokens: pl.Expr, kind: pl.List, longest: int) -> pl.Expr:
+    """The same of lists."""
+
+    def cut(lists: pl.Series) -> pl.Series:
+        return lists.list.head(longest) if (lists.list.len() > longest).any() else lists
+
+    return tokens.map_batches(cut, return_dtype=kind, is_elementwise=True)
+
+
 def lowered(text: pl.Expr) -> pl.Expr:
     """Each character by itself, as DuckDB does it: these two Polars would turn by their place, or
     into two."""

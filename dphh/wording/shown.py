@@ -10,6 +10,9 @@ import re
 from html import escape
 from unicodedata import east_asian_width
 
+#: What makes a spreadsheet read a text as a formula, or skip to what does.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
 #: A text wider than so many columns is cut on pages; the table has it whole.
 LONGEST = 300
 

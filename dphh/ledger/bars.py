@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from dphh.ledger.said import Spent
-from dphh.report import shown
+from dphh.wording import shown
 from dphh.wording.lines import plural
 
 
