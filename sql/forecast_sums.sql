@@ -1,20 +1,14 @@
 -- What all users together add to each gram in a round of the forecast ladder, without noise, which
 -- is drawn before anything of it is counted or compared (dphh/engines/two_rounds.py). Who holds how
 -- many grams is added up at keys below 0.
--- In: positions (lot, grams, words), where the level below stands; the round's rule, told to
--- dphh_contributions_of_round. Gives (key, weight); key = left * 2^32 + right.
+-- In: positions (lot, keys, words), where valid grams stand; the round's rule, told to
+-- dphh_contributions_of_round. Gives (key, weight).
 WITH
 
-candidates AS (
-    SELECT
-        lot,
-        dphh_pairs(grams, grams, $ahead) AS keys
-    FROM positions
-),
-
+-- Each whole user's part; what the users of a batch of rows add together stands in its first row.
 users_contributions AS (
     SELECT unnest(dphh_contributions_of_round(lot, keys)) AS contribution
-    FROM candidates
+    FROM positions
 )
 
 SELECT

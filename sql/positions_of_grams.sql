@@ -1,36 +1,31 @@
--- Where this level's released grams stand: all that the next level needs to see.
--- In: positions (lot, grams, words) of the level below; the released keys, told to
--- dphh_places_of_grams. Out: next_positions (lot, grams, words).
+-- Where the next level's valid grams stand: all that it needs to see. A gram is valid where its
+-- pieces were released: its first k - 1 tokens, and its last k - 1 (pruning on both sides: a
+-- released gram one place ahead) or its last one (on a single side: a released word k - 1 places
+-- ahead).
+-- In: positions (lot, keys, words) of this level; its released keys, told to dphh_places_of_grams.
+-- Out: next_positions (lot, keys, words); key = left * 2^32 + right, by the pieces' numbers.
 CREATE TEMP TABLE next_positions AS
 WITH
-
-candidates AS (
-    SELECT
-        lot,
-        dphh_pairs(grams, coalesce(words, grams), $ahead) AS keys,
-        words
-    FROM positions
-),
 
 places AS (
     SELECT
         lot,
         dphh_places_of_grams(keys) AS grams,
         words
-    FROM candidates
+    FROM positions
 ),
 
-neighbours AS (
+candidates AS (
     SELECT
         lot,
-        CASE WHEN words IS NULL THEN dphh_beside_another(grams) ELSE grams END AS grams,
+        dphh_pairs(grams, words, $ahead) AS keys,
         words
     FROM places
 )
 
 SELECT
     lot,
-    grams,
+    keys,
     words
-FROM neighbours
-WHERE len(grams) > 0;
+FROM candidates
+WHERE len(keys) > 0;

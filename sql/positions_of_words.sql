@@ -1,8 +1,9 @@
--- Where the released words stand: the number of a word at its place, -1 where it was not released
--- and after each text. A word with none released beside it goes, for it can be half of no pair; but
--- where pruning is on a single side ($single) every place stays, to be what longer grams end in.
+-- Where valid grams of two words stand: at each place the key of the pair that begins there, -1 for
+-- none. A pair is valid where both words were released; they stand side by side in one text. Places
+-- that can be part of none go; but where pruning is on a single side ($single) every place stays,
+-- and the released words beside, to be what longer grams end in.
 -- In: users (lot, codes); the released words, told to dphh_places_of_words.
--- Out: positions (lot, grams, words).
+-- Out: positions (lot, keys, words); key = left * 2^32 + right, by the numbers of the released.
 CREATE TEMP TABLE positions AS
 WITH
 
@@ -13,17 +14,25 @@ places AS (
     FROM users
 ),
 
-neighbours AS (
+places_and_words AS (
     SELECT
         lot,
-        CASE WHEN $single THEN grams ELSE dphh_beside_another(grams) END AS grams,
-        CASE WHEN $single THEN grams END AS words
+        grams,
+        CASE WHEN $single THEN grams ELSE [] END AS words
     FROM places
+),
+
+candidates AS (
+    SELECT
+        lot,
+        dphh_pairs(grams, words, 1) AS keys,
+        words
+    FROM places_and_words
 )
 
 SELECT
     lot,
-    grams,
+    keys,
     words
-FROM neighbours
-WHERE len(grams) > 0;
+FROM candidates
+WHERE len(keys) > 0;

@@ -366,7 +366,10 @@ CREATE OR REPLACE TEMP MACRO dphh_price_ngrams(max_n, epsilon, delta, max_items 
     -- Each round has half the noise of the one before it: 1, 4 and 16 parts of an even share.
     rounds (round, delta_share) AS (VALUES (1, 0.02), (2, 0.03), (3, 0.95)),
 
-    calibrated AS (SELECT dphh_gaussian_sigma(epsilon, delta / 2) * sqrt(max_n * 21) AS sigma),
+    -- Three quarters of delta are for the noise of all rounds, one for words that are new.
+    calibrated AS (
+        SELECT dphh_gaussian_sigma(epsilon, delta * 0.75) * sqrt(max_n * 21) AS sigma
+    ),
 
     -- A grid on which the table of noise stays small, as long as every weight is on it.
     gridded AS (
@@ -383,7 +386,7 @@ CREATE OR REPLACE TEMP MACRO dphh_price_ngrams(max_n, epsilon, delta, max_items 
             round,
             CAST(ceil(sigma * pow(2, first_bits)) AS BIGINT) AS sigma_grid,
             first_bits + round - 1 AS bits,
-            delta / 2 * CAST(delta_share AS DOUBLE) AS of_new_words
+            delta * 0.25 * CAST(delta_share AS DOUBLE) AS of_new_words
         FROM rounds
         CROSS JOIN gridded
     ),

@@ -6,7 +6,8 @@ CREATE TEMP TABLE noised AS
 WITH
 
 -- Of each whole user the distinct words that count, $max_items at most, and floor(2^b / sqrt(t))
--- for each of the t that do (udfs/contributions.py).
+-- for each of the t that do (udfs/contributions.py). What the users of a batch of rows add together
+-- stands in its first row.
 users_contributions AS (
     SELECT
         unnest(

@@ -99,7 +99,7 @@ def block_at(batch: pa.RecordBatch, row: int, column: str) -> Block:
     """The block in a row that `row_of` wrote, by the name of the column that has its places."""
     lots, lengths, places = (
         np.frombuffer(batch.column(name)[row].as_buffer(), kind).astype(np.int64)
-        for name, kind in (("lots", "<i8"), ("lengths", "<i8"), (column, "<i4"))
+        for name, kind in (("lots", "<i8"), ("lengths", "<i8"), (column, _written_as(column)))
     )
     return Block(lots, lengths, places)
 
@@ -108,5 +108,10 @@ def row_of(block: Block, column: str) -> dict[str, list[bytes]]:
     return {
         "lots": [block.lots.astype("<i8").tobytes()],
         "lengths": [block.lengths.astype("<i8").tobytes()],
-        column: [block.places.astype("<i4").tobytes()],
+        column: [block.places.astype(_written_as(column)).tobytes()],
     }
+
+
+def _written_as(column: str) -> str:
+    """Keys are pairs of numbers."""
+    return "<i8" if column == "keys" else "<i4"

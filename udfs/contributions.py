@@ -5,8 +5,9 @@ Every engine asks it, with blocks of whole users: rows of lists in DuckDB and Po
 and name, on what was released before and on the level's salt: not on who else is in the block, and
 not on which attempt of a task asks.
 
-Pairs of user and key are one integer each, and distinct by sorting it: NumPy's sort is vectorised,
-and lets go of the interpreter's lock, so that blocks are sorted side by side.
+Pairs of key and user are one integer each, and distinct by sorting it: NumPy's sort is vectorised,
+and lets go of the interpreter's lock, so that blocks are sorted side by side. In this order a key's
+users stand together, so what they add to it is summed as they stand.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -33,11 +34,11 @@ ROWS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Distinct keys of whole users, one user after the other, each user's ascending."""
+    """Distinct pairs of user and key, ascending by key and then by user."""
 
-    #: For each pair, the number of its user in the block, and the key.
-    owner: Integers
+    #: For each pair the key, and the number of its user among those here.
     keys: Integers
+    owner: Integers
     #: For each user, how many keys (t), and a number that hangs on the user's name.
     number: Integers
     lots: Integers
@@ -47,7 +48,8 @@ class Weigh(Protocol):
     """How much users give to each of the keys that they hold, in integers; nothing where 0.
 
     Whatever the rule, it looks at one user at a time and keeps that user's L2 norm within what was
-    priced.
+    priced. A rule that has `list_sizes(number)` has users give to keys below 0 as well, by how many
+    keys they hold: (key, weight) for each who holds something.
     """
 
     def __call__(self, held: Held) -> Integers: ...
@@ -95,49 +97,70 @@ def _weights(grid_bits: int, max_items: int) -> Integers:
 
 def contributions(
     lots: Integers, lengths: Integers, keys: Integers, weigh: Weigh
-) -> Iterator[tuple[Integers, Integers, Integers]]:
-    """(user, key, weight), of some users at a time, in their order: what each adds to each key.
+) -> tuple[Integers, Integers]:
+    """(key, weight): what these users add together; a key stands once for every PIECE or so.
 
     `keys` are the users' one after the other, `lengths` of each; -1 is none, and what is held
     several times is held once.
     """
-    for first, last, start, end in _pieces(lengths, keys):
-        of_piece = keys[start:end]
-        there = of_piece >= 0
-        owner = np.repeat(np.arange(last - first), lengths[first:last])
-        if not there.all():
-            of_piece, owner = of_piece[there], owner[there]
-        held = distinct(owner, of_piece, lots[first:last])
-        weight = weigh(held)
-        some = weight > 0
-        yield held.owner[some] + first, held.keys[some], weight[some]
+    parts = [
+        part
+        for first, last, start, end in _pieces(lengths, keys)
+        for part in _of_piece(lots[first:last], lengths[first:last], keys[start:end], weigh)
+    ]
+    nothing = np.empty(0, dtype=np.int64)
+    found, weights = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(2))
+    return found, weights
 
 
-def distinct(owner: Integers, keys: Integers, lots: Integers) -> Held:
-    """Each pair of user and key once. Users by number, and keys, must fit 64 bits together."""
-    bits = np.uint64(int(keys.max(initial=0)).bit_length())
-    pairs = (owner.view(np.uint64) << bits) | keys.astype(np.int64, copy=False).view(np.uint64)
+def _of_piece(
+    lots: Integers, lengths: Integers, keys: Integers, weigh: Weigh
+) -> Iterator[tuple[Integers, Integers]]:
+    held_keys, owner = distinct(keys, np.repeat(np.arange(len(lots)), lengths))
+    held = Held(held_keys, owner, np.bincount(owner, minlength=len(lots)), lots)
+    yield summed(held.keys, weigh(held))
+    list_sizes = getattr(weigh, "list_sizes", None)
+    if list_sizes is not None:
+        sizes, weights = list_sizes(held.number)
+        order = np.argsort(sizes)
+        yield summed(sizes[order], weights[order])
+
+
+def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
+    """Each pair of numbers once, ascending by the first and then by the second.
+
+    A first number below 0 is none. Both must fit 64 bits together; in 31, sorting takes half.
+    """
+    bits = int(second.max(initial=0)).bit_length()
+    narrow = bits + int(first.max(initial=0)).bit_length() < 32
+    kind = np.uint32 if narrow else np.uint64
+    pairs = first.astype(kind)
+    pairs <<= kind(bits)
+    pairs |= second.astype(kind, copy=False)
+    there = first >= 0
+    if not there.all():
+        pairs = pairs[there]
     pairs.sort()
     new = np.empty(len(pairs), dtype=np.bool_)
     new[:1] = True
     np.not_equal(pairs[1:], pairs[:-1], out=new[1:])
     pairs = pairs[new]
-    owners = (pairs >> bits).view(np.int64)
-    found = (pairs & ((np.uint64(1) << bits) - np.uint64(1))).view(np.int64)
-    return Held(owners, found, np.bincount(owners, minlength=len(lots)), lots)
+    one, two = pairs >> kind(bits), pairs & kind((1 << bits) - 1)
+    return one.astype(np.int64), two.astype(np.int64)
 
 
 def below_cut(owner: Integers, places: Words, cap: int) -> NDArray[np.bool_]:
     """Which of these over-full users' keys lie below their owner's (cap + 1)st smallest place.
 
-    `owner` is ascending. At most `cap` of a user's keys do, fewer where places are equal.
+    At most `cap` of a user's keys do, fewer where places are equal.
     """
-    start = np.flatnonzero(np.diff(owner, prepend=-1))
-    number = np.repeat(np.arange(len(start)), np.diff(start, append=len(owner)))
-    in_order = (number.astype(np.uint64) << np.uint64(_PLACE)) | places
+    in_order = (owner.astype(np.uint64) << np.uint64(_PLACE)) | places
     sought = in_order.copy()
     sought.sort()
-    return in_order < sought[start + cap][number]
+    number = np.bincount(owner)
+    start = np.cumsum(number) - number
+    below: NDArray[np.bool_] = in_order < sought[start[owner] + cap]
+    return below
 
 
 def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, int]]:
@@ -155,11 +178,12 @@ def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, 
 
 
 def summed(keys: Integers, weight: Integers) -> tuple[Integers, Integers]:
-    """What the users of a block add together: each key once, with its sum."""
-    order = np.argsort(keys, kind="stable")
-    keys, weight = keys[order], weight[order]
-    start = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
-    return keys[start], np.add.reduceat(weight, start) if len(start) else weight[:0]
+    """Of ascending keys each once, with its sum; what comes to nothing goes."""
+    start = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    start = np.concatenate([np.zeros(min(1, len(keys)), dtype=np.int64), start])
+    sums = np.add.reduceat(weight, start) if len(start) else weight[:0]
+    some = sums > 0
+    return keys[start][some], sums[some]
 
 
 class Sums:

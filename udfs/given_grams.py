@@ -100,8 +100,8 @@ class GivenGrams:
         keys = np.concatenate([sequences for _, sequences in found]) * self.groups
         if group is not None:
             keys += group[owner]
-        held = distinct(owner, keys, np.zeros_like(lengths))
-        return held.number, held.keys
+        owner, keys = distinct(owner, keys)
+        return np.bincount(owner, minlength=len(lengths)), keys
 
     def _places(self, tokens: Any) -> tuple[Integers, Integers]:
         """Each text's words by number, -1 for any that no sequence has; where it ends, -1 or the
@@ -143,10 +143,11 @@ def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Inte
     `lengths` says how many of `keys` each user holds, some maybe several times.
     """
     owner = np.repeat(np.arange(len(lengths)), lengths)
-    held = distinct(owner, keys, np.zeros_like(lengths))
-    over = held.number[held.number > weighing.most]
-    keys = np.append(held.keys, weighing.keys + weighing.octave(over) - 1)
-    weights = np.append(weighing.weights[held.number][held.owner], weighing.reports[over])
+    owner, keys = distinct(owner, keys)
+    number = np.bincount(owner, minlength=len(lengths))
+    over = number[number > weighing.most]
+    keys = np.append(keys, weighing.keys + weighing.octave(over) - 1)
+    weights = np.append(weighing.weights[number][owner], weighing.reports[over])
     # Floats hold the sums of a batch exactly: a weight is at most 2^10.
     sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octaves)
     added_to = np.flatnonzero(sums)

@@ -85,13 +85,12 @@ class Released:
         return (spread >> self._shift).view(np.int64)
 
 
-def beside_another(grams: Integers) -> NDArray[np.bool_]:
-    """The places of grams that stand beside another, and of one -1 after each run of them.
+def that_matter(keys: Integers) -> NDArray[np.bool_]:
+    """The places where a pair begins, and of one -1 after each run of them.
 
-    No other can be half of a longer one.
+    No other can be part of a longer gram; neighbours stay neighbours.
     """
-    there = grams >= 0
-    there &= np.append(there[1:], False) | _one_on(there)
+    there = keys >= 0
     return there | _one_on(there)
 
 

@@ -17,18 +17,17 @@ from pyspark.sql import SparkSession, functions
 
 from dphh.udfs.arrow_bytes import packed, unpacked
 from dphh.udfs.blocks import Block, block_at, block_of_tokens, row_of
-from dphh.udfs.contributions import Evenly, Held, Sums, Weigh, contributions, summed
+from dphh.udfs.contributions import Evenly, Held, Sums, Weigh, contributions
 from dphh.udfs.hashes import Integers, of_spellings
-from dphh.udfs.places import Released, beside_another, candidates
+from dphh.udfs.places import Released, candidates, that_matter
 from dphh.udfs.texts import tokens_of
-from dphh.udfs.two_rounds import Plainly, with_list_sizes
 from dphh.udfs.whole_grams import whole_grams
 
 Row = dict[str, Any]
 OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
 OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
 _BLOCKS = "lots binary, lengths binary, places binary, words binary"
-_POSITIONS = "lots binary, lengths binary, grams binary, words binary"
+_POSITIONS = "lots binary, lengths binary, keys binary, words binary"
 
 
 def register_blocks(
@@ -85,15 +84,14 @@ def register_counts_of_words(spark: SparkSession) -> None:
     register_sums(spark, of_blocks, "key string, weight bigint")
 
 
-def register_sums_of_grams(spark: SparkSession, ahead: int, rule: Weigh) -> None:
+def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
     """`dphh_contributions(table(positions))`: to (key, weight)."""
     sent = spark.sparkContext.broadcast(rule)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
-            block = block_at(rows, row, "grams")
-            keys = candidates(block.places, _ends(rows, row, block), ahead)
-            added = _added(block, keys, sent.value)
+            block = block_at(rows, row, "keys")
+            added = _added(block, block.places, sent.value)
             yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
     register_sums(spark, of_blocks, "key bigint, weight bigint")
@@ -116,7 +114,7 @@ def register_remaining(spark: SparkSession, released: Any) -> None:
 
 
 def register_places_of_words(spark: SparkSession, released: Any, single: bool) -> None:
-    """`dphh_places(table(blocks))`: to (lots, lengths, grams, words).
+    """`dphh_places(table(blocks))`: to (lots, lengths, keys, words).
 
     The released words are sent to the executors whole: what is released is known to the driver
     whole as well.
@@ -128,22 +126,22 @@ def register_places_of_words(spark: SparkSession, released: Any, single: bool) -
             block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
             numbers = pc.index_in(words, value_set=sent.value.cast(words.type)).fill_null(-1)
             grams = np.append(numbers.to_numpy(), -1)[block.places]
-            yield from _positions(block, grams, grams if single else None)
+            yield from _positions(block, grams, grams if single else None, 1)
 
     _register_table(spark, "dphh_places", of_blocks, _POSITIONS)
 
 
-def register_places_of_grams(spark: SparkSession, keys: Integers, ahead: int, single: bool) -> None:
+def register_places_of_grams(spark: SparkSession, keys: Integers, ahead: int) -> None:
     """`dphh_places(table(positions))`: to the next; the released keys are ascending."""
     sent = spark.sparkContext.broadcast(keys)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         released = Released(sent.value)
         for row in range(rows.num_rows):
-            block = block_at(rows, row, "grams")
-            ends = _ends(rows, row, block)
-            grams = released.places(candidates(block.places, ends, ahead))
-            yield from _positions(block, grams, ends if single else None)
+            block = block_at(rows, row, "keys")
+            words: Any = rows.column("words")[row]
+            ends = np.frombuffer(words.as_buffer(), "<i4") if words.is_valid else None
+            yield from _positions(block, released.places(block.places), ends, ahead)
 
     _register_table(spark, "dphh_places", of_blocks, _POSITIONS)
 
@@ -188,28 +186,17 @@ def _vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
     return words
 
 
-def _ends(rows: pa.RecordBatch, row: int, block: Block) -> Any:
-    """What a pair's other piece is: the words at the places, or the grams themselves."""
-    return (
-        block_at(rows, row, "words").places if rows.column("words")[row].is_valid else block.places
-    )
-
-
 def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Integers]:
-    """What the users of a block add together: each key once, with its sum."""
-    parts = [*contributions(block.lots, block.lengths, keys, weigh)]
-    nothing = np.empty(0, dtype=np.int64)
-    owner, key, weight = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(3))
-    if isinstance(weigh, Plainly):
-        owner, key, weight = with_list_sizes(owner, key, weight, len(block.lengths), weigh)
-    return summed(key, weight)
+    """What the users of a block add together: few keys twice."""
+    return contributions(block.lots, block.lengths, keys, weigh)
 
 
-def _positions(block: Block, grams: Any, words: Any | None) -> Iterator[Row]:
-    """The places that may be half of a longer gram; all, with words, which stay where they are."""
-    placed = block.with_places(grams)
+def _positions(block: Block, grams: Any, words: Any | None, ahead: int) -> Iterator[Row]:
+    """The valid grams above, at the places that matter; at all, with words, which stay."""
+    ends = grams if words is None else words
+    placed = block.with_places(candidates(grams, ends, ahead))
     if words is None:
-        placed = placed.held(beside_another(grams))
+        placed = placed.held(that_matter(placed.places))
     if (placed.places >= 0).any():
         kept = None if words is None else words.astype("<i4").tobytes()
-        yield {**row_of(placed, "grams"), "words": pa.array([kept], pa.binary())}
+        yield {**row_of(placed, "keys"), "words": pa.array([kept], pa.binary())}

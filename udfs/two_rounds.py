@@ -33,18 +33,6 @@ class Plainly:
         return -1 - list_bin(held), np.full(len(held), list_weight(self.unit))
 
 
-def with_list_sizes(
-    owner: Integers, keys: Integers, weights: Integers, users: int, rule: Plainly
-) -> tuple[Integers, Integers, Integers]:
-    """Contributions, (user, key, weight), with those to the bins of list sizes."""
-    number = np.bincount(owner, minlength=users)
-    bins, weight = rule.list_sizes(number)
-    owner = np.concatenate([owner, np.flatnonzero(number)])
-    order = np.argsort(owner, kind="stable")
-    together = np.concatenate([keys, bins]), np.concatenate([weights, weight])
-    return owner[order], together[0][order], together[1][order]
-
-
 @dataclass(frozen=True, eq=False)
 class ByRow:
     """floor(unit g / |g|_2), g being each gram's: `weights`, in the order of `grams`.

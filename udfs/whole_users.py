@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from dphh.udfs.blocks import places_of_texts
 from dphh.udfs.contributions import Weigh, contributions, evenly
 from dphh.udfs.hashes import Integers, Words, of_numbers, of_spellings
-from dphh.udfs.places import Released, beside_another, candidates
-from dphh.udfs.two_rounds import ByRow, Plainly, with_list_sizes
+from dphh.udfs.places import Released, candidates, that_matter
+from dphh.udfs.two_rounds import ByRow, Plainly
 from dphh.udfs.vocabulary import Vocabulary
 from dphh.udfs.whole_grams import whole_grams
 
@@ -56,8 +56,8 @@ class WholeUsers:
     def contributions_of_words(
         self, lot: Any, codes: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
-        """`dphh_contributions_of_words(lot, codes, max_items, grid_bits, salt)`: each user's part
-        of a histogram of words."""
+        """`dphh_contributions_of_words(lot, codes, max_items, grid_bits, salt)`: what the
+        users of these rows add to a histogram of words, in the first row."""
         return weighed(lot, codes, evenly(max_items, grid_bits, salt, self.hashed_words))
 
     def contributions_of_grams(
@@ -107,34 +107,25 @@ class WholeUsers:
         lists = one_array(keys)
         return lists_of(lengths_of(lists), self._released.places(values_of(lists)))
 
-    def beside_another(self, grams: Any) -> pa.Array:
-        """`dphh_beside_another(grams)`: the places alone that may be half of a longer gram."""
+    def pairs(self, grams: Any, words: Any, ahead: int) -> pa.Array:
+        """`dphh_pairs(grams, words, ahead)`: at each place the key of the gram there and the next
+        one, places that can be part of none left out; or of the gram and, so many places ahead,
+        the word, where there are words: then every place stays."""
         lists = one_array(grams)
-        places = values_of(lists)
-        return lists_of(*_kept(lengths_of(lists), places, beside_another(places)))
-
-    def pairs(self, grams: Any, ends: Any, ahead: int) -> pa.Array:
-        """`dphh_pairs(grams, ends, ahead)`: at each place of `grams` the key of what stands there
-        and, so many places ahead, in `ends`."""
-        lists = one_array(grams)
-        return lists_of(
-            lengths_of(lists), candidates(values_of(lists), values_of(one_array(ends)), ahead)
-        )
+        lengths, places, ends = lengths_of(lists), values_of(lists), values_of(one_array(words))
+        if len(ends):
+            return lists_of(lengths, candidates(places, ends, ahead))
+        keys = candidates(places, places, 1)
+        return lists_of(*_kept(lengths, keys, that_matter(keys)))
 
 
 def weighed(lots: Any, keys: Any, weigh: Weigh) -> pa.Array:
-    """For each user the keys that count, with their weights."""
+    """The keys that count, with their weights: what all these users add, in the first one's row."""
     lists = one_array(keys)
     lengths = lengths_of(lists)
-    parts = [*contributions(_numbers(lots), lengths, values_of(lists), weigh)]
-    owner, key, weight = (
-        np.concatenate([np.empty(0, dtype=np.int64), *(part[i] for part in parts)])
-        for i in range(3)
-    )
-    if isinstance(weigh, Plainly):
-        owner, key, weight = with_list_sizes(owner, key, weight, len(lengths), weigh)
+    key, weight = contributions(_numbers(lots), lengths, values_of(lists), weigh)
     pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
-    return lists_of(np.bincount(owner, minlength=len(lengths)), pairs)
+    return lists_of(np.where(np.arange(len(lengths)) == 0, len(key), 0), pairs)
 
 
 def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> None:
@@ -146,7 +137,6 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
         ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
         ("places_of_words", users.places_of_words, ["INTEGER[]"], "INTEGER[]"),
         ("places_of_grams", users.places_of_grams, ["BIGINT[]"], "INTEGER[]"),
-        ("beside_another", users.beside_another, ["INTEGER[]"], "INTEGER[]"),
         ("pairs", users.pairs, ["INTEGER[]", "INTEGER[]", "INTEGER"], "BIGINT[]"),
         (
             "contributions_of_words",

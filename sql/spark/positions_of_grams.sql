@@ -1,10 +1,10 @@
--- Where this level's released grams stand: all that the next level needs to see. A gram that cannot
--- be half of a longer one goes, and a user who is left with none.
--- In: positions (lots, lengths, grams, words). Out: next_positions (lots, lengths, grams, words).
+-- Where the next level's valid grams stand, as in ../positions_of_grams.sql, within each block; a
+-- user who is left with none goes.
+-- In: positions (lots, lengths, keys, words). Out: next_positions (lots, lengths, keys, words).
 CREATE TABLE next_positions AS
 SELECT
     lots,
     lengths,
-    grams,
+    keys,
     words
 FROM dphh_places(table(positions));

@@ -1,11 +1,11 @@
--- Where the released words stand: the number of a word at its place, -1 where it was not released
--- and after each text. A word with none released beside it goes, and a user who is left with none.
--- In: blocks (lots, lengths, places, words). Out: next_positions (lots, lengths, grams, words);
+-- Where valid grams of two words stand, as in ../positions_of_words.sql, within each block; a block
+-- that is left with none goes.
+-- In: blocks (lots, lengths, places, words). Out: next_positions (lots, lengths, keys, words);
 -- words come in where pruning on a single side needs them.
 CREATE TABLE next_positions AS
 SELECT
     lots,
     lengths,
-    grams,
+    keys,
     words
 FROM dphh_places(table(blocks));

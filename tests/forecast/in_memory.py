@@ -66,7 +66,7 @@ class InMemory(TwoRounds):
         keys, self.number = np.unique(key, return_inverse=True)
         self.held = keys
         holder, held = distinct_pairs(at.user[self.pairs], self.number, len(keys))
-        of = Held(holder, keys[held], np.bincount(holder, minlength=at.users), np.empty(0))
+        of = Held(keys[held], holder, np.bincount(holder, minlength=at.users), np.empty(0))
         sums = np.zeros(len(keys), dtype=np.int64)
         np.add.at(sums, held, rule(of))
         if isinstance(rule, Plainly):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.privacy.set_union import weight
-from dphh.udfs.contributions import Sums, below_cut, contributions, evenly, summed
+from dphh.udfs.contributions import Sums, below_cut, contributions, evenly
 from dphh.udfs.hashes import of_numbers, of_spellings
 
 BITS, CAP = 10, 4
@@ -26,11 +26,7 @@ def added(held: Held, salt: int = 7) -> dict:
     lots = np.array([name * name for name in held], dtype=np.int64)
     lengths = np.array([len(keys) for keys in held.values()], dtype=np.int64)
     rule = evenly(CAP, BITS, salt, hashed)
-    parts = list(contributions(lots, lengths, numbers, rule))
-    assert all((np.diff(owner) >= 0).all() for owner, _, _ in parts)
-    nothing = np.empty(0, np.int64)
-    found, sums = (np.concatenate([nothing, *(part[place] for part in parts)]) for place in (1, 2))
-    found, sums = summed(found, sums)
+    found, sums = contributions(lots, lengths, numbers, rule)
     names = kinds.dictionary.take(pa.array(found)).to_pylist() if words else found.tolist()
     assert len(set(names)) == len(names)
     return dict(zip(names, sums.tolist(), strict=True))

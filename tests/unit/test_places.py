@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.udfs.blocks import Block, block_of_tokens
-from dphh.udfs.places import Released, beside_another, candidates
+from dphh.udfs.places import Released, candidates, that_matter
 
 Gram = tuple[str, ...]
 
@@ -52,11 +52,14 @@ def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
     words_released = set(released)
     numbers = [*("abc".find(word) for word in vocabulary.to_pylist()), -1]
     block = block.with_places(np.array(numbers)[block.places])
-    block = all_users(block, block.held(beside_another(block.places)))
     words = block.places
     for level in range(2, 6):
         both = pruning == "both"
         keys = candidates(block.places, block.places if both else words, 1 if both else level - 1)
+        if both:
+            placed = block.with_places(keys)
+            block = all_users(placed, placed.held(that_matter(keys)))
+            keys = block.places
         owner = block.owners
 
         def spelled(key: int, below: list[Gram] = released) -> Gram:
@@ -77,16 +80,14 @@ def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
             break
         released = [spelled(int(key)) for key in some]
         block = block.with_places(Released(some).places(keys))
-        if pruning == "both":
-            block = all_users(block, block.held(beside_another(block.places)))
 
 
-def test_a_gram_beside_no_other_goes_and_so_do_the_gaps():
-    grams = np.array([1, -1, -1, 2, 3, -1, -1, 4, -1, 5, -1, 6, 7, 8, -1])
-    block = Block(np.arange(4), np.array([6, 4, 0, 5]), grams).held(beside_another(grams))
-    assert block.places.tolist() == [2, 3, -1, 6, 7, 8, -1]
+def test_a_place_without_a_pair_goes_but_for_one_after_each_run():
+    keys = np.array([1, -1, -1, 2, 3, -1, -1, -1, -1, -1, 6, 7, 8, -1])
+    block = Block(np.arange(4), np.array([6, 3, 0, 5]), keys).held(that_matter(keys))
+    assert block.places.tolist() == [1, -1, 2, 3, -1, 6, 7, 8, -1]
     assert block.lots.tolist() == [0, 3]
-    assert block.lengths.tolist() == [3, 4]
+    assert block.lengths.tolist() == [5, 4]
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 1000, 40_000])

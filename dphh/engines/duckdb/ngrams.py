@@ -17,7 +17,7 @@ class Ngrams(Items, Climbing):
         self._gather(Reading(ends=True))
 
     def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
-        self._noised("grams_level", level, purpose, ahead=ladder.ahead)
+        self._noised("grams_level", level, purpose)
         passed = self.fetch("released", threshold=level.threshold_grid)
         ((supported,),) = self.con.execute("SELECT count(*) FROM noised").fetchall()
         return passed, supported
@@ -25,7 +25,7 @@ class Ngrams(Items, Climbing):
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
         self.whole_users.round_rule = rule
         with self.side_by_side():
-            sums = self.fetch("forecast_sums", ahead=ladder.ahead)
+            sums = self.fetch("forecast_sums")
         return sums.column("key").to_numpy(), sums.column("weight").to_numpy()
 
     def _place(self, ladder: Ladder) -> None:
@@ -38,9 +38,8 @@ class Ngrams(Items, Climbing):
             self.drop("users")
         else:
             self.whole_users.release_grams(ladder.top.keys)
-            ahead = ladder.up_to(len(ladder.rungs) - 1).ahead
             with self.side_by_side():
-                self.execute("positions_of_grams", ahead=ahead)
+                self.execute("positions_of_grams", ahead=ladder.ahead)
             self.rename("next_positions", "positions")
         self.placed = len(ladder.rungs)
 

@@ -19,15 +19,13 @@ from dphh.udfs.hashes import of_numbers
 class Ngrams(Items, Climbing):
     def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
         rule = self._rule(level, purpose, of_numbers)
-        positions = self.table("positions")
-        histogram = queries.grams_level(positions, self.whole_users, ladder.ahead, rule)
+        histogram = queries.grams_level(self.table("positions"), rule)
         self._noised(self.fetch("grams_level", histogram), level, purpose)
         assert level.threshold_grid is not None
         return self.released(level.threshold_grid), self.tables["noised"].height
 
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
-        positions = self.table("positions")
-        histogram = queries.grams_level(positions, self.whole_users, ladder.ahead, rule)
+        histogram = queries.grams_level(self.table("positions"), rule)
         sums = self.fetch("forecast_sums", histogram)
         return sums["key"].to_numpy(), sums["weight"].to_numpy()
 
@@ -41,8 +39,8 @@ class Ngrams(Items, Climbing):
             self.drop("users")
         else:
             self.whole_users.release_grams(ladder.top.keys)
-            ahead = ladder.up_to(len(ladder.rungs) - 1).ahead
-            found = queries.positions_of_grams(self.table("positions"), self.whole_users, ahead)
+            positions = self.table("positions")
+            found = queries.positions_of_grams(positions, self.whole_users, ladder.ahead)
             self.make("positions", found, step="positions_of_grams")
         self.placed = len(ladder.rungs)
 

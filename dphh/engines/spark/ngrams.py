@@ -22,7 +22,7 @@ class Ngrams(Items, Climbing):
         rule = self._rule(level, purpose)
         self._noised(
             "contributions_of_grams",
-            lambda: register_sums_of_grams(self.spark, ladder.ahead, rule),
+            lambda: register_sums_of_grams(self.spark, rule),
             level,
             purpose,
         )
@@ -31,7 +31,7 @@ class Ngrams(Items, Climbing):
 
     def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
         with engine_errors("forecast_sums"):
-            register_sums_of_grams(self.spark, ladder.ahead, rule)
+            register_sums_of_grams(self.spark, rule)
         self.look("contributions_of_grams")
         sums = self.fetch("forecast_sums")
         return sums.column("key").to_numpy(), sums.column("weight").to_numpy()
@@ -39,14 +39,13 @@ class Ngrams(Items, Climbing):
     def _place(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1 and self.texts_kept:
             self.rename("texts", "blocks")
-        single = ladder.pruning == "single"
         step = "positions_of_words" if len(ladder.rungs) == 1 else "positions_of_grams"
         with engine_errors(step):
             if len(ladder.rungs) == 1:
+                single = ladder.pruning == "single"
                 register_places_of_words(self.spark, ladder.vocabulary, single)
             else:
-                ahead = ladder.up_to(len(ladder.rungs) - 1).ahead
-                register_places_of_grams(self.spark, ladder.top.keys, ahead, single)
+                register_places_of_grams(self.spark, ladder.top.keys, ladder.ahead)
         self.execute(step)
         self.rename("next_positions", "positions")
         self.drop("blocks")

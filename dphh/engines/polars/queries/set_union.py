@@ -47,7 +47,8 @@ def words_level(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
 
 
 def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
-    """Of each whole user (lot, keys) the distinct keys that count, weighed, and their sums.
+    """Of each whole user (lot, keys) the distinct keys that count, weighed, and their sums. What
+    the users of a batch of rows add together stands in its first row.
 
     Polars' integer sums wrap around without a word: these cannot, as a frame has less than 2^32
     rows, each of them weighs at most 2^b, and b is at most GRID_BITS.
@@ -55,7 +56,8 @@ def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     contributions = users.select(
         contribution=of_users(lambda lot, keys: weighed(lot, keys, rule), WEIGHTS, "lot", "keys")
     )
-    of_keys = contributions.explode("contribution").drop_nulls().unnest("contribution")
+    some = contributions.filter(pl.col("contribution").list.len() > 0)
+    of_keys = some.explode("contribution").unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())
 
 
