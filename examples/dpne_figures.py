@@ -1,6 +1,6 @@
 """The shapes of the n-gram paper's figures (Kim et al. 2021, section 3) on a generated corpus.
 
-    python examples/dpne_figures.py [--out FOLDER] [--quick] [--users N] [--threads N]
+    python examples/dpne_figures.py [--out dpne-figures] [--quick] [--users N] [--threads N]
 
 Writes the corpus, a ledger of its own and, into the same folder, figure-1.png to figure-4.png,
 table-3.csv and table-4.csv; then says which of the paper's shapes hold, with numbers. The corpus
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -439,12 +438,12 @@ DRAWN: tuple[Callable[[Runs, Sweeps], list[Shape]], ...] = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, help="folder to write to; default: a temporary one")
+    parser.add_argument("--out", type=Path, default=Path("dpne-figures"))
     parser.add_argument("--quick", action="store_true", help="a small corpus, fewer settings")
     parser.add_argument("--users", type=int, help="authors of the corpus")
     parser.add_argument("--threads", type=int, help="threads; default: one a core")
     asked = parser.parse_args()
-    out: Path = asked.out or Path(tempfile.mkdtemp(prefix="dpne-figures-"))
+    out: Path = asked.out
     out.mkdir(parents=True, exist_ok=True)
     sizes = Sizes()
     small = bool(asked.users or asked.quick)

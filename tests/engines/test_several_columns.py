@@ -8,7 +8,7 @@ from math import isqrt
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dphh import BudgetRefused, Corpus, CorpusError, UsageError, counts, items, ldp_trie, trie
@@ -48,6 +48,7 @@ def plain_histogram(rows, max_items):
 
 
 @given(rows=ROWS)
+@example(rows=[("a", "bc", "x"), ("ab", "c", "x"), ("a:", "b", "x"), ("a", ":b", "x")])
 @FEW
 def test_each_combination_of_values_is_one_unit(engine, tmp_path, no_noise, rows):
     corpus = written(tmp_path, rows)

@@ -7,10 +7,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ import pytest
 from dphh import Corpus, CorpusError, UsageError, items, ngrams
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
+from dphh.engines.spark import cluster
 from dphh.levels import PrunedLevel
 from dphh.udfs.randomness import SystemRandomness
 from tests.conftest import HERE, full
@@ -271,6 +274,45 @@ def test_the_folder_goes_where_the_driver_is_killed(tmp_path, monkeypatch):
     while left := list((tmp_path / "temporary").glob("dphh-*")):
         assert time.monotonic() < until, left
         time.sleep(0.2)
+
+
+def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, monkeypatch):
+    said: dict[str, str] = {}
+
+    class Builder:
+        def config(self, setting, value):
+            said[setting] = value
+            return self
+
+        def appName(self, _):  # noqa: N802 - Spark's
+            return self
+
+        master = appName
+
+        def getOrCreate(self):  # noqa: N802 - Spark's
+            return SimpleNamespace(sparkContext=SimpleNamespace(setLogLevel=str))
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(cluster, "SparkSession", SimpleNamespace(builder=Builder()))
+    cluster._start(Limits())
+    (private,) = tmp_path.glob("dphh-run-*")
+    assert private.stat().st_mode & 0o077 == 0
+    assert Path(said["spark.local.dir"]).parent == private
+    assert Path(said["spark.sql.warehouse.dir"]).parent == private
+
+
+@pytest.mark.slow
+def test_whatever_of_spark_is_killed_a_run_is_paid_for_once_and_leaves_nothing(spark, tmp_path):
+    """With DPHH_FULL=1 (docs/faults.md): each kill starts another Java."""
+    if not full():
+        pytest.skip("each kill starts another Java: with DPHH_FULL=1")
+    subprocess.run(
+        [sys.executable, "-m", "tests.engines.spark_killed", "25", str(tmp_path)],
+        cwd=HERE, check=True, timeout=3600,
+    )  # fmt: skip
+    seen = json.loads((tmp_path / "seen.json").read_text())
+    assert seen["wrong"] == []
+    assert all(seen["met"].values())
 
 
 def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):

@@ -14,8 +14,8 @@ _SPURIOUS = "tests/unit/test_spurious.py"
 MUTANTS = (
     Mutant(
         "over-full users keep one item more",
-        "return in_order < sought[start + cap][number]",
-        "return in_order <= sought[start + cap][number]",
+        "in_order < sought[start[owner] + cap]",
+        "in_order <= sought[start[owner] + cap]",
         (f"{_BOUND}::test_an_over_full_user_keeps_just_as_many_items_as_allowed",),
     ),
     Mutant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mutants import bookkeeping, levels, prices, randomness, rounds
+from tests.mutants import bookkeeping, corpora, levels, prices, randomness, rounds
 
 MUTANTS = (
     *randomness.MUTANTS,
@@ -10,4 +10,5 @@ MUTANTS = (
     *prices.MUTANTS,
     *bookkeeping.MUTANTS,
     *rounds.MUTANTS,
+    *corpora.MUTANTS,
 )

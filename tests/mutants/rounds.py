@@ -51,10 +51,9 @@ COUNTS = (
     ),
     Mutant(
         "counts: an item of two texts counts a user twice",
-        "    keys = np.append(held.keys, weighing.keys + weighing.octave(over) - 1)\n"
-        "    weights = np.append(weighing.weights[held.number][held.owner], weighing.reports[over])\n",
-        "    weights = np.append(weighing.weights[held.number][owner], weighing.reports[over])\n"
-        "    keys = np.append(keys, weighing.keys + weighing.octave(over) - 1)\n",
+        "    owner, keys = distinct(owner, keys)\n"
+        "    number = np.bincount(owner, minlength=len(lengths))\n",
+        "    number = np.bincount(distinct(owner, keys)[0], minlength=len(lengths))\n",
         (f"{_COUNTED}::test_sums_are_those_of_looking_at_each_user",),
     ),
 )

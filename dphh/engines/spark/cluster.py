@@ -11,8 +11,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from pyspark import SparkContext
+from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
@@ -69,11 +70,13 @@ def _within(spark: SparkSession, limits: Limits) -> SparkSession:
 
 def _start(limits: Limits) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Spark keeps tables of its own there: none of a run's, but not in the folder it is started in.
-    warehouse = PrivateFolder()
-    atexit.register(warehouse.close)
+    # What Spark itself writes: rows that it shuffles, which Java would leave in /tmp where it is
+    # killed; and tables of its own, none of a run's, but not in the folder it is started in.
+    own = PrivateFolder()
+    atexit.register(own.close)
     builder = SparkSession.builder.appName("dphh").master(f"local[{limits.threads or '*'}]")
-    builder = builder.config("spark.sql.warehouse.dir", warehouse.path)
+    builder = builder.config("spark.local.dir", f"{own.path}/local")
+    builder = builder.config("spark.sql.warehouse.dir", f"{own.path}/tables")
     for setting, value in _QUIET.items():
         builder = builder.config(setting, value)
     if limits.memory is not None:
@@ -84,7 +87,7 @@ def _start(limits: Limits) -> SparkSession:
             )
         builder = builder.config("spark.driver.memory", _memory(limits.memory))
     try:
-        with _nothing_logged(), _same_tree():
+        with _nothing_logged(), _same_tree(), _no_java_left():
             spark = builder.getOrCreate()
     except PySparkRuntimeError as problem:
         raise UsageError(
@@ -110,6 +113,29 @@ def _nothing_logged() -> Iterator[None]:
             os.environ.pop(_JAVA, None)
         else:
             os.environ[_JAVA] = before
+
+
+@contextmanager
+def _no_java_left() -> Iterator[None]:
+    """Where a signal cuts the start short, PySpark removes the folder in which Java is to say that
+    it is ready, and Java, which fails to, would wait for good."""
+    started: list[Any] = []
+    launcher: Any = java_gateway
+    begin = launcher.Popen
+
+    def remembered(*given: Any, **more: Any) -> Any:
+        started.append(begin(*given, **more))
+        return started[-1]
+
+    launcher.Popen = remembered
+    try:
+        yield
+    except BaseException:
+        for java in started:
+            java.kill()
+        raise
+    finally:
+        launcher.Popen = begin
 
 
 @contextmanager

@@ -1,0 +1,95 @@
+"""What of a corpus is read, and whether it is the one that was read before."""
+
+from __future__ import annotations
+
+from tests.mutants.plant import Mutant
+
+_CONTENT = "tests/engines/test_content.py"
+_UNITS = "tests/engines/test_units.py"
+_HOSTILE = "tests/engines/test_hostile.py"
+_COUNTS = "tests/engines/test_counts.py"
+_AGAIN = "tests/unit/test_again.py"
+_SEVERAL = "tests/engines/test_several_columns.py"
+
+MUTANTS = (
+    Mutant(
+        "reading: a text counts however long it is",
+        'return f"first_characters(CAST({column} AS VARCHAR), {longest})"',
+        'return f"CAST({column} AS VARCHAR)"',
+        (f"{_CONTENT}::test_every_reading_is_the_plain_python_one",),
+    ),
+    Mutant(
+        "reading: a text counts however long it is, in Polars",
+        "return texts.str.head(longest) if (texts.str.len_bytes() > longest).any() else texts",
+        "return texts",
+        (f"{_CONTENT}::test_every_reading_is_the_plain_python_one",),
+    ),
+    Mutant(
+        "reading: a list counts however long it is",
+        "CASE WHEN len(tokens) > longest THEN tokens[1:longest] ELSE tokens END",
+        "tokens",
+        (f"{_CONTENT}::test_of_a_list_so_many_tokens_count",),
+    ),
+    Mutant(
+        "reading: of a list one token more counts, in Polars",
+        "lists.list.head(longest) if",
+        "lists.list.head(longest + 1) if",
+        (f"{_CONTENT}::test_of_a_list_so_many_tokens_count",),
+    ),
+    Mutant(
+        "reading: the digits of bytes are cut as if each were a byte",
+        "{2 * content.max_text_length})",
+        "{content.max_text_length})",
+        (f"{_UNITS}::test_of_a_binary_column_so_many_bytes_count",),
+    ),
+    Mutant(
+        "reading: a binary text counts however long it is",
+        'return f"first_characters(try(decode({column})), {content.max_text_length})"',
+        'return f"try(decode({column}))"',
+        (f"{_UNITS}::test_a_binary_text_is_decoded_before_it_is_cut",),
+    ),
+    Mutant(
+        "reading: files of any number of columns are opened",
+        "if (columns := columns_of_file(file)) > WIDEST:",
+        "if (columns := columns_of_file(file)) > 1 << 60:",
+        (f"{_HOSTILE}::test_files_of_too_many_columns_are_refused_and_cost_nothing",),
+    ),
+    Mutant(
+        "reading: a unit's columns are joined without their lengths",
+        """parts.append(f"CAST(strlen({text}) AS VARCHAR) || ':' || {text}")""",
+        "parts.append(text)",
+        (f"{_SEVERAL}::test_each_combination_of_values_is_one_unit",),
+    ),
+    Mutant(
+        "counts: what nobody declared is in the first of the groups",
+        "CAST(coalesce(declared_groups.number, $others) AS BIGINT)",
+        "CAST(coalesce(declared_groups.number, 0) AS BIGINT)",
+        (f"{_COUNTS}::test_sums_are_those_of_looking_at_each_user",),
+        within="sql/counts_users.sql",
+    ),
+    Mutant(
+        "counts: an item's groups run into the next item's",
+        "for at, _ in found])]\n        keys = np.concatenate([sequences for _, sequences in found]) "
+        "* self.groups",
+        "for at, _ in found])]\n        keys = np.concatenate([sequences for _, sequences in found])",
+        (f"{_COUNTS}::test_sums_are_those_of_looking_at_each_user",),
+    ),
+    Mutant(
+        "again: a release is handed out whatever became of the files",
+        'found is not None and found["files"] == files else None',
+        "found is not None else None",
+        (f"{_AGAIN}::test_a_file_that_changed_is_other_data",),
+    ),
+    Mutant(
+        "again: all of the files' hash stays in the ledger",
+        "return files_state(source, besides)[:CHECK]",
+        "return files_state(source, besides)",
+        (f"{_AGAIN}::test_what_is_kept_of_files_is_sixteen_bits_and_no_export_has_it",),
+    ),
+    Mutant(
+        "again: what others asked for is an analyst's answer",
+        "        if self.book.analyst is not None:\n            return None  # the gateway",
+        "        if False:\n            return None  # the gateway",
+        ("tests/gateway/test_office.py",),
+    ),
+)
