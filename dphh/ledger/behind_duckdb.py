@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -29,22 +30,21 @@ READ_FILES = {
     "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json", "read_json_auto",
     "read_ndjson", "read_ndjson_auto", "read_json_objects", "read_ndjson_objects",
 }  # fmt: skip
-#: Of the connection that a relation is of: its views and macros, and where its tables lie; where
-#: files are looked for, which functions give the same for the same, and which do not.
+#: Of the connection that a relation is of: where files are looked for, its views and functions, and
+#: where its tables lie.
 _CATALOG = """
     count(*) AS none,
     current_setting('file_search_path') AS searched,
-    (SELECT list(DISTINCT function_name) FROM duckdb_functions()
-        WHERE internal AND function_type IN ('scalar', 'aggregate', 'window')
-            AND stability = 'CONSISTENT') AS steady,
-    (SELECT list(DISTINCT function_name) FROM duckdb_functions()
-        WHERE function_type <> 'table'
-            AND (stability <> 'CONSISTENT' OR stability IS NULL)) AS unsteady,
     (SELECT list([view_name, sql]) FROM duckdb_views() WHERE NOT internal) AS views,
-    (SELECT list([function_name, macro_definition]) FROM duckdb_functions()
-        WHERE NOT internal AND function_type = 'table_macro') AS macros,
+    (SELECT list([function_name, function_type, macro_definition]) FROM duckdb_functions()
+        WHERE NOT internal) AS functions,
     (SELECT list([table_name, path]) FROM duckdb_tables()
         JOIN duckdb_databases() USING (database_name)) AS tables
+"""
+#: Of DuckDB's own functions, those that give the same for the same, and all others.
+_STEADY = """
+    SELECT stability = 'CONSISTENT', list(DISTINCT function_name) FROM duckdb_functions()
+    WHERE internal AND function_type <> 'table' GROUP BY ALL
 """
 #: A view's SQL says where its query begins; so may its name, or a column's, so each is tried.
 _BEGINS = re.compile(r"\sAS\s", re.IGNORECASE)
@@ -167,18 +167,30 @@ def query_of_relation(relation: Any) -> str:
 def _read(relation: Any) -> Reading | None:
     try:
         sql = relation.sql_query()
-        ((_, searched, steady, unsteady, *catalog),) = (
+        ((_, searched, views, functions, tables),) = (
             relation.limit(0).aggregate(_CATALOG).fetchall()
         )
     except duckdb.Error:
         return None  # what it reads is not there: the run says so
-    unknown = frozenset(unsteady) | TOLD_ELSEWHERE
-    known = frozenset(steady) | READ_NOTHING - unknown
+    own = {str(name).lower() for name, *_ in functions or []}
+    macros = [(name, made) for name, kind, made in functions or [] if kind == "table_macro"]
+    steady, unsteady = _of_duckdb()
     with duckdb.connect() as con:
-        views, macros, tables = map(_by_name, catalog)
-        reading = Reading(con, views, macros, tables, known - unknown, unknown, same=not searched)
+        reading = Reading(
+            con, _by_name(views), _by_name(macros), _by_name(tables),
+            steady - own, unsteady | own, same=not searched,
+        )  # fmt: skip
         reading.query(sql)
     return reading
+
+
+@cache
+def _of_duckdb() -> tuple[frozenset[str], frozenset[str]]:
+    with duckdb.connect() as con:
+        listed = con.execute(_STEADY).fetchall()
+    steady = {name for same, names in listed if same for name in names}
+    unsteady = {name for same, names in listed if not same for name in names} | TOLD_ELSEWHERE
+    return frozenset(steady | READ_NOTHING) - unsteady, frozenset(unsteady)
 
 
 def _by_name(listed: list[tuple[str, Any]] | None) -> dict[str, list[Any]]:
