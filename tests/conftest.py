@@ -25,9 +25,10 @@ from tests.leftovers import pytest_configure, pytest_sessionfinish, pytest_termi
 __all__ = ["pytest_configure", "pytest_sessionfinish", "pytest_terminal_summary"]
 
 # CI repeats the same examples, so that it fails for what changed; other runs go on exploring.
-settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# No example has a deadline: a busy machine is no fault of what is tested.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("exploring", deadline=None)
+settings.load_profile("ci" if os.environ.get("CI") else "exploring")
 
 HERE = Path(__file__).parents[1]
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -90,6 +90,6 @@ MUTANTS = (
         "again: what others asked for is an analyst's answer",
         "        if self.book.analyst is not None:\n            return None  # the gateway",
         "        if False:\n            return None  # the gateway",
-        ("tests/gateway/test_office.py",),
+        (f"{_AGAIN}::test_what_others_asked_for_is_no_analysts_answer",),
     ),
 )

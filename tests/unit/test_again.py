@@ -44,6 +44,14 @@ def test_the_same_request_on_the_same_files_spends_once_and_says_from_which_run(
     assert len(ledger.runs()) == 1
 
 
+def test_what_others_asked_for_is_no_analysts_answer(written, ledger):
+    corpus = written(ROWS)
+    run = plan(corpus).run(ledger=ledger)
+    for book, before in ((ledger, run.run_id), (Ledger(ledger.path, "alice"), None)):
+        found = Asking.of(plan(corpus).price, corpus, book).before(str)
+        assert (found and found.run_id) == before
+
+
 def test_it_is_drawn_anew_where_that_is_asked_for(written, ledger):
     corpus = written(ROWS)
     first, second = (plan(corpus).run(ledger=ledger, again=True) for _ in range(2))
