@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -12,12 +13,18 @@ Result = TypeVar("Result")
 
 #: Set to 1, where the data may be seen, to see engines' own messages and where they arose.
 SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
+#: What moves a terminal's cursor or turns its writing around; a line's end is no such thing.
+_STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class DphhError(Exception):
     """The root of all errors that dphh raises on purpose."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        """Files and columns are named by whoever made them: no name steers a terminal."""
+        return _STEERS.sub(lambda found: ascii(found[0])[1:-1], super().__str__())
 
 
 class UsageError(DphhError, ValueError):

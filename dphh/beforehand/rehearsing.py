@@ -7,6 +7,7 @@ under a name or by a run, is refused, and so is the plan's own corpus.
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 from dphh.corpus import Corpus
@@ -14,7 +15,7 @@ from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
 from dphh.ledger import Ledger, source_of
-from dphh.ledger.sources import places
+from dphh.ledger.sources import Places, Source, places
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.release import Release
@@ -63,21 +64,24 @@ def rehearse(
 
 
 def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
-    source = source_of(corpus).absolute()
-    here = places(source)
+    here = _files(source_of(corpus).absolute())
     if plan.corpus is not None:
         same = corpus.kind != "path" and plan.corpus.source is corpus.source
-        theirs = source_of(plan.corpus).absolute()
-        if same or (source.kind == theirs.kind == "path" and places(theirs).overlap(here)):
+        if same or _files(source_of(plan.corpus).absolute()).overlap(here):
             raise UsageError("corpus: these are the plan's own data; rehearse on public ones")
     known = [account.source for account in book.accounts() if account.name]
     known += [run.source for run in book.runs()]
-    by_files = [each for each in {repr(s): s for s in known}.values() if each.kind == "path"]
-    if corpus.name is not None or any(places(each).overlap(here) for each in by_files):
+    read = {repr(source): source for source in known}.values()
+    if corpus.name is not None or any(_files(each).overlap(here) for each in read):
         raise UsageError(
             "corpus: the ledger knows these data, so they are no stand-in: a rehearsal pays "
             "nothing, and what it shows of people is not protected. Give public data"
         )
+
+
+def _files(source: Source) -> Places:
+    """What is read of files, by a path or by a query: labels of frames are all alike."""
+    return replace(places(source), labels=frozenset())
 
 
 def _quiet(_: str) -> None:

@@ -25,6 +25,7 @@ from dphh.engines.sources import parquet_pattern, unreadable_files
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of
 from dphh.wording.asked import nearest
+from dphh.wording.lines import plural
 
 _DELIMITED = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
@@ -124,7 +125,8 @@ def _delimited(corpus: Corpus) -> Any:
                 has = f"{names.count(column)} columns" if column in names else "no column"
                 raise CorpusError(
                     f"{option}: one of the corpus's files has {has} {column!r}; "
-                    f"{nearest(column, names)}The first line has {', '.join(names)}"
+                    f"{nearest(column, names)}Its first line must name the columns, and has "
+                    f"{plural(len(names), 'field')} (not shown: without such a line they are rows)"
                 )
         columns = ", ".join(
             f"{literal(name if names.count(name) == 1 else f'{name} {place}')}: 'VARCHAR'"

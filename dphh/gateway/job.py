@@ -47,7 +47,8 @@ def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
             table = _answer(message)
     except (BudgetRefused, UsageError) as problem:
         # About what was asked and what it costs, which the analyst may know.
-        kind = "failed" if _names_a_place(str(problem), message["ledger"]) else "refused"
+        asked = " ".join(map(str, problem.args))  # as it was written: shown, names may be escaped
+        kind = "failed" if _names_a_place(asked, message["ledger"]) else "refused"
         told = {"elsewhere": True} if isinstance(problem, ElsewhereRefused) else {}
         pipe.send({kind: str(problem), **told})
     except DphhError as problem:

@@ -26,8 +26,8 @@ _SCAN = re.compile(r"SCAN \[([^\]\n]+)")
 _DATASET = "PL_PY_DSET"
 #: Those, and rows that a plan holds itself.
 _ELSEWHERE = re.compile(rf"PYTHON SCAN|{_DATASET}|^\s*DF \[", re.IGNORECASE | re.MULTILINE)
-#: In a plan as it is written down: rows, functions of Python's, chance.
-_CHANGES = re.compile(r"python|anonymous|Buffers|DataFrameScan|^Random$", re.IGNORECASE)
+#: In a plan as it is written down: rows, functions of Python's or of a plugin's, chance.
+_CHANGES = re.compile(r"python|anonymous|plugin|Buffers|DataFrameScan|^Random$", re.IGNORECASE)
 _MORE = re.compile(r"\.\.\. \d+ (?:other|more).*")
 
 
@@ -98,8 +98,11 @@ def _as_asked(plan: Any) -> Any:
 
 
 def _keys(plan: Any) -> Iterator[str]:
+    """And methods, of which chance is one: of ranks among equals."""
     if isinstance(plan, dict):
         yield from plan
+        if isinstance(method := plan.get("method"), str):
+            yield method
         plan = list(plan.values())
     if isinstance(plan, list):
         for each in plan:

@@ -8,6 +8,7 @@ Nothing is run but a look at the catalog, on the relation's own connection.
 
 The same SQL over the same files is the same data, if files are all that it reads and nothing in it
 changes by itself: no chance, no clock, no variable, no parameter, no function of somebody's own.
+Settings that bear on rows, and where names are looked for, belong to the query.
 """
 
 from __future__ import annotations
@@ -30,11 +31,19 @@ READ_FILES = {
     "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json", "read_json_auto",
     "read_ndjson", "read_ndjson_auto", "read_json_objects", "read_ndjson_objects",
 }  # fmt: skip
-#: Of the connection that a relation is of: where files are looked for, its views and functions, and
-#: where its tables lie.
-_CATALOG = """
+#: Settings by which one query reads other rows of the same files.
+SETTINGS = (
+    "binary_as_string", "Calendar", "default_collation", "default_null_order", "default_order",
+    "ieee_floating_point_ops", "integer_division", "old_implicit_casting",
+    "schema", "search_path", "TimeZone",
+)  # fmt: skip
+#: Of the connection that a relation is of: where files are looked for, its settings, its views and
+#: functions, and where its tables lie.
+_CATALOG = f"""
     count(*) AS none,
-    current_setting('file_search_path') AS searched,
+    concat(current_setting('file_search_path'), current_setting('home_directory')) AS searched,
+    (SELECT list([name, value] ORDER BY name) FROM duckdb_settings()
+        WHERE name IN {SETTINGS}) AS settings,
     (SELECT list([view_name, sql]) FROM duckdb_views() WHERE NOT internal) AS views,
     (SELECT list([function_name, function_type, macro_definition]) FROM duckdb_functions()
         WHERE NOT internal) AS functions,
@@ -72,6 +81,7 @@ class Reading:
     #: Whether nothing was met of which it cannot be told.
     whole: bool = True
     seen: set[str] = field(default_factory=set)
+    settings: list[list[str]] = field(default_factory=list)
 
     def query(self, sql: str) -> None:
         if sql in self.seen:
@@ -81,8 +91,7 @@ class Reading:
         if tree is None:
             self.whole = False
             return
-        within = {str(name).lower() for name in _names_within(tree)}
-        for node in _nodes(tree):
+        for node, within in _nodes(tree):
             if node.get("type") == "BASE_TABLE":
                 self._table(node, within)
             elif node.get("type") == "TABLE_FUNCTION":
@@ -116,13 +125,14 @@ class Reading:
         tree = json.loads(asked.fetchall()[0][0])
         return None if tree.get("error") else tree
 
-    def _table(self, node: dict[str, Any], within: set[str]) -> None:
+    def _table(self, node: dict[str, Any], within: frozenset[str]) -> None:
         name = str(node["table_name"])
         plain = name.lower()
         if plain in within and not node.get("schema_name"):
             return
         for made in (views := self.views.get(plain, [])):
             self._view(made)
+            self.same = self.same and len(views) == 1  # which it is hangs on where names are sought
         for path in (tables := self.tables.get(plain, [])):
             self.same = False  # who has the file open may have written to it
             if path is None:
@@ -142,12 +152,22 @@ class Reading:
             return
         for body in (macros := self.macros.get(name, [])):
             self.query(body.rstrip().rstrip(";"))
-        self.same = self.same and (bool(macros) or name in READ_FILES)
+        self.same = self.same and (len(macros) == 1 or name in READ_FILES)
         found = [_constants(argument) for argument in _arguments(function)]
-        self.files |= {text for texts in found for text in texts or ()}
+        self._named(name, {text for texts in found for text in texts or ()})
         # A macro hands its arguments on: in it they are names, and here they are what is named.
         if not macros and (None in found or not any(found)):
             self.whole = False
+
+    def _named(self, function: str, texts: set[str]) -> None:
+        """What a table function's constants name: files, but for DuckDB's two that read names."""
+        for text in texts:
+            if function == "query":
+                self.query(text)
+            elif function == "query_table":
+                self._table({"table_name": text}, frozenset())
+            else:
+                self.files.add(text)
 
 
 def files_of_relation(relation: Any) -> tuple[tuple[str, ...], bool]:
@@ -161,13 +181,14 @@ def query_of_relation(relation: Any) -> str:
     reading = _read(relation)
     if reading is None or not (reading.whole and reading.same and reading.files):
         return ""
-    return json.dumps([_UNNAMED.sub("unnamed_relation", sql) for sql in sorted(reading.seen)])
+    queries = [_UNNAMED.sub("unnamed_relation", sql) for sql in sorted(reading.seen)]
+    return json.dumps([queries, reading.settings])
 
 
 def _read(relation: Any) -> Reading | None:
     try:
         sql = relation.sql_query()
-        ((_, searched, views, functions, tables),) = (
+        ((_, searched, settings, views, functions, tables),) = (
             relation.limit(0).aggregate(_CATALOG).fetchall()
         )
     except duckdb.Error:
@@ -178,7 +199,7 @@ def _read(relation: Any) -> Reading | None:
     with duckdb.connect() as con:
         reading = Reading(
             con, _by_name(views), _by_name(macros), _by_name(tables),
-            steady - own, unsteady | own, same=not searched,
+            steady - own, unsteady | own, same=not searched, whole=not searched, settings=settings,
         )  # fmt: skip
         reading.query(sql)
     return reading
@@ -200,21 +221,27 @@ def _by_name(listed: list[tuple[str, Any]] | None) -> dict[str, list[Any]]:
     return found
 
 
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+def _nodes(
+    tree: Any, within: frozenset[str] = frozenset()
+) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:
+    """Each node, and what WITH names around it: a part of it sees those before it, and itself only
+    where it recurs. `WITH v AS (FROM v) FROM v` reads a view v."""
     if isinstance(tree, dict):
-        yield tree
-        for value in tree.values():
-            yield from _nodes(value)
+        yield tree, within
+        for part in tree.get("cte_map", {}).get("map", ()):
+            yield from _nodes(part["value"], within)
+            within |= {str(part["key"]).lower()}
+        before = ("left", "query") if "cte_name" in tree else ()
+        for key in before:
+            yield from _nodes(tree.get(key), within)
+        if before:
+            within |= {str(tree["cte_name"]).lower()}
+        for key, value in tree.items():
+            if key != "cte_map" and key not in before:
+                yield from _nodes(value, within)
     elif isinstance(tree, list):
         for each in tree:
-            yield from _nodes(each)
-
-
-def _names_within(tree: Any) -> Iterator[str]:
-    """What a query calls parts of its own (WITH)."""
-    for node in _nodes(tree):
-        if "cte_map" in node:
-            yield from (entry["key"] for entry in node["cte_map"]["map"])
+            yield from _nodes(each, within)
 
 
 def _arguments(function: dict[str, Any]) -> list[dict[str, Any]]:

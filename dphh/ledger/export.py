@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.nouns import Entry
-from dphh.wording.shown import FORMULA
+from dphh.wording.shown import FORMULA, LATER_FORMULA
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,7 +51,8 @@ def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
     first = f"^([{re.escape(''.join(FORMULA))}])"
-    return frame.with_columns(pl.col(pl.String).str.replace(first, "'$1"))
+    text = pl.col(pl.String).str.replace(first, "'$1")
+    return frame.with_columns(text.str.replace_all(LATER_FORMULA, "${1}'${2}"))
 
 
 def _frame(entries: Sequence[Entry]) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from typing import Protocol
 from dphh.ledger.budget import Budget, Cap, GivenBack, promise
 from dphh.privacy.weak import warnings
 from dphh.unit import User, whom
+from dphh.wording import shown
 from dphh.wording.lines import plural, wrapped
 
 
@@ -34,7 +35,7 @@ class Spent(Protocol):
 
 def account_lines(account: Spent) -> list[tuple[str, str]]:
     spent = f"spent {account.spent} in {plural(account.runs, 'run')}" if account.runs else "unspent"
-    lines = [(account.label, spent)]
+    lines = [(shown.shown(account.label, 10_000), spent)]
     if account.cap is not None and account.left is not None:
         lines.append(("", f"cap   {account.cap}"))
         lines.append(("", f"left  {account.left}, for one more Gaussian run"))
@@ -52,7 +53,9 @@ def accounts_text(accounts: Sequence[Spent]) -> str:
         return "The ledger is empty: `dphh ledger add NAME CORPUS ...` names and caps a corpus."
     lines = []
     for account in accounts:
-        lines += [account.label + ("" if account.name else "  (no name, no cap)")]
+        lines += [
+            shown.shown(account.label, 10_000) + ("" if account.name else "  (no name, no cap)")
+        ]
         for _, text in account_lines(account):
             lines += wrapped(text, "   ", "      ")
     return "\n".join(lines)

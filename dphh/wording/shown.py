@@ -13,6 +13,10 @@ from unicodedata import east_asian_width
 #: What makes a spreadsheet read a text as a formula, or skip to what does.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
+#: Where a comma is the decimal point, spreadsheets begin a cell at these signs too, quoted or not:
+#: a place within a text at which one would be run, as an expression of Python's and of Polars'.
+LATER_FORMULA = r"""([;|\t\r\n][\s"']*)([=+\-@＝＋－＠])"""
+
 #: A text wider than so many columns is cut on pages; the table has it whole.
 LONGEST = 300
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import struct
+import traceback
 from base64 import b85encode
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import dphh
 from dphh import Corpus, CorpusError, UsageError, items
 from dphh.engines.duckdb.stores import extension_file
 from tests.engines.levels import histogram
@@ -169,6 +171,19 @@ def test_no_row_decides_how_others_are_read(tmp_path, no_noise):
     assert histogram("duckdb", corpus, no_noise, 1) == {"a": 3 * 1024}
 
 
+def test_no_name_of_a_column_or_a_file_steers_a_terminal(tmp_path):
+    file = tmp_path / "a\x1b[2Jb.parquet"
+    pl.DataFrame({"who\x1b]0;title\x07": [1], "w\u202ehat": ["a"]}).write_parquet(file)
+    found = repr(dphh.check(Corpus(file, user="who", text="what"), ledger=tmp_path / "ledger"))
+    with pytest.raises(CorpusError) as caught:
+        items(Corpus(file, user="who", text="what"), epsilon=1, delta=1e-6).run(
+            ledger=tmp_path / "ledger"
+        )
+    for said in (found, str(caught.value), "".join(traceback.format_exception(caught.value))):
+        assert "\\x1b" in said
+        assert not {"\x1b", "\x07", "\u202e"} & set(said)
+
+
 BAD_ROWS = [b'1,"a SENTINEL\n2,b\n', b"1,a SENTINEL,c\n", b"1,SENTINEL\xff\n", b"1\n"]
 
 
@@ -188,6 +203,7 @@ def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledg
     [
         ("x.csv", "who,text\n1,SENTINEL\n", "no column|0 columns 'what'"),
         ("x.csv", "who,what,what\n1,a,SENTINEL\n", "2 columns 'what'"),
+        ("x.csv", "1,SENTINEL\n2,b\n", "must name the columns, and has 2 fields"),
         ("x.jsonl", '{"who": 1, "text": "SENTINEL"}\n', "first line has no 'what'"),
         ("x.jsonl", '[{"who": 1, "what": "SENTINEL"}]', "one object a line"),
         ("x.json", "[]", "call it .jsonl"),

@@ -104,6 +104,13 @@ def test_what_cannot_be_told_is_said(folder: Path, ledger: Ledger) -> None:
         ("FROM globbed, range(3)", {"*.parquet"}, True),
         ("FROM read_csv('{folder}/rows.csv', header = true)", {"rows.csv"}, True),
         ("WITH plain AS (FROM '{folder}/two.parquet') FROM plain", {"two.parquet"}, True),
+        ("WITH plain AS (FROM plain) FROM plain", {"one.parquet"}, True),
+        ("WITH c AS (FROM plain), plain AS (SELECT 1) FROM c", {"one.parquet"}, True),
+        ("FROM plain WHERE (WITH plain AS (SELECT 1) SELECT true)", {"one.parquet"}, True),
+        ("WITH RECURSIVE r AS (FROM plain UNION FROM r) FROM r", {"one.parquet"}, True),
+        ("FROM query('FROM plain')", {"one.parquet"}, True),
+        ("FROM query_table('plain')", {"one.parquet"}, True),
+        ("FROM query_table('loaded')", set(), False),
         ("FROM a_macro('{folder}/two.parquet')", {"one.parquet", "two.parquet"}, False),
         ("FROM plain UNION ALL FROM loaded", {"one.parquet"}, False),
         ("FROM read_parquet(getvariable('elsewhere'))", set(), False),
@@ -135,6 +142,14 @@ def test_a_relations_sql_tells_its_files(
     files, told = files_of_relation(con.sql(query.format(folder=folder)))
     assert {str(Path(file).relative_to(folder)) for file in files} == named
     assert told == whole
+
+
+@pytest.mark.parametrize("told", ["file_search_path", "home_directory"])
+def test_where_files_are_looked_for_elsewhere_that_is_said(folder: Path, told: str) -> None:
+    con = duckdb.connect()
+    con.execute(f"SET {told} = '{folder}'")
+    name = "one.parquet" if told == "file_search_path" else "~/one.parquet"
+    assert "not all files" in str(unseen(Corpus(con.sql(f"FROM '{name}'"), **READ)))
 
 
 def test_a_capped_file_pays_for_what_a_view_or_a_relation_reads_of_it(

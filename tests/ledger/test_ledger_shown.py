@@ -60,12 +60,15 @@ def test_export_writes_every_run(
     assert list(tmp_path.glob(".out*")) == []
 
 
-@pytest.mark.parametrize("run", ["=1+1", "+49", "-x", "@a", "＝1"])
+@pytest.mark.parametrize(
+    ("run", "harmless"),
+    [*((run, f"'{run}") for run in ("=1+1", "+49", "-x", "@a", "＝1")), ('a;"=1', "a;\"'=1")],
+)
 def test_no_run_id_is_a_formula_in_a_spreadsheet(
-    book: Ledger, reviews: Source, tmp_path: Path, run: str
+    book: Ledger, reviews: Source, tmp_path: Path, run: str, harmless: str
 ) -> None:
     ask(book, run, reviews)
-    for ending, told in ((".csv", f"'{run}"), (".parquet", run)):
+    for ending, told in ((".csv", harmless), (".parquet", run)):
         path = tmp_path / f"runs{ending}"
         book.export(path)
         read = pl.read_csv if ending == ".csv" else pl.read_parquet

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 import duckdb
 import polars as pl
@@ -11,6 +12,7 @@ import pytest
 
 from dphh import UsageError
 from dphh.sql import query
+from dphh.wording.shown import FORMULA
 from tests.report.made import PHRASES, items, ladder, trie
 
 
@@ -131,3 +133,12 @@ def test_csv_holds_no_formula_and_comes_back(tmp_path):
     assert not any(value.startswith(("=", "+", "-", "@")) for row in rows for value in row.values())
     with pytest.raises(UsageError, match="could not be written"):
         items().to_csv(tmp_path / "no" / "out.csv")
+
+
+def test_csv_holds_no_formula_where_a_semicolon_begins_a_cell(tmp_path):
+    texts = ["a;=1+1", 'b"; "+2', "c\t@d", "e\n-f", "g|＝1", "h; i"]
+    path = items(texts).to_csv(tmp_path / "out.csv")
+    cells = re.split(r"[;|\t\r\n]", path.read_text(encoding="utf-8"))
+    assert not any(cell.strip(' "').startswith(FORMULA) for cell in cells)
+    with path.open(newline="", encoding="utf-8") as file:
+        assert [json.loads(row["tokens"]) for row in csv.DictReader(file)] == [[t] for t in texts]

@@ -273,9 +273,33 @@ def test_parameters_are_not_in_the_sql_so_queries_with_them_are_not_compared(wri
 
 
 @pytest.mark.parametrize(
+    "otherwise",
+    ["SET schema = 'two'", "SET TimeZone = 'Asia/Tokyo'", "SET default_collation = 'nocase'"],
+)
+def test_what_a_connection_was_told_belongs_to_the_query(written, otherwise):
+    (path,) = written(ROWS).where
+    con = duckdb.connect()
+    con.execute("CREATE SCHEMA two")
+    asked = con.sql(f"FROM '{path}' WHERE what > 'a'")
+    before = query_of(Corpus(asked, user="who", text="what"))
+    con.execute(otherwise)
+    assert query_of(Corpus(asked, user="who", text="what")) not in ("", before)
+
+
+def test_a_name_of_two_views_is_not_compared(written):
+    (path,) = written(ROWS).where
+    con = duckdb.connect()
+    con.execute(f"CREATE VIEW here AS FROM '{path}'")
+    assert query_of(Corpus(con.sql("FROM here"), user="who", text="what")) != ""
+    con.execute(f"CREATE SCHEMA two; CREATE VIEW two.here AS FROM '{path}' WHERE what > 'a'")
+    assert query_of(Corpus(con.sql("FROM here"), user="who", text="what")) == ""
+
+
+@pytest.mark.parametrize(
     "made",
     [
         lambda scan: scan.with_columns(pl.col("what").shuffle()),
+        lambda scan: scan.with_columns(pl.col("what").rank("random")),
         lambda scan: scan.map_batches(lambda rows: rows),
         lambda scan: pl.concat([scan, frame().lazy()]),
         lambda scan: scan.collect().lazy(),

@@ -51,6 +51,18 @@ def test_the_plans_own_data_are_no_stand_in(written, ledger, public):
         dphh.rehearse(dphh.items(public, **ASK), public, ledger=ledger)
 
 
+def test_the_plans_own_files_are_no_stand_in_by_a_query_either(written, ledger):
+    corpus = written([(1, "a")])
+    query = Corpus(pl.scan_parquet(corpus.where[0]), user="who", text="what")
+    other = Corpus(pl.scan_parquet(corpus.where[0]).head(9), user="who", text="what")
+    for plans, given in ((corpus, query), (query, corpus), (query, other)):
+        with pytest.raises(UsageError, match="the plan's own data"):
+            dphh.rehearse(dphh.items(plans, **ASK), given, ledger=ledger)
+    dphh.items(query, **ASK).run(ledger=ledger)
+    with pytest.raises(UsageError, match="no stand-in"):
+        dphh.rehearse(dphh.items(**ASK), corpus, ledger=ledger)
+
+
 def test_what_the_ledger_knows_is_no_stand_in(written, ledger):
     corpus = written([(1, "a")])
     ledger.add("survey", source_of(corpus), 1.0, 1e-6)
