@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
 from dphh.engines.session import DRAWING, Session
+from dphh.files.stored_table import stored_table
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.corpora import source_of
 from dphh.ledger.sources import files_state
@@ -51,7 +52,7 @@ class _Journaled:
             if stored is None:
                 drawn = as_stored(draw(*arguments, **named))
                 stored = self._book.keep_level(self._hold, step, drawn)
-            return pq.read_table(io.BytesIO(stored))
+            return stored_table(stored)
 
         return stands
 

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from dphh.columns import ALWAYS, described, meanings, schema_of
 from dphh.errors import UsageError
+from dphh.files.stored_table import stored_table
 from dphh.files.whole_files import write_whole
 from dphh.report.cards import release_card
 from dphh.show import release_text
@@ -232,7 +233,7 @@ class Release:
     @classmethod
     def from_parquet(cls, data: bytes, manifest: dict[str, Any]) -> Release:
         try:
-            table = pq.read_table(io.BytesIO(data))
+            table = stored_table(data)
             run_id = _run_id_of(table.schema)
             schema = schema_of(*table.schema.names[len(ALWAYS) :])
             table = described(table.replace_schema_metadata(None).cast(schema))

@@ -1,4 +1,5 @@
-"""Texts that lie side by side become rows of whole users: a list of integers each, words by number.
+"""Texts that lie side by side become rows of whole users: a list of integers each, words by number,
+or which of some given items the user holds.
 
 For engines whose rows hold lists (DuckDB, Polars), which bring a user's texts together by sorting;
 Spark's blocks are made in `spark_ladder.py`.
@@ -6,7 +7,7 @@ Spark's blocks are made in `spark_ladder.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.udfs.blocks import places_of_texts
+from dphh.udfs.given_grams import GivenGrams
 from dphh.udfs.hashes import of_spellings
 from dphh.udfs.vocabulary import Vocabulary
 from dphh.udfs.whole_grams import whole_grams
@@ -77,6 +79,24 @@ def rows_of_users(texts: pa.Table, vocabulary: Vocabulary, reading: Reading) -> 
     names = one_array(texts.column("name")).take(pa.array(first[several]))
     lots[several] = of_spellings(names).view(np.int64)
     return pa.table({"lot": lots, "codes": lists_of(of_users, places)})
+
+
+def keys_of_users(texts: pa.Table, given: GivenGrams, groups: Sequence[str]) -> pa.Table:
+    """(keys), a row for each user who holds a given item, of whole users' texts (is_first,
+    group_name, tokens).
+
+    A text of a group that is not declared, NULL too, is of the last. A key that several texts of a
+    user hold stands several times.
+    """
+    numbers = None
+    if given.groups > 1:
+        names = one_array(texts.column("group_name"))
+        declared = pc.index_in(names, value_set=pa.array(groups, pa.string()))
+        numbers = declared.fill_null(len(groups)).to_numpy()
+    of_texts, keys = given.keys(one_array(texts.column("tokens")), numbers)
+    first = _starts(texts)
+    of_users = np.add.reduceat(of_texts, first) if len(first) else of_texts
+    return pa.table({"keys": lists_of(of_users[of_users > 0], keys.astype(np.int32))})
 
 
 def _starts(texts: pa.Table) -> Any:

@@ -154,30 +154,18 @@ def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Inte
     return added_to, sums[added_to].astype(np.int64)
 
 
-def register_given_grams(
-    con: duckdb.DuckDBPyConnection, given: GivenGrams, weighing: Weighing
-) -> None:
-    """Teach a DuckDB connection `dphh_given(tokens, group)`, the keys that a text holds, and
-    `dphh_counted(keys)`, what the users of a batch add, in its first row."""
-    functions: list[tuple[str, Any, Any, str]] = [
-        ("dphh_given", keys_of_texts(given), ["VARCHAR[]", "BIGINT"], "INTEGER[]"),
-        (
-            "dphh_counted",
-            counted_at_first(weighing),
-            ["INTEGER[]"],
-            "STRUCT(key BIGINT, weight BIGINT)[]",
-        ),
-    ]
-    for name, function, takes, gives in functions:
-        con.create_function(
-            name,
-            function,
-            takes,
-            gives,
-            type=PythonUDFType.ARROW,
-            null_handling=FunctionNullHandling.SPECIAL,
-            side_effects=True,  # or it would be called for some rows' sake twice
-        )
+def register_counted(con: duckdb.DuckDBPyConnection, weighing: Weighing) -> None:
+    """Teach a DuckDB connection `dphh_counted(keys)`: what the users of a batch add, in its first
+    row."""
+    con.create_function(
+        "dphh_counted",
+        counted_at_first(weighing),
+        ["INTEGER[]"],
+        "STRUCT(key BIGINT, weight BIGINT)[]",
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,  # or it would be called for some rows' sake twice
+    )
 
 
 def keys_of_texts(given: GivenGrams) -> Callable[[Any, Any], Any]:

@@ -62,10 +62,9 @@ MUTANTS = (
     ),
     Mutant(
         "counts: what nobody declared is in the first of the groups",
-        "CAST(coalesce(declared_groups.number, $others) AS BIGINT)",
-        "CAST(coalesce(declared_groups.number, 0) AS BIGINT)",
+        "declared.fill_null(len(groups))",
+        "declared.fill_null(0)",
         (f"{_COUNTS}::test_sums_are_those_of_looking_at_each_user",),
-        within="sql/counts_users.sql",
     ),
     Mutant(
         "counts: an item's groups run into the next item's",

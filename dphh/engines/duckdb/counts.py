@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.engines.duckdb.run import DuckDBRun
+from dphh.engines.duckdb.items import Items
 from dphh.levels import CountsLevel
-from dphh.udfs.given_grams import GivenGrams, register_given_grams
+from dphh.udfs.gathering import keys_of_users
+from dphh.udfs.given_grams import GivenGrams, register_counted
 
 
-class Counts(DuckDBRun):
+class Counts(Items):
     def counts_level(
         self,
         level: CountsLevel,
@@ -23,29 +24,19 @@ class Counts(DuckDBRun):
     ) -> Any:
         weighing = level.weighing
         self.hold_rows()
+        self.refuse_rows_of_nobody("rows_of_corpus")
         given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
-        register_given_grams(self.con, given, weighing)
-        numbers = pa.array(np.arange(len(groups)))
-        self._tell(
-            "declared_groups",
-            pa.table({"group_name": pa.array(groups, pa.string()), "number": numbers}),
+        self._fill(
+            "counted_users", "keys INTEGER[]", lambda texts: keys_of_users(texts, given, groups)
         )
+        register_counted(self.con, weighing)
         self._tell("asked", pa.table({"key": np.arange(weighing.keys + weighing.octaves)}))
-        self.in_parts("counts_users", self._nobody, others=len(groups))
-        self.refuse_rows_of_nobody("counted_users")
         self.execute("counts_contributions")
         self.execute("counts_level", sigma=level.sigma_grid, purpose=purpose)
         drawn = self.fetch("counts_drawn")
-        for table in ("noised", "contributions", "counted_users", "asked", "declared_groups"):
+        for table in ("noised", "contributions", "counted_users", "asked"):
             self.drop(table)
         return drawn
-
-    def _nobody(self) -> None:
-        self.drop("counted_users")
-        self.con.execute(
-            "CREATE TEMP TABLE counted_users AS "
-            "SELECT user_id, CAST([] AS INTEGER[]) AS keys FROM rows_of_corpus WITH NO DATA"
-        )
 
     def _tell(self, table: str, rows: Any) -> None:
         self.con.register("told", rows)

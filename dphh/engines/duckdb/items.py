@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dphh.engines.duckdb.failures import engine_errors
@@ -46,21 +46,31 @@ class Items(DuckDBRun):
         return self.fetch("exact_counts", at_least=at_least)
 
     def _gather(self, reading: Reading) -> None:
-        """Fill `users`, in as few parts as the memory allows."""
+        """Fill `users`: the words of all, as numbers."""
         self.hold_rows()
         if self.has_rows_of_nobody():
             raise CorpusError(ROWS_OF_NOBODY)
+        vocabulary = self.whole_users.vocabulary
+        self._fill(
+            "users",
+            "lot BIGINT, codes INTEGER[]",
+            lambda texts: rows_of_users(texts, vocabulary, reading),
+        )
+
+    def _fill(self, table: str, columns: str, rows: Callable[[Any], Any]) -> None:
+        """Make a table of whole users, in as few parts as the memory allows: `rows` makes them of
+        all texts of some users at a time."""
 
         def start() -> None:
-            self.drop("users")
-            self.con.execute("CREATE TEMP TABLE users (lot BIGINT, codes INTEGER[])")
+            self.drop(table)
+            self.con.execute(f"CREATE TEMP TABLE {table} ({columns})")
 
         def add(parts: int, part: int) -> None:
             if self._are_misplaced():
                 self.execute("texts_of_users", parts=parts, part=part, exactly=True)
                 if self._are_misplaced():
                     raise EngineError("DuckDB does not sort this user column; cast it to text")
-            self._add_users(reading)
+            self._add_users(table, rows)
 
         self.in_parts("texts_of_users", start, add, exactly=False)
         self.drop("texts_of_users")
@@ -71,14 +81,12 @@ class Items(DuckDBRun):
             ((misplaced,),) = self.con.execute(asked).fetchall()
         return bool(misplaced)
 
-    def _add_users(self, reading: Reading) -> None:
-        """To `users`: some whole users at a time, their words as numbers."""
+    def _add_users(self, table: str, rows: Callable[[Any], Any]) -> None:
         self.execute("tokens_of_users")
         with engine_errors("tokens_of_users"):
             for texts in whole_users(self._texts()):
-                users = rows_of_users(texts, self.whole_users.vocabulary, reading)
-                self.con.register("made", users)
-                self.con.execute("INSERT INTO users FROM made")
+                self.con.register("made", rows(texts))
+                self.con.execute(f"INSERT INTO {table} FROM made")
                 self.con.unregister("made")
 
     def _texts(self) -> Iterator[Any]:

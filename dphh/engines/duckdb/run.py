@@ -136,7 +136,9 @@ class DuckDBRun:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
         # does: refusing them says nothing of anyone.
         with engine_errors(table):
-            found = self.con.execute(f"FROM {table} WHERE {column} IS NULL LIMIT 1").fetchall()
+            found = self.con.execute(
+                f"SELECT 1 FROM {table} WHERE {column} IS NULL LIMIT 1"
+            ).fetchall()
         if found:
             raise CorpusError(ROWS_OF_NOBODY)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.counts import Counts
-from dphh.engines.duckdb.items import Items
 from dphh.engines.duckdb.ldp_trie import LocalTries
 from dphh.engines.duckdb.ngrams import Ngrams
 from dphh.engines.duckdb.trie import Tries
@@ -16,5 +15,5 @@ def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> Duck
     return DuckDBSession(corpus, randomness, limits)
 
 
-class DuckDBSession(Ngrams, Items, Counts, Tries, LocalTries):
+class DuckDBSession(Ngrams, Counts, Tries, LocalTries):
     name = "duckdb"
