@@ -132,12 +132,12 @@ class DuckDBRun:
                 if parts == PARTS[-1]:
                     raise
 
-    def refuse_rows_of_nobody(self, table: str, column: str = "user_id") -> None:
+    def refuse_rows_of_nobody(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
         # does: refusing them says nothing of anyone.
         with engine_errors(table):
             found = self.con.execute(
-                f"SELECT 1 FROM {table} WHERE {column} IS NULL LIMIT 1"
+                f"SELECT 1 FROM {table} WHERE user_id IS NULL LIMIT 1"
             ).fetchall()
         if found:
             raise CorpusError(ROWS_OF_NOBODY)
