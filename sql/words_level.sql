@@ -1,6 +1,6 @@
 -- One level of differentially private set union over words, by the weighted Gaussian policy
 -- (Gopi et al. 2020): every user spreads a vector of L2 norm at most 2^b over what they hold.
--- In: users (lot, codes). Out: noised (key, noisy), drawn once: nothing reads the noise before it
+-- In: users (lots, lengths, codes), whole ones, several short a row. Out: noised (key, noisy), drawn once: nothing reads the noise before it
 -- stands in a table.
 CREATE TEMP TABLE noised AS
 WITH
@@ -11,7 +11,9 @@ WITH
 users_contributions AS (
     SELECT
         unnest(
-            dphh_contributions_of_words(lot, codes, $max_items, $grid_bits, CAST($salt AS UBIGINT))
+            dphh_contributions_of_words(
+                lots, lengths, codes, $max_items, $grid_bits, CAST($salt AS UBIGINT)
+            )
         ) AS contribution
     FROM users
 ),

@@ -1,8 +1,9 @@
-"""Whole users as rows of lists, for engines whose rows hold lists (DuckDB, Polars): the steps that
+"""Whole users in rows of lists, for engines whose rows hold lists (DuckDB, Polars): the steps that
 see all of a user at once, over columns of Arrow. A batch of rows is a block of whole users.
 
-`codes` make texts numbers, `contributions` bound and weigh a user, `pairs` and `places` climb the
-ladder. None draws anything: what they make of a row hangs on that row, on what was released and
+A row has several short users or one long: for each a number that stands for the user (`lots`) and
+how many places are theirs (`lengths`), and what stands at all their places (`codes`, `keys`).
+`contributions` bound and weigh a user, `places` and `pairs` climb the ladder. None draws anything: what they make of a row hangs on that row, on what was released and
 on a level's salt.
 """
 
@@ -10,22 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, Protocol
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from duckdb.func import PythonUDFType
+from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
-from dphh.udfs.blocks import places_of_texts
-from dphh.udfs.contributions import Weigh, contributions, evenly
-from dphh.udfs.hashes import Integers, Words, of_numbers, of_spellings
+from dphh.udfs.contributions import Held, Weigh, contributions, evenly
+from dphh.udfs.hashes import Integers, Words, of_numbers
 from dphh.udfs.places import Released, candidates, that_matter
 from dphh.udfs.two_rounds import ByRow, Plainly
 from dphh.udfs.vocabulary import Vocabulary
-from dphh.udfs.whole_grams import whole_grams
+
+
+class Gathers(Protocol):
+    """What takes texts in (`gathering.py`)."""
+
+    def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> None: ...
 
 
 class WholeUsers:
@@ -35,42 +40,42 @@ class WholeUsers:
         self.vocabulary = Vocabulary()
         self._numbers_of_words: NDArray[np.int32] = np.empty(0, dtype=np.int32)
         self._released = Released([])
+        #: Where texts are gathered, while they are.
+        self.gathering: Gathers | None = None
         #: How users weigh in the forecast ladder's present round.
         self.round_rule: Plainly | ByRow | None = None
 
-    def lots(self, names: Any) -> pa.Array:
-        """`dphh_lot(name)`: what stands for a user where the keys that count are chosen."""
-        return pa.array(of_spellings(one_array(names)).view(np.int64))
-
-    def codes(self, texts: Any) -> pa.Array:
-        """`dphh_codes(tokens)`: each token by its number, and -1 where the text ends."""
-        tokens = one_array(texts)
-        codes = self.vocabulary.codes(tokens.flatten())
-        lengths, places = places_of_texts(lengths_of(tokens), codes)
-        return lists_of(lengths, places)
-
-    def grams(self, texts: Any, shortest: int, longest: int) -> pa.Array:
-        """`dphh_grams(tokens, shortest, longest)`: every n-gram of a text, spelled out."""
-        return whole_grams(one_array(texts), range(shortest, longest + 1))
+    def gathered(self, keys: Any, names: Any, tokens: Any, groups: Any) -> pa.Array:
+        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts in, in any order;
+        1 for each."""
+        assert self.gathering is not None
+        self.gathering.add(keys, names, tokens, groups)
+        return pa.array(np.ones(len(tokens), dtype=np.int32))
 
     def contributions_of_words(
-        self, lot: Any, codes: Any, max_items: int, grid_bits: int, salt: int
+        self, lots: Any, lengths: Any, codes: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
-        """`dphh_contributions_of_words(lot, codes, max_items, grid_bits, salt)`: what the
+        """`dphh_contributions_of_words(lots, lengths, codes, max_items, grid_bits, salt)`: what the
         users of these rows add to a histogram of words, in the first row."""
-        return weighed(lot, codes, evenly(max_items, grid_bits, salt, self.hashed_words))
+        rule = evenly(max_items, grid_bits, salt, self.hashed_words)
+        return weighed(lots, lengths, codes, rule)
 
     def contributions_of_grams(
-        self, lot: Any, keys: Any, max_items: int, grid_bits: int, salt: int
+        self, lots: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
-        """`dphh_contributions_of_grams(lot, keys, max_items, grid_bits, salt)`: the same of pairs
-        of released grams, whose numbers are public."""
-        return weighed(lot, keys, evenly(max_items, grid_bits, salt, of_numbers))
+        """`dphh_contributions_of_grams(lots, lengths, keys, max_items, grid_bits, salt)`: the same
+        of pairs of released grams, whose numbers are public."""
+        return weighed(lots, lengths, keys, evenly(max_items, grid_bits, salt, of_numbers))
 
-    def contributions_of_round(self, lot: Any, keys: Any) -> pa.Array:
-        """`dphh_contributions_of_round(lot, keys)`: the same in a round of the forecast ladder."""
+    def contributions_of_round(self, lots: Any, lengths: Any, keys: Any) -> pa.Array:
+        """`dphh_contributions_of_round(lots, lengths, keys)`: the same in a round of the forecast
+        ladder."""
         assert self.round_rule is not None
-        return weighed(lot, keys, self.round_rule)
+        return weighed(lots, lengths, keys, self.round_rule)
+
+    def holders(self, lots: Any, lengths: Any, codes: Any) -> pa.Array:
+        """`dphh_holders(lots, lengths, codes)`: of how many of these users a word is, unbounded."""
+        return weighed(lots, lengths, codes, each_once)
 
     def hashed_words(self, codes: Integers) -> Words:
         """By their spelling."""
@@ -92,10 +97,11 @@ class WholeUsers:
         self._released = Released(keys)
 
     def unreleased(self, codes: Any) -> pa.Array:
-        """`dphh_unreleased(codes)`: those that are not among the released words."""
+        """`dphh_unreleased(codes)`: the same, with -1 in the place of each released word."""
         lists = one_array(codes)
         held = values_of(lists)
-        return lists_of(*_kept(lengths_of(lists), held, self._numbers_of_words[held] < 0))
+        released = self._numbers_of_words[held] >= 0
+        return lists_of(lengths_of(lists), np.where(released, np.int32(-1), held))
 
     def places_of_words(self, codes: Any) -> pa.Array:
         """`dphh_places_of_words(codes)`: the number of the released word at each place, or -1."""
@@ -107,53 +113,73 @@ class WholeUsers:
         lists = one_array(keys)
         return lists_of(lengths_of(lists), self._released.places(values_of(lists)))
 
-    def pairs(self, grams: Any, words: Any, ahead: int) -> pa.Array:
-        """`dphh_pairs(grams, words, ahead)`: at each place the key of the gram there and the next
-        one, places that can be part of none left out; or of the gram and, so many places ahead,
-        the word, where there are words: then every place stays."""
-        lists = one_array(grams)
-        lengths, places, ends = lengths_of(lists), values_of(lists), values_of(one_array(words))
+    def pairs(self, lengths: Any, grams: Any, words: Any, ahead: int) -> pa.Array:
+        """`dphh_pairs(lengths, grams, words, ahead)`: at each place the key of the pair that begins
+        there, and how many places are each user's.
+
+        A pair is the gram there and the next one; places that can be part of none are left out. Or
+        it is the gram and, so many places ahead, the word, where there are words: then every place
+        stays.
+        """
+        users, lists = one_array(lengths), one_array(grams)
+        places, ends = values_of(lists), values_of(one_array(words))
         if len(ends):
-            return lists_of(lengths, candidates(places, ends, ahead))
-        keys = candidates(places, places, 1)
-        return lists_of(*_kept(lengths, keys, that_matter(keys)))
+            found = users, lists_of(lengths_of(lists), candidates(places, ends, ahead))
+        else:
+            keys = candidates(places, places, 1)
+            found = _kept(users, keys, that_matter(keys))
+        return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 
-def weighed(lots: Any, keys: Any, weigh: Weigh) -> pa.Array:
-    """The keys that count, with their weights: what all these users add, in the first one's row."""
-    lists = one_array(keys)
-    lengths = lengths_of(lists)
-    key, weight = contributions(_numbers(lots), lengths, values_of(lists), weigh)
+def each_once(held: Held) -> Integers:
+    """No bound: what it adds up is how many users hold a key."""
+    return np.ones(len(held.keys), dtype=np.int64)
+
+
+def weighed(lots: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:
+    """The keys that count, with their weights: what the users of all these rows add, in the first
+    row."""
+    rows = one_array(keys)
+    key, weight = contributions(
+        values_of(one_array(lots)), values_of(one_array(lengths)), values_of(rows), weigh
+    )
     pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
-    return lists_of(np.where(np.arange(len(lengths)) == 0, len(key), 0), pairs)
+    return lists_of(np.where(np.arange(len(rows)) == 0, len(key), 0), pairs)
 
 
 def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> None:
     """Teach a DuckDB connection these functions, by the names that they say."""
-    level = ["INTEGER", "INTEGER", "UBIGINT"]
+    rows, level = ["BIGINT[]", "INTEGER[]"], ["INTEGER", "INTEGER", "UBIGINT"]
     weights = "STRUCT(key BIGINT, weight BIGINT)[]"
     functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
+        ("gathered", users.gathered, ["BIGINT", "VARCHAR", "VARCHAR[]", "VARCHAR"], "INTEGER"),
         ("spelled", users.spelled, ["BIGINT"], "VARCHAR"),
         ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
         ("places_of_words", users.places_of_words, ["INTEGER[]"], "INTEGER[]"),
         ("places_of_grams", users.places_of_grams, ["BIGINT[]"], "INTEGER[]"),
-        ("pairs", users.pairs, ["INTEGER[]", "INTEGER[]", "INTEGER"], "BIGINT[]"),
+        (
+            "pairs",
+            users.pairs,
+            ["INTEGER[]", "INTEGER[]", "INTEGER[]", "INTEGER"],
+            "STRUCT(lengths INTEGER[], keys BIGINT[])",
+        ),
+        ("holders", users.holders, [*rows, "INTEGER[]"], weights),
         (
             "contributions_of_words",
             users.contributions_of_words,
-            ["BIGINT", "INTEGER[]", *level],
+            [*rows, "INTEGER[]", *level],
             weights,
         ),
         (
             "contributions_of_grams",
             users.contributions_of_grams,
-            ["BIGINT", "BIGINT[]", *level],
+            [*rows, "BIGINT[]", *level],
             weights,
         ),
         (
             "contributions_of_round",
             users.contributions_of_round,
-            ["BIGINT", "BIGINT[]"],
+            [*rows, "BIGINT[]"],
             weights,
         ),
     ]
@@ -164,6 +190,7 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
             takes,
             gives,
             type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
             side_effects=True,  # or a filter on what it gives would have it called twice
         )
 
@@ -211,10 +238,13 @@ def values_of(lists: Any) -> Any:
     return lists.flatten().to_numpy()
 
 
-def _kept(lengths: Integers, values: Any, keep: NDArray[np.bool_]) -> tuple[Integers, Any]:
-    before = np.concatenate([[0], np.cumsum(keep)])
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    return np.diff(before[ends]), values[keep]
+def _kept(users: Any, values: Any, keep: NDArray[np.bool_]) -> tuple[pa.Array, pa.Array]:
+    """Some of the users' values: how many are each user's now, and they, in the users' rows."""
+    of_rows, before = lengths_of(users), values_of(users)
+    kept = np.concatenate([[0], np.cumsum(keep)])[np.concatenate([[0], np.cumsum(before)])]
+    ends = kept[np.concatenate([[0], np.cumsum(of_rows)])]
+    lengths = lists_of(of_rows, np.diff(kept).astype(np.int32))
+    return lengths, lists_of(np.diff(ends), values[keep])
 
 
 def lists_of(lengths: Integers, values: Any) -> pa.Array:

@@ -29,6 +29,11 @@ Loader = Callable[[], None]
 PLAIN_TYPE = re.compile(
     r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
 )
+#: Types of users who are numbers of 64 bits, and of those who are as they are written.
+NUMBERS = re.compile(r"U?(TINY|SMALL)INT|U?INTEGER|BIGINT")
+NAMES = re.compile(
+    r"VARCHAR|BLOB|BOOLEAN|DATE|UUID|UBIGINT|U?HUGEINT|DECIMAL\(.*\)|ENUM\(.*\)", re.DOTALL
+)
 #: How DuckDB writes the type of a list column, of any length or of a fixed one.
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
@@ -50,10 +55,9 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     column = identifier(corpus.content.column)
     content = _as_written(corpus.content, types[corpus.content.column])
     con.execute(f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}")
-    # Texts of any length sort at half the speed of numbers.
-    is_text = not isinstance(corpus.user, str) or types[corpus.user] in ("VARCHAR", "BLOB")
-    order = "hash(user_id)" if is_text else "user_id"
-    con.execute(f"CREATE TEMP MACRO order_of_user(user_id) AS {order}")
+    key, name = key_and_name(types[corpus.user] if isinstance(corpus.user, str) else "VARCHAR")
+    con.execute(f"CREATE TEMP MACRO key_of_user(user_id) AS {key}")
+    con.execute(f"CREATE TEMP MACRO name_of_user(user_id) AS {name}")
     con.execute(
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus, types)} AS user_id, "
@@ -98,6 +102,16 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
         text = f"CAST({identifier(column)} AS VARCHAR)"
         parts.append(f"CAST(strlen({text}) AS VARCHAR) || ':' || {text}")
     return " || ".join(parts)
+
+
+def key_and_name(kind: str) -> tuple[str, str]:
+    """What stands for a user: a number, or the name. Of a type whose equal values may be written
+    apart it is a rank, which DuckDB gives by what it holds to be equal, and the name beside."""
+    if NUMBERS.fullmatch(kind):
+        return "CAST(user_id AS BIGINT)", "CAST(NULL AS VARCHAR)"
+    if NAMES.fullmatch(kind):
+        return "CAST(NULL AS BIGINT)", "CAST(user_id AS VARCHAR)"
+    return "dense_rank() OVER (ORDER BY user_id)", "CAST(user_id AS VARCHAR)"
 
 
 def group_sql(by: str | None, types: Mapping[str, str]) -> str:

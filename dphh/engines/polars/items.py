@@ -7,16 +7,21 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from dphh.engines.polars.gathering import Gathers
 from dphh.engines.polars.queries import set_union
-from dphh.engines.polars.run import PolarsRun, spelled_users
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
 from dphh.udfs.contributions import Evenly, evenly
+from dphh.udfs.gathering import Reading, words_of_texts
 from dphh.udfs.noise import draw_rounded_gaussian
 
 
-class Items(PolarsRun):
+class Items(Gathers):
     def hold_items(self) -> None:
-        self._gather("users", set_union.users(self.load(), self.whole_users))
+        self.hold_words(Reading())
+
+    def hold_words(self, reading: Reading) -> None:
+        """Fill `users`: the words of all, as numbers."""
+        self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
 
     def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
@@ -40,15 +45,9 @@ class Items(PolarsRun):
 
     def exact_counts(self, at_least: int) -> Any:
         counts = self.fetch("exact_counts", set_union.exact_counts(self.table("users"), at_least))
-        spelled = self.whole_users.spelled(counts["code"].to_arrow())
-        named = counts.select("users", key=pl.Series(spelled)).select("key", "users")
+        spelled = self.whole_users.spelled(counts["key"].to_arrow())
+        named = counts.select(key=pl.Series(spelled), users="weight")
         return named.sort("users", "key", descending=[True, False]).to_arrow()
-
-    def _gather(self, step: str, rows: pl.LazyFrame) -> None:
-        users = self.fetch(step, rows)
-        self.refuse_rows_of_nobody(users["user_id"])
-        lots = self.whole_users.lots(spelled_users(users["user_id"]))
-        self.tables["users"] = users.select("codes", lot=pl.Series(lots))
 
     def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str, hashed: Any) -> Evenly:
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])

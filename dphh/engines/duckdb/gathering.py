@@ -1,0 +1,59 @@
+"""Brings the texts of each user together, in as few parts of the users as the memory allows."""
+
+from __future__ import annotations
+
+from dphh.engines.duckdb.failures import engine_errors
+from dphh.engines.duckdb.run import DuckDBRun
+from dphh.errors import CorpusError, EngineError, EngineOutOfMemory
+from dphh.engines.sources import ROWS_OF_NOBODY
+from dphh.udfs.gathering import Gathering, Read
+
+#: In how many parts the users are taken, until each fits the memory.
+PARTS = (1, 8, 64)
+#: What is gathered of a part takes one part in so many of the memory limit.
+SHARE = 4
+
+
+class Gathers(DuckDBRun):
+    def gather(self, table: str, read: Read) -> None:
+        """Make a table (lots, lengths, codes) of whole users."""
+        self.hold_rows()
+        if self.has_rows_of_nobody():
+            raise CorpusError(ROWS_OF_NOBODY)
+        for parts in PARTS:
+            self.drop(table)
+            self.con.execute(
+                f"CREATE TEMP TABLE {table} (lots BIGINT[], lengths INTEGER[], codes INTEGER[])"
+            )
+            try:
+                for part in range(parts):
+                    self._lay_out(table, self._gathered(read, parts, part))
+                return
+            except EngineOutOfMemory:
+                if parts == PARTS[-1]:
+                    raise
+
+    def _gathered(self, read: Read, parts: int, part: int) -> Gathering:
+        limit = self.memory.limit
+        # In the smallest parts what is left to try is to go on.
+        most = limit // SHARE if limit is not None and parts < PARTS[-1] else None
+        gathering = self.whole_users.gathering = Gathering(read, most)
+        try:
+            self.execute("gather_texts", parts=parts, part=part)
+        except EngineError:
+            if not gathering.is_full:
+                raise
+        finally:
+            self.drop("handed")
+            self.whole_users.gathering = None
+        if gathering.is_full:
+            raise EngineOutOfMemory("gather_texts")
+        return gathering
+
+    def _lay_out(self, table: str, gathering: Gathering) -> None:
+        self.memory.settle()
+        with engine_errors("gather_texts"):
+            for rows in gathering.rows():
+                self.con.register("made", rows)
+                self.con.execute(f"INSERT INTO {table} FROM made")
+                self.con.unregister("made")
