@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.privacy.set_union import weight
-from dphh.udfs.contributions import Sums, below_cut, contributions, evenly
+from dphh.udfs.contributions import Sums, below_cut, contributions, distinct, evenly
 from dphh.udfs.hashes import of_numbers, of_spellings
 
 BITS, CAP = 10, 4
@@ -81,7 +81,35 @@ def test_users_choose_apart_from_one_another():
 def test_of_equal_places_none_is_kept_beyond_the_cap():
     places = np.array([3, 1, 1, 1, 9, 5, 1, 2, 3, 4], dtype=np.uint64)
     owner = np.array([0, 0, 0, 0, 0, 2, 2, 2, 2, 2])
-    assert below_cut(owner, places, 2).tolist() == [False] * 5 + [False, True, True, False, False]
+    below = below_cut(owner, places, np.bincount(owner), 2)
+    assert below.tolist() == [False] * 5 + [False, True, True, False, False]
+
+
+@pytest.mark.parametrize("lefts", [1, 700, 2**15, 2**20])
+@pytest.mark.parametrize("rights", [1, 700, 2**15, 2**31])
+@pytest.mark.parametrize("users", [1, 8, 300])
+def test_a_pair_stands_once_however_wide_its_numbers_are(lefts, rights, users):
+    rng = np.random.default_rng(lefts + rights + users)
+    left, right, owner = (rng.integers(0, most, 900) for most in (lefts, rights, users))
+    none = rng.random(900) < 0.1
+    for numbers in (right, (left << 32) | right):
+        keys = np.where(none, -1, numbers)
+        held = {pair for pair in zip(keys.tolist(), owner.tolist(), strict=True) if pair[0] >= 0}
+        found = distinct(keys, owner.astype(np.uint32))
+        assert list(zip(*map(np.ndarray.tolist, found), strict=True)) == sorted(held)
+        if keys.max() < 2**31:
+            narrow = distinct(keys.astype(np.int32), owner.astype(np.uint32))
+            assert all(map(np.array_equal, found, narrow))
+
+
+def test_users_are_divided_where_their_numbers_and_keys_do_not_fit_together():
+    keys = np.array([2**62, 2**62, 5, -1, 2**62 + 1, 5, 2**62])
+    found, sums = contributions(np.arange(3), np.array([2, 2, 3]), keys, evenly(CAP, BITS, 7))
+    added_to: Counter = Counter()
+    for key, weighs in zip(found.tolist(), sums.tolist(), strict=True):
+        added_to[key] += weighs
+    one, three = weight(BITS, 1), weight(BITS, 3)
+    assert added_to == {2**62: one + three, 5: one + three, 2**62 + 1: three}
 
 
 def test_a_block_of_nobody_adds_nothing():
