@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dphh.privacy.set_union import weight
+from dphh.udfs import contributions as kernel
 from dphh.udfs.contributions import Sums, below_cut, contributions, distinct, evenly
 from dphh.udfs.hashes import of_numbers, of_spellings
 
@@ -16,8 +17,9 @@ BITS, CAP = 10, 4
 Held = dict[int, list]
 
 
-def added(held: Held, salt: int = 7) -> dict:
-    """The block's sums; a user's lot is their name squared, so that it hangs on nobody else."""
+def added(held: Held, salt: int = 7, once: bool = True) -> Counter:
+    """The block's sums, each key `once`; a user's lot is their name squared, so that it hangs on
+    nobody else."""
     keys = [key for of_user in held.values() for key in of_user]
     words = bool(keys) and isinstance(keys[0], str)
     kinds = pa.array(keys, pa.string() if words else pa.int64()).dictionary_encode()
@@ -28,8 +30,11 @@ def added(held: Held, salt: int = 7) -> dict:
     rule = evenly(CAP, BITS, salt, hashed)
     found, sums = contributions(lots, lengths, numbers, rule)
     names = kinds.dictionary.take(pa.array(found)).to_pylist() if words else found.tolist()
-    assert len(set(names)) == len(names)
-    return dict(zip(names, sums.tolist(), strict=True))
+    assert len(set(names)) == len(names) or not once
+    added_up: Counter = Counter()
+    for name, weighs in zip(names, sums.tolist(), strict=True):
+        added_up[name] += weighs
+    return added_up
 
 
 def random_users(seed: int, largest: int, words: bool) -> Held:
@@ -57,6 +62,15 @@ def test_a_user_adds_the_same_whoever_else_is_in_the_batch(seed, words):
     for name, keys in held.items():
         alone.update(added({name: keys[::-1]}))
     assert added(held) == alone
+
+
+@pytest.mark.parametrize("words", [True, False])
+def test_users_add_the_same_however_they_are_cut_into_pieces(words, monkeypatch):
+    held = random_users(5, 25, words)
+    whole = added(held)
+    for piece in (1, 40, 400):
+        monkeypatch.setattr(kernel, "PIECE", piece)
+        assert added(held, once=False) == whole
 
 
 @pytest.mark.parametrize("words", [True, False])
