@@ -14,7 +14,6 @@ import io
 import json
 from collections.abc import Callable
 from importlib.metadata import version
-from inspect import signature
 from typing import Any, cast
 
 import pyarrow as pa
@@ -46,11 +45,11 @@ class _Journaled:
         return self._once(found) if name in DRAWING else found
 
     def _once(self, draw: Callable[..., Any]) -> Callable[..., Any]:
-        def stands(*arguments: Any, **named: Any) -> Any:
-            step = signature(draw).bind(*arguments, **named).arguments["purpose"]
+        def stands(*asked: Any) -> Any:
+            *_, step = asked
             stored = self._book.level(self._hold, step)
             if stored is None:
-                drawn = as_stored(draw(*arguments, **named))
+                drawn = as_stored(draw(*asked))
                 stored = self._book.keep_level(self._hold, step, drawn)
             return stored_table(stored)
 

@@ -164,9 +164,9 @@ class Release:
     def compare(self, after: Release) -> pl.DataFrame:
         """What a later release gained, lost and kept. Both have noise of their own: what stands
         near a threshold comes and goes by chance."""
-        from dphh.report.phrases import compare
+        from dphh.report.phrases import gained_and_lost
 
-        return compare(self, after)
+        return gained_and_lost(self, after)
 
     @named_in_words
     def why(self, phrase: str | Sequence[str]) -> Why:

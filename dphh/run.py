@@ -31,6 +31,7 @@ from dphh.ledger import Hold, Ledger
 from dphh.ledger.behind import files_told
 from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, unseen
+from dphh.ledger.nouns import checked_run_id
 from dphh.mechanisms.counts_levels import with_counts
 from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
@@ -118,10 +119,8 @@ def _check_asked(
 ) -> None:
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
-    if run_id is not None and not (
-        isinstance(run_id, str) and run_id.isprintable() and 0 < len(run_id) <= 200
-    ):
-        raise UsageError("run_id: give a printable text of 1 to 200 characters")
+    if run_id is not None:
+        checked_run_id(run_id)
     if again and run_id is not None:
         raise UsageError("again: spends again under an id of its own; leave again or run_id out")
     if threads is not None and (type(threads) is not int or threads < 1):

@@ -32,12 +32,12 @@ from dphh.levels import (
 )
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.wording.lines import (
-    columns_of,
     number,
     padded,
     plural,
     shorten,
     terminal_columns,
+    width_of,
     wrapped,
 )
 
@@ -262,7 +262,7 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
         lines.append(f"  {meaning}")
     longest = terminal_columns() - 5 - max((len(value_text(row)) for row in rows), default=0)
     items = [shorten(row["item"], min(60, longest)) for row in rows]
-    width = max(map(columns_of, items), default=0)
+    width = max(map(width_of, items), default=0)
     for row, item in zip(rows, items, strict=True):
         lines.append(f"  {row['level']}  {padded(item, width)} {value_text(row)}".rstrip())
     if not rows and (finds := manifest.get("finds")):

@@ -11,7 +11,7 @@ from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.plan import Plan
 from dphh.registry import Options
-from dphh.wording.asked import check_known, check_places, check_whole, plain
+from dphh.wording.asked import check_given, check_known, check_places, plain
 
 
 class Planning(Protocol, Generic[Options]):
@@ -33,7 +33,7 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
                 "dphh.Corpus(source, user=..., text=...) or item=..., and give that"
             )
         check_known(options, verb.options, verb.name)
-        check_whole(options, verb.options, verb.name)
+        check_given(options, verb.options, verb.name)
         asked: Callable[..., dict[str, Any]] = verb.asked
         given = {name: plain(value) for name, value in options.items()}
         price = verb.price(*args, **asked(given, corpus))

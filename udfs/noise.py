@@ -6,8 +6,9 @@ magnitude is the number of k >= 1 with U < t(k): it is at least k with probabili
 twice the one-sided tail. So noise = k has probability (t(k) - t(k+1)) / 2^256 for either sign,
 and 0 has the rest, 1 - 2 t(1) / 2^256, under either sign: the table's own probabilities.
 
-The three further words matter only if the 63 bits equal the top bits of some t(k). They are
-drawn only then, which gives the same result as drawing them always.
+The three further words matter only if the 63 bits come so close to the top bits of some t(k) that
+what is known of those does not decide (`RoundedGaussian.leading`). They are drawn only then, which
+gives the same result as drawing them always.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from math import ldexp
 from typing import Any
 
@@ -31,48 +33,63 @@ from dphh.udfs.randomness import Randomness, Words, join, uniform_big
 
 Integers = NDArray[np.int64]
 
-_KEPT = 8  # tables at a time
 _BLOCK = 1 << 16  # draws at a time: the intermediate arrays stay in the processor's cache
+_MANY = 1 << 17  # draws from one table, past which its guide pays for itself
 _REST = BITS - 64  # bits of an entry below its top word
 _ALLOWED_DISTANCE = ldexp(1.0, -80)
 _LARGEST_VARIANCE = 1 << 30
 
 
 class _Sampler:
-    """The table of one sigma, prepared for searching many words at a time.
+    """The leading words of one sigma's table, prepared for searching many words at a time.
 
-    The guide cuts the range of the 63 bits into equal buckets. A bucket that no entry's top bits
-    fall into has one magnitude, and the guide holds it; the others are marked and searched.
+    Few draws are searched for. For many a guide cuts the range of the 63 bits into equal buckets. A
+    bucket that nothing of any entry falls into has one magnitude, and the guide holds it; the
+    others are marked and searched.
     """
 
     def __init__(self, table: RoundedGaussian) -> None:
         self.table = table
-        tops = np.fromiter((t >> _REST for t in table.tails[1:]), np.uint64, table.reach)
-        self.ascending = np.ascontiguousarray(tops[::-1])
-        guide_bits = min(max(table.sigma.bit_length() + 6, 12), 22)
+        self.ascending, more = table.leading
+        self.more = np.uint64(more)
+        guide_bits = min(max(table.sigma.bit_length() + 6, 12), 20)
         self.shift = np.uint64(63 - guide_bits)
-        ends = np.arange(1, (1 << guide_bits) + 1, dtype=np.uint64) << self.shift
-        above = table.reach - np.searchsorted(self.ascending, ends, side="left")
-        self.guide = above.astype(np.int32)
-        self.guide[(tops >> self.shift).astype(np.intp)] = -1
+        self.buckets = 1 << guide_bits
+        self.drawn = 0
+
+    @cached_property
+    def guide(self) -> NDArray[np.int32]:
+        first = (self.ascending >> self.shift).astype(np.intp)
+        last = ((self.ascending + self.more) >> self.shift).astype(np.intp)
+        entries = np.bincount(first, minlength=self.buckets)
+        guide = (len(first) - np.cumsum(entries)).astype(np.int32)
+        guide[first] = guide[last] = -1
+        return guide
 
     def invert(
         self, words: Words, randomness: Randomness, purpose: str, keys: pa.Array | None
     ) -> Integers:
         position = words >> np.uint64(1)
-        magnitude = self.guide[(position >> self.shift).astype(np.intp)].astype(np.int64)
-        marked = np.flatnonzero(magnitude < 0)
-        if len(marked):
-            sought = position[marked]
-            below = np.searchsorted(self.ascending, sought, side="right")
-            magnitude[marked] = self.table.reach - below
-            tied = (below > 0) & (self.ascending[below - 1] == sought)
-            if tied.any():
-                rows = marked[tied]
-                magnitude[rows] = self._settle(position[rows], rows, randomness, purpose, keys)
+        self.drawn += len(words)
+        if self.drawn < _MANY:
+            magnitude, rows = self._searched(position)
+        else:
+            magnitude = self.guide[(position >> self.shift).astype(np.intp)].astype(np.int64)
+            marked = np.flatnonzero(magnitude < 0)
+            magnitude[marked], rows = self._searched(position[marked])
+            rows = marked[rows]
+        if len(rows):
+            magnitude[rows] = self._settle(position[rows], rows, randomness, purpose, keys)
         sign = (words & np.uint64(1)).astype(np.int64)
         noise: Integers = (magnitude ^ -sign) + sign  # minus the magnitude where the bit is 1
         return noise
+
+    def _searched(self, position: Words) -> tuple[Integers, NDArray[np.intp]]:
+        """Magnitudes, and where the 63 bits do not decide."""
+        below = np.searchsorted(self.ascending, position, side="right")
+        # The first is 0, so something always lies below.
+        near = np.flatnonzero(position - self.ascending[below - 1] <= self.more)
+        return len(self.ascending) - below, near
 
     def _settle(
         self,
@@ -93,17 +110,9 @@ class _Sampler:
         return settled
 
 
-_samplers: dict[int, _Sampler] = {}
-
-
-def know(sigma: int, table: Callable[[int], RoundedGaussian]) -> _Sampler:
-    """Have the table of this sigma ready, as `table` gives it: making one can take seconds."""
-    sampler = _samplers.get(sigma)
-    if sampler is None:
-        if len(_samplers) >= _KEPT:
-            _samplers.pop(next(iter(_samplers)), None)
-        sampler = _samplers[sigma] = _Sampler(table(sigma))
-    return sampler
+@lru_cache(maxsize=8, typed=True)  # typed: as `rounded_gaussian` is
+def _sampler(sigma: int) -> _Sampler:
+    return _Sampler(rounded_gaussian(sigma))
 
 
 def draw_rounded_gaussian(
@@ -114,7 +123,7 @@ def draw_rounded_gaussian(
     Each is exactly the table's, so within `rounded_gaussian(sigma).distance` (less than 2^-231)
     of the rounded Gaussian in total variation.
     """
-    sampler = know(sigma, rounded_gaussian)
+    sampler = _sampler(sigma)
     if keys is not None and len(keys) != count:
         raise UsageError(f"{len(keys)} keys were given for {count} draws; give one for each")
     noise = np.empty(count, dtype=np.int64)

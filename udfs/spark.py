@@ -14,8 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas import functions
 
-from dphh.privacy.rounded_gaussian import RoundedGaussian
-from dphh.udfs.noise import know, noise_function
+from dphh.udfs.noise import noise_function
 from dphh.udfs.randomness import Randomness
 from dphh.udfs.subset_reports import subset_function
 from dphh.udfs.texts import tokens_of
@@ -25,14 +24,12 @@ from dphh.udfs.votes import Draw, vote_functions
 _arrow_udf: Any = functions.arrow_udf
 
 
-def register_noise(spark: SparkSession, randomness: Randomness, table: RoundedGaussian) -> None:
-    """`dphh_noise(key, sigma, purpose)`. The table travels once an executor: making one is slow."""
+def register_noise(spark: SparkSession, randomness: Randomness) -> None:
+    """`dphh_noise(key, sigma, purpose)`, as in `noise_function`."""
     noise = noise_function(randomness)
-    sigma, sent = table.sigma, spark.sparkContext.broadcast(table)
 
-    def draw(key: pa.Array, sigmas: pa.Array, purpose: pa.Array) -> pa.Array:
-        know(sigma, lambda _: sent.value)
-        return noise(key, sigmas, purpose)
+    def draw(key: pa.Array, sigma: pa.Array, purpose: pa.Array) -> pa.Array:
+        return noise(key, sigma, purpose)
 
     _register(spark, "dphh_noise", draw, "bigint")
 

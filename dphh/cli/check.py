@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dphh.beforehand.checking import check as look_at
-from dphh.cli.options import content_given, corpus_of, corpus_options, ledger_option
+from dphh.cli.options import content_given, corpus_asked, corpus_options, ledger_option
 from dphh.engines import ENGINES
 from dphh.ledger import Ledger
 
@@ -39,7 +39,7 @@ def check(
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
     """
     book = Ledger(ledger_file)
-    read = corpus_of(corpus, book, content_given(context))
+    read = corpus_asked(corpus, book, content_given(context))
     checked = look_at(read, ledger=book, engine=engine, look=look)
     click.echo(json.dumps(checked.to_json()) if as_json else repr(checked))
     context.exit(0 if checked.ok else 2)

@@ -97,7 +97,7 @@ def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Comma
     return command
 
 
-def corpus_of(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
+def corpus_asked(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
     corpus = named_corpus(asked, ledger, sorted(map(flag, content)))
     if corpus is not None:

@@ -21,7 +21,12 @@ import pyarrow as pa
 from dphh.corpus import Corpus, replace_corpus
 from dphh.engines.lakes import lake_table, refuse_files_of_tables
 from dphh.engines.quoted import identifier, literal
-from dphh.engines.sources import parquet_pattern, unreadable_files
+from dphh.engines.sources import (
+    files_named,
+    parquet_pattern,
+    refuse_what_waits,
+    unreadable_files,
+)
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of
 from dphh.wording.asked import nearest
@@ -30,6 +35,8 @@ from dphh.wording.lines import plural
 _DELIMITED = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
 _DUCKDB = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
+#: Characters of a first line; DuckDB takes no longer object of JSON.
+LONGEST_LINE = 1 << 25
 #: What people try that no engine reads as it stands, and what to do about it.
 _ADVICE = {
     "json": "write one object a line and call it .jsonl, or pass pl.read_json(...) with name=",
@@ -51,6 +58,8 @@ def opened(corpus: Corpus) -> Corpus:
         return corpus
     table: Any = None
     places = corpus.where
+    for place in places:
+        refuse_what_waits(files_named(place))
     if len(places) == 1 and (database := database_of(places[0])) is not None:
         table = _table_of_database(corpus, database, places[0][len(database) :].strip("/"))
     elif any(_DUCKDB.search(str(Path(place).parent)) for place in places):
@@ -149,14 +158,21 @@ def _alike(
         line = _first_line(corpus, file)
         tabs = "tsv" in Path(file).suffixes[-1] + "".join(Path(file).suffixes[-2:-1])
         for delimiter in "\t" if tabs else ",;\t|":
-            names = tuple(next(csv.reader([line], delimiter=delimiter), []))
+            names = _fields(corpus, line, delimiter)
             if set(wanted) <= set(names):
                 break
         else:
-            names = tuple(next(csv.reader([line]), []))
             delimiter = ","
+            names = _fields(corpus, line, delimiter)
         alike.setdefault((delimiter, names), []).append(file)
     return alike
+
+
+def _fields(corpus: Corpus, line: str, delimiter: str) -> tuple[str, ...]:
+    try:
+        return tuple(next(csv.reader([line], delimiter=delimiter), []))
+    except csv.Error:
+        raise unreadable_files(corpus, "a first line names its columns, and it is none") from None
 
 
 def _json_lines(corpus: Corpus) -> Any:
@@ -208,15 +224,19 @@ def _files(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
 
 
 def _first_line(corpus: Corpus, file: str) -> str:
-    """The header alone, however the file is compressed."""
+    """The header alone, however the file is compressed; of a file without line ends, no more than
+    of any other."""
     try:
         with pa.input_stream(file, compression="detect") as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace")
-            return text.readline().rstrip("\n")
+            line = text.readline(LONGEST_LINE + 1)
     except OSError as problem:
         raise unreadable_files(
             corpus, f"its first line could not be read ({type(problem).__name__})"
         ) from None
+    if len(line) > LONGEST_LINE:
+        raise unreadable_files(corpus, f"its first line is longer than {LONGEST_LINE:,} characters")
+    return line.rstrip("\n")
 
 
 def _quiet(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:

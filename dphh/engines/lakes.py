@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from dphh.corpus import Corpus
-from dphh.engines.sources import Streamed
+from dphh.engines.sources import Streamed, refuse_what_waits
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import files_of
 
@@ -34,6 +34,8 @@ _WILD = re.compile(r"[*?\[{]")
 def lake_table(corpus: Corpus, place: str) -> Streamed | None:
     """The table whose folder this is, as its log has it now."""
     kept_by = keeper(place) if "://" not in place else _remote_keeper(place)
+    if kept_by is not None and "://" not in place:
+        refuse_what_waits(files_of(place))
     if kept_by == "Delta":
         return _read_safely(corpus, place, kept_by, _delta)
     if kept_by == "Iceberg" and "://" not in place:

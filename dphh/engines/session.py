@@ -34,8 +34,9 @@ DRAWING: set[str] = set()
 
 
 def draws(verb: Verb) -> Verb:
-    """Marks a verb that draws. It takes a `purpose`, by which what it drew is known: that may be
-    released as it is, and no other verb may hang on anything else that it drew."""
+    """Marks a verb that draws. Its last argument, given by its place, is its purpose, by which what
+    it drew is known: that may be released as it is, and no other verb may hang on anything else
+    that it drew."""
     DRAWING.add(verb.__name__)
     return verb
 
@@ -86,7 +87,7 @@ class Session(Protocol):
 
     @draws
     def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
-        """A level of the forecast ladder, both rounds: `ladder.forecast.Released` as a table."""
+        """A level of the forecast ladder, both rounds: a `ForecastRelease` as a table."""
         ...
 
     def hold_whole_grams(self, shortest: int, longest: int) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from glob import glob
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
+from dphh.files.paths import absolute_path, is_remote, keeps_waiting
 from dphh.wording.asked import nearest
 
 #: Who names a column that is not there is told so many of those that are.
@@ -66,6 +68,26 @@ def parquet_pattern(path: str) -> str:
         return path
     plain = re.sub(r"([*?\[])", r"[\1]", path)
     return f"{plain.rstrip('/')}/**/*.parquet" if there.is_dir() else plain
+
+
+def files_named(place: str) -> list[str]:
+    """The files of this machine that a path, a glob or a folder names; none of an address. As
+    DuckDB lists them: names with a leading dot too, and no folders."""
+    if is_remote(place):
+        return []
+    pattern = parquet_pattern(absolute_path(place))
+    names = glob(pattern, recursive=True, include_hidden=True)  # noqa: PTH207 - of any root
+    return sorted(name for name in names if not Path(name).is_dir())
+
+
+def refuse_what_waits(files: Iterable[str]) -> None:
+    """Before any of them is opened, which is before anything is paid."""
+    for file in files:
+        if keeps_waiting(file):
+            raise CorpusError(
+                f"corpus: {file}: it is a pipe, a socket or a device, of which nobody knows when "
+                "it ends; write what it gives to a file, and name that"
+            )
 
 
 def unreadable_files(corpus: Corpus, found: str) -> CorpusError:

@@ -6,11 +6,10 @@ How many there are stands at the start of a file's footer: a few bytes tell it.
 from __future__ import annotations
 
 import os
-from glob import glob
 from pathlib import Path
 
 from dphh.corpus import Corpus
-from dphh.engines.sources import parquet_pattern
+from dphh.engines.sources import files_named
 from dphh.errors import CorpusError
 
 #: As many take an engine some five seconds; a million take minutes.
@@ -24,10 +23,8 @@ _VERSION, _LIST, _LONG_LIST = 0x15, 0x19, 0xFC
 
 def refuse_wide_files(corpus: Corpus) -> None:
     """Of files of this machine; looks at their footers alone."""
-    for path in corpus.where:
-        if "://" in path:
-            continue
-        for file in glob(parquet_pattern(path), recursive=True):  # noqa: PTH207 - of any root
+    for place in corpus.where:
+        for file in files_named(place):
             if (columns := columns_of_file(file)) > WIDEST:
                 raise CorpusError(
                     f"corpus: {file}: it has {columns:,} columns, and no engine reads the names "

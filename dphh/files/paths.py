@@ -5,11 +5,12 @@ looked at must be at least what is read. Names are looked at, never contents.
 """
 
 # Globs and addresses are texts, and pathlib would tidy away what engines see.
-# ruff: noqa: PTH109, PTH110, PTH111, PTH112, PTH113, PTH117, PTH118, PTH120, PTH208
+# ruff: noqa: PTH109, PTH110, PTH111, PTH112, PTH113, PTH116, PTH117, PTH118, PTH120, PTH208
 from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
@@ -97,6 +98,15 @@ def _braces(pattern: str, most: int = 1000) -> set[str]:
         if len(todo) + len(found) > most:
             raise UsageError(f"The braces of a path expand to more than {most} paths: name fewer.")
     return found
+
+
+def keeps_waiting(path: str) -> bool:
+    """Whether whoever opens it may wait for good: a pipe, a socket or a device."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False  # it cannot be opened either
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def real_path(path: str) -> str:

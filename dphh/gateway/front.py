@@ -29,7 +29,7 @@ Answer = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True)
-class Limits:
+class Allowance:
     """What a stranger may take of the machine."""
 
     seconds: float = 10.0  # for a request, from its connection to its last byte
@@ -45,17 +45,19 @@ class Limits:
 class Front:
     """Listens until it is closed; answers are made by a few threads."""
 
-    def __init__(self, host: str, port: int, answer: Answer, limits: Limits | None = None) -> None:
-        self._answer, self._limits = answer, limits or Limits()
+    def __init__(
+        self, host: str, port: int, answer: Answer, allowed: Allowance | None = None
+    ) -> None:
+        self._answer, self._allowed = answer, allowed or Allowance()
         self._waiting: dict[asyncio.Task[None], str] = {}  # the oldest first, and from where
         self._tasks: set[asyncio.Task[None]] = set()
-        self._workers = ThreadPoolExecutor(self._limits.answering, "dphh-front")
+        self._workers = ThreadPoolExecutor(self._allowed.answering, "dphh-front")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         try:
             self._server = self._on_loop(
-                asyncio.start_server(self._met, host, port, limit=self._limits.header_bytes)
+                asyncio.start_server(self._met, host, port, limit=self._allowed.header_bytes)
             )
         except (OSError, OverflowError) as problem:
             self._end_loop()
@@ -101,15 +103,15 @@ class Front:
     ) -> None:
         self._make_room(str((writer.get_extra_info("peername") or ("?",))[0]))
         self._waiting[task] = str((writer.get_extra_info("peername") or ("?",))[0])
-        wire = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.header_bytes)
+        wire = h11.Connection(h11.SERVER, max_incomplete_event_size=self._allowed.header_bytes)
         try:
-            async with asyncio.timeout(self._limits.seconds):
+            async with asyncio.timeout(self._allowed.seconds):
                 body = await self._body(wire, reader)
             status = 200
         except h11.RemoteProtocolError as problem:
             status, body = problem.error_status_hint, b""
         self._waiting.pop(task, None)
-        if len(self._tasks) - len(self._waiting) > self._limits.answering + self._limits.queued:
+        if len(self._tasks) - len(self._waiting) > self._allowed.answering + self._allowed.queued:
             status, body = 503, b""
         if status == 200:
             try:
@@ -122,9 +124,9 @@ class Front:
     def _make_room(self, address: str) -> None:
         """Who has waited longest without saying what for gives way; first of an address of many."""
         of_address = [each for each, peer in self._waiting.items() if peer == address]
-        if address not in ("127.0.0.1", "::1") and len(of_address) >= self._limits.waiting_each:
+        if address not in ("127.0.0.1", "::1") and len(of_address) >= self._allowed.waiting_each:
             oldest = of_address[0]
-        elif len(self._waiting) >= self._limits.waiting:
+        elif len(self._waiting) >= self._allowed.waiting:
             oldest = next(iter(self._waiting))
         else:
             return
@@ -143,7 +145,7 @@ class Front:
                     self._check(event)
                 case h11.Data():
                     body += event.data
-                    if len(body) > self._limits.body_bytes:
+                    if len(body) > self._allowed.body_bytes:
                         raise h11.RemoteProtocolError("too long", error_status_hint=413)
                 case h11.EndOfMessage():
                     return bytes(body)
@@ -156,7 +158,7 @@ class Front:
         if request.method != b"POST":
             raise h11.RemoteProtocolError("a message is posted", error_status_hint=405)
         for name, value in request.headers:
-            if name == b"content-length" and int(value) > self._limits.body_bytes:
+            if name == b"content-length" and int(value) > self._allowed.body_bytes:
                 raise h11.RemoteProtocolError("too long", error_status_hint=413)
 
     async def _respond(
@@ -173,8 +175,8 @@ class Front:
         view = memoryview(body)
         for start in range(0, len(view), 256 << 10):
             writer.write(view[start : start + (256 << 10)])
-            async with asyncio.timeout(self._limits.stalled_seconds):
+            async with asyncio.timeout(self._allowed.stalled_seconds):
                 await writer.drain()
         writer.close()
-        async with asyncio.timeout(self._limits.stalled_seconds):
+        async with asyncio.timeout(self._allowed.stalled_seconds):
             await writer.wait_closed()

@@ -29,6 +29,7 @@ from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
 from dphh.ledger import Account, Entry, Hold, Ledger, Share
+from dphh.ledger.nouns import checked_run_id
 from dphh.release import Release
 
 _SEARCHES, _SEARCHING_SECONDS = 5, 24 * 3600.0
@@ -254,9 +255,7 @@ def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:
         given = own
     elif isinstance(given, str) and re.fullmatch(r"[a-z_]+-[0-9a-f]{16}", given):
         raise UsageError("run_id: this form is of names that the gateway gives; choose another")
-    elif not isinstance(given, str) or not given.isprintable() or not 0 < len(given) <= 100:
-        raise UsageError("run_id: give a printable text of 1 to 100 characters")
-    return f"{analyst}/{given}"
+    return f"{analyst}/{checked_run_id(given, longest=100)}"
 
 
 def _plain(value: Any) -> Any:

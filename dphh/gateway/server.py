@@ -24,7 +24,7 @@ from dphh.gateway import wire
 from dphh.gateway.analysts import Analysts, OnlyOwner
 from dphh.gateway.child import Gone
 from dphh.gateway.desk import Desk
-from dphh.gateway.front import Front, Limits
+from dphh.gateway.front import Allowance, Front
 from dphh.gateway.office import Office, Terms, log
 from dphh.gateway.served import Served, reading
 from dphh.ledger import Ledger
@@ -86,7 +86,7 @@ class Gateway:
         host: str = "localhost",
         port: int = 9494,
         terms: Terms | None = None,
-        limits: Limits | None = None,
+        allowed: Allowance | None = None,
         guarded: bool = True,
     ) -> None:
         self.uri = f"quack:{host}:{port}"
@@ -103,7 +103,7 @@ class Gateway:
         self._front: Front | None = None
         try:
             self._serving()
-            self._front = Front(host, port, self._answered, limits)
+            self._front = Front(host, port, self._answered, allowed)
         except BaseException:
             self.close()
             raise

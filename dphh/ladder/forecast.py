@@ -92,7 +92,7 @@ class Step:
     #: The noise's table, in grid units.
     sigma_grid: int
 
-    def run(self, rounds: Rounds) -> Released:
+    def run(self, rounds: Rounds) -> ForecastRelease:
         """Both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
         law = bins(self.sigma_grid)
         first_share = self.shares.first_round()
@@ -140,11 +140,11 @@ class Step:
             grid,
             group,
         )
-        return Released(passed.keys, masses, (first_share, second_share), plan.finds)
+        return ForecastRelease(passed.keys, masses, (first_share, second_share), plan.finds)
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
+class ForecastRelease:
     """Keys, ascending, and masses; of mu^2, what the two rounds took; what they were to find."""
 
     keys: Integers
@@ -164,7 +164,7 @@ class Released:
         )
 
     @classmethod
-    def from_table(cls, table: Any) -> Released:
+    def from_table(cls, table: Any) -> ForecastRelease:
         keys, masses = (table.column(name).to_numpy() for name in ("key", "mass"))
         order = np.argsort(keys)
         keys, masses = keys[order], masses[order]
@@ -200,7 +200,7 @@ class Climb:
             sigma_grid=self.sigma_grid,
         )
 
-    def after(self, released: Released) -> Climb:
+    def after(self, released: ForecastRelease) -> Climb:
         return replace(
             self,
             top=next_rung(self.top, self.words, released.keys, "both"),
@@ -226,7 +226,7 @@ def begun(
     )
 
 
-def climb(start: Climb, rounds: Rounds) -> Iterator[tuple[Step, Released]]:
+def climb(start: Climb, rounds: Rounds) -> Iterator[tuple[Step, ForecastRelease]]:
     """Level by level, up to the last or until nothing is valid."""
     while start.top.level < start.levels and len((step := start.step()).valid):
         released = step.run(rounds)

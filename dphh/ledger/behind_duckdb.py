@@ -63,7 +63,7 @@ _UNNAMED = re.compile(r"unnamed_relation_[0-9a-f]+")
 
 
 @dataclass
-class Reading:
+class Search:
     """What was found on the way through a query and all that it names."""
 
     #: Where queries are read as trees: a connection without data.
@@ -172,20 +172,20 @@ class Reading:
 
 def files_of_relation(relation: Any) -> tuple[tuple[str, ...], bool]:
     """Paths and globs, and whether they are all that the relation reads."""
-    reading = _read(relation)
-    return ((), False) if reading is None else (tuple(sorted(reading.files)), reading.whole)
+    search = _read(relation)
+    return ((), False) if search is None else (tuple(sorted(search.files)), search.whole)
 
 
 def query_of_relation(relation: Any) -> str:
     """All SQL that makes its rows of its files; '' where more than that may make them."""
-    reading = _read(relation)
-    if reading is None or not (reading.whole and reading.same and reading.files):
+    search = _read(relation)
+    if search is None or not (search.whole and search.same and search.files):
         return ""
-    queries = [_UNNAMED.sub("unnamed_relation", sql) for sql in sorted(reading.seen)]
-    return json.dumps([queries, reading.settings])
+    queries = [_UNNAMED.sub("unnamed_relation", sql) for sql in sorted(search.seen)]
+    return json.dumps([queries, search.settings])
 
 
-def _read(relation: Any) -> Reading | None:
+def _read(relation: Any) -> Search | None:
     try:
         sql = relation.sql_query()
         ((_, searched, settings, views, functions, tables),) = (
@@ -197,12 +197,12 @@ def _read(relation: Any) -> Reading | None:
     macros = [(name, made) for name, kind, made in functions or [] if kind == "table_macro"]
     steady, unsteady = _of_duckdb()
     with duckdb.connect() as con:
-        reading = Reading(
+        search = Search(
             con, _by_name(views), _by_name(macros), _by_name(tables),
             steady - own, unsteady | own, same=not searched, whole=not searched, settings=settings,
         )  # fmt: skip
-        reading.query(sql)
-    return reading
+        search.query(sql)
+    return search
 
 
 @cache

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dphh.errors import BudgetRefused, LedgerError, UsageError
+from dphh.errors import BudgetRefused, LedgerError
 from dphh.ledger import export, records, unfinished
 from dphh.ledger.accounts import Accounts
 from dphh.ledger.ahead import Ahead, ahead
@@ -30,6 +30,7 @@ from dphh.ledger.nouns import (
     Request,
     Reservation,
     StoredRelease,
+    checked_run_id,
     not_held,
     unknown_account,
     unknown_run,
@@ -82,9 +83,7 @@ class Ledger(Accounts):
         test's run has none. With `once`, a run of the same request and files is held, whatever its
         id, and `run_id` is for where there is none.
         """
-        if not run_id.isprintable() or not 0 < len(run_id) <= 200:
-            raise UsageError("A run id is 1 to 200 printable characters.")
-        hold = Hold(run_id, self._attempt or secrets.token_hex(16))
+        hold = Hold(checked_run_id(run_id), self._attempt or secrets.token_hex(16))
         while True:
             # Folders are walked before the file is locked; if an account came in between, again.
             named = self._named()

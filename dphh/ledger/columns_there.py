@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
-from dphh.files.paths import files_of, is_remote
+from dphh.files.paths import files_of, is_remote, keeps_waiting
 from dphh.wording.asked import nearest
 
 #: So many files are looked at.
@@ -27,6 +27,8 @@ def refuse_columns_that_no_file_has(corpus: Corpus) -> None:
     """Where some file can be looked at and none of those has a column, none of it is there."""
     found: dict[str, None] = {}
     for file in _parquet_files(corpus)[:MOST]:
+        if keeps_waiting(file):
+            return
         if found.keys() >= set(corpus.columns.values()):
             return
         try:

@@ -149,6 +149,13 @@ def canonical(value: Any, what: str) -> str:
         raise UsageError(f"The ledger stores JSON, and cannot write {what}: {error}.") from error
 
 
+def checked_run_id(run_id: object, longest: int = 200) -> str:
+    """What names a run, in the ledger and in its manifest."""
+    if isinstance(run_id, str) and run_id.isprintable() and 0 < len(run_id) <= longest:
+        return run_id
+    raise UsageError(f"run_id: give a printable text of 1 to {longest} characters")
+
+
 def unknown_account(name: str) -> UsageError:
     return UsageError(
         f"The ledger has no account {name!r}. See `dphh ledger show`, or name the corpus with "

@@ -136,7 +136,7 @@ def repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservati
         tuple(row.label for row in paid),
         any(row.name is not None for row in paid),
         records.release(con, found) if found["state"] == "settled" else None,
-        records.files_of(con, found["sequence"]),
+        records.files_then(con, found["sequence"]),
     )
 
 

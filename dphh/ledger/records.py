@@ -184,7 +184,7 @@ def asked_before(con: sqlite3.Connection, digest: str, files: str) -> dict[str, 
     return found if found is not None and found["files"] == files else None
 
 
-def files_of(con: sqlite3.Connection, run: int) -> str:
+def files_then(con: sqlite3.Connection, run: int) -> str:
     """What was kept to tell a run's data from others; '' where nothing was."""
     if not has_column(con, "asked", "files"):
         return ""

@@ -19,7 +19,7 @@ from math import ceil, floor, log2
 
 from dphh.levels import ForecastLevel, Level, SetUnionLevel
 from dphh.mechanisms.counting import Counting
-from dphh.mechanisms.items import FOUND_WITH, set_aside
+from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.forecast.rounds import draws_delta
@@ -47,7 +47,7 @@ Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ..
 
 
 @dataclass(frozen=True)
-class Budget:
+class LadderBudget:
     """What a run may spend: noise that all rounds come to together, and delta."""
 
     sigma: float
@@ -63,7 +63,7 @@ class Budget:
 
 def budget_of(
     epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting
-) -> Budget:
+) -> LadderBudget:
     spare = set_aside(
         len(WORDS_ROUNDS) * arithmetic_delta(max_items, epsilon)
         + (max_n - 1) * draws_delta(epsilon)
@@ -73,7 +73,7 @@ def budget_of(
     )
     rounds, new_words = (1 - NEW_WORDS) * delta, NEW_WORDS * delta
     total = gaussian_sigma(epsilon, rounds - spare)
-    return Budget(counting.finding(total), total, rounds, new_words, spare)
+    return LadderBudget(counting.finding(total), total, rounds, new_words, spare)
 
 
 def price_forecast(
@@ -112,7 +112,7 @@ def price_forecast(
     return levels, events, shared_out
 
 
-def words_rounds(budget: Budget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
+def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
     """DP-SIPS, within an even share of the budget.
 
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
@@ -126,7 +126,7 @@ def words_rounds(budget: Budget, max_n: int, max_items: int) -> tuple[SetUnionLe
     )
 
 
-def _first_grid(budget: Budget, max_n: int, max_items: int) -> tuple[float, int]:
+def _first_grid(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
     """Round 1's noise, and its grid: as fine as a table of moderate size allows, or as it must be
     for a user of `max_items` words to weigh something."""
     (sigma,) = split_sigma(budget.sigma, [WORDS_ROUNDS[0] / max_n])
@@ -134,7 +134,7 @@ def _first_grid(budget: Budget, max_n: int, max_items: int) -> tuple[float, int]
     return sigma, max(floor(log2(_LARGEST_SIGMA / sigma)), (max_items - 1).bit_length() + 1 >> 1)
 
 
-def words_alone(budget: Budget, max_n: int, max_items: int) -> SetUnionLevel:
+def words_alone(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
     """In place of the second and third round, where the first finds next to nothing."""
     (sigma,) = split_sigma(budget.sigma, [words_alone_share(max_n) / max_n])
     bits = _first_grid(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
@@ -157,7 +157,7 @@ def enough_words(rounds: int, new: int, near: int, words: int) -> bool:
 
 
 def _words_round(
-    budget: Budget, noise: RoundedGaussian, bits: int, part: float, max_items: int, index: int
+    budget: LadderBudget, noise: RoundedGaussian, bits: int, part: float, max_items: int, index: int
 ) -> SetUnionLevel:
     return SetUnionLevel(
         level=1,

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.engines.session import Session
-from dphh.ladder.forecast import Released, begun
+from dphh.ladder.forecast import ForecastRelease, begun
 from dphh.ladder.rungs import first_ladder, spelled
 from dphh.levels import ForecastLevel, SetUnionLevel
 from dphh.mechanisms.counting import Counting
@@ -78,7 +78,7 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
             yield LevelDone(replace(planned, valid=0), nothing)
             continue
         table = session.forecast_level(step, ladder, f"ngrams/forecast, level {planned.level}")
-        released_grams = Released.from_table(table)
+        released_grams = ForecastRelease.from_table(table)
         ladder = ladder.with_next(released_grams.keys)
         level = _done(planned, released_grams, len(step.valid))
         run = run.after(released_grams)
@@ -113,7 +113,7 @@ def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
             session.forget(passed, keep_texts=True)
 
 
-def _done(planned: ForecastLevel, released: Released, valid: int) -> ForecastLevel:
+def _done(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:
     first, second = (planned.total_sigma / share**0.5 for share in released.shares)
     return replace(planned, valid=valid, first_sigma=first, second_sigma=second)
 

@@ -28,7 +28,7 @@ from dphh.privacy.path_rates import (
     LARGEST_THETA,
     RATE_BITS,
     check_epsilon,
-    check_whole,
+    check_whole_number,
     rate_numerator,
     removal,
     rounded_up,
@@ -64,8 +64,8 @@ def path_delta(epsilon: float, p: float | int, theta: int, levels: int) -> float
     """
     check_epsilon(epsilon)
     rate = rounded_up(p)
-    check_whole("theta", theta, LARGEST_THETA, "20 is a common choice")
-    check_whole("levels", levels, 10**4, "give the longest length that sequences may have")
+    check_whole_number("theta", theta, LARGEST_THETA, "20 is a common choice")
+    check_whole_number("levels", levels, 10**4, "give the longest length that sequences may have")
     return delta_bound(epsilon, rate, theta, levels, FINE) if rate < 1 else 1.0
 
 

@@ -14,7 +14,7 @@ from dphh.privacy.path_rates import (
     LARGEST_THETA,
     RATE_BITS,
     check_epsilon,
-    check_whole,
+    check_whole_number,
     multiple,
     rate_numerator,
     removal,
@@ -44,8 +44,8 @@ def users_needed(p: float | int, theta: int, levels: int, probability: float = 0
     The coins of different levels are independent, and at each level at least n users vote for the
     item's prefix where their coins say so: P[Bin(n, p) >= theta]^levels.
     """
-    check_whole("theta", theta, LARGEST_THETA, "20 is a common choice")
-    check_whole("levels", levels, 10**4, "give the longest length that sequences may have")
+    check_whole_number("theta", theta, LARGEST_THETA, "20 is a common choice")
+    check_whole_number("levels", levels, 10**4, "give the longest length that sequences may have")
     rate = rounded_down(p)
     missed = _missed(levels, probability)
     low, high = theta - 1, theta
@@ -74,7 +74,7 @@ def choose_path(
             f"delta must be at least 1e-100 and below 1, found {delta!r}; "
             "choose it well below one over the number of users."
         )
-    check_whole("levels", levels, 10**4, "give the longest length that sequences may have")
+    check_whole_number("levels", levels, 10**4, "give the longest length that sequences may have")
     missed = _missed(levels, probability)
     search = _Search(epsilon, delta, levels)
 

@@ -69,7 +69,7 @@ def check_epsilon(epsilon: float) -> None:
         )
 
 
-def check_whole(name: str, value: int, largest: int, advice: str) -> None:
+def check_whole_number(name: str, value: int, largest: int, advice: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= largest:
         raise UsageError(
             f"{name} must be a whole number from 1 to {largest}, found {value!r}; {advice}."

@@ -1,39 +1,57 @@
-"""The distribution of round(N(0, sigma^2)) on the integers, as a table of exact integers.
+"""The distribution of round(N(0, sigma^2)) on the integers, in exact integers.
 
 Why rounded: for an integer x, x + round(N) = round(x + N), so every guarantee of the continuous
 Gaussian mechanism holds for this noise by post-processing.
 
-What the table says. For an integer sigma >= 1 and k = 1, ..., K = 19 sigma, `tails[k]` is
+What the table says. For an integer sigma >= 1 and k = 1, ..., K = 19 sigma, `survival(k)` is
 P(noise >= k) = P(N >= k - 1/2) in units of 2^-256.
 
-How it is built. Write g(c) for the normal density at the integer c. The mass of the cell
-[c - 1/2, c + 1/2] is
+How it is built. The line is cut into stretches of 2^w integers, where s = sigma / 2^w is at least
+32 and below 64: some thousand of them, however large sigma is. From here on a stretch is 1 long, N
+has the standard deviation s, and g is its density. The mass of the stretch [c - 1/2, c + 1/2] is
 
     m(c) = integral of g(c + t) over |t| <= 1/2  =  g(c) h(c),
-    h(c) = integral of exp(-t^2 / 2 sigma^2) cosh(c t / sigma^2)  =  sum over j >= 0 of b_j c^(2j),
-    b_j  = M_j / (sigma^(4j) (2j)!),   M_j = integral of t^(2j) exp(-t^2 / 2 sigma^2)
-         = 4^-j  sum over i >= 0 of (-1)^i / (i! (8 sigma^2)^i (2j + 2i + 1)),
+    h(c) = integral of exp(-t^2 / 2 s^2) cosh(c t / s^2)  =  sum over j >= 0 of b_j c^(2j),
+    b_j  = M_j / (s^(4j) (2j)!),   M_j = integral of t^(2j) exp(-t^2 / 2 s^2)
+         = 4^-j  sum over i >= 0 of (-1)^i / (i! (8 s^2)^i (2j + 2i + 1)),
 
-and the density steps by g(c+1) = g(c) r(c), r(c+1) = r(c) q, with r(0) = exp(-1 / 2 sigma^2) and
-q = exp(-1 / sigma^2). All of it runs on Python integers in units of 2^-320. No float takes part.
+and the density steps by g(c+1) = g(c) r(c), r(c+1) = r(c) q, with r(0) = exp(-1 / 2 s^2) and
+q = exp(-1 / s^2). Within a stretch, at c + v/2 with |v| <= 1, an entry is
 
-How far it can be wrong. Every constant is rounded down, every product is rounded down, and every
-term of h is positive, so leaving out its last terms, or its last bits where g has no more to be
-multiplied with, lowers it. Hence each computed mass is at most the true one. True masses sum to 1.
-So
+    P(N >= c + v/2) = m(c+1) + m(c+2) + ... + G(1) - G(v),
+    G(v) = integral of g(c + t) from 0 to v/2  =  sum over n >= 0 of a_n v^(n+1) / (2 (n+1)),
+    a_0  = g(c),   a_(n+1) = -(2 c a_n + a_(n-1)) / (4 s^2 (n+1)),
 
-    missing = 1 - (m(0) + 2 (m(1) + ... + m(K)))        (computed masses)
+which is Taylor's series, by g'(x) = -x g(x) / s^2. Entries are made when they are asked for. All of
+it runs on Python integers in units of 2^-320. No float takes part.
 
-is never negative, and is at least the sum of all errors, of what lies beyond the table included.
-It is not estimated: it is computed with the table, exactly, and a table that misses 2^-256 or more
-is never handed out. (Rounding misses 2^-283 or less, as measured, and what lies beyond K, which
-is 2 P(N > 19 sigma + 1/2), comes to less than 2^-264.) With each tail rounded to 2^-256, it proves
+How far it can be wrong. First the masses. Every constant is rounded down, every product is rounded
+down, and every term of h is positive, so leaving out its last terms, or its last bits where g has
+no more to be multiplied with, lowers it. Hence each computed mass is at most the true one. True
+masses sum to 1. So
 
-    0 <= P(noise >= k) - tails[k] 2^-256 < 2 * 2^-256         for every k >= 1,
+    missing = 1 - (m(0) + 2 (m(1) + m(2) + ...))        (computed masses)
 
-and for noise drawn with exactly the tabulated probabilities, a distance in total variation from
-round(N) of half the sum of |error(k) - error(k+1)| over both signs and 0, at most
-(2K + 3) 2^-256 <= 41 sigma 2^-256 < sigma 2^-250. That is `distance`: 2^-232 at the largest sigma.
+is never negative, and is at least the sum of all errors, of what lies beyond the last stretch
+included. It is not estimated: it is computed with the table, exactly, and a table that misses
+2^-256 or more is never handed out. (What lies beyond, 2 P(N > 19 sigma), is less than 2^-264, and
+rounding misses far less.) The sums m(c+1) + ... are so low by less than 2^-257.
+
+Then the series, in units of 2^-320. r is low by less than 3c + 2 at c (2 at r(0) and q, 1 for
+rounding), so g by less than 2 + 3 (1 + 2 + ... + c) < 2^22, since c <= 19 * 64 + 1. In the step
+from a_n to a_(n+1) the factors 2c / 4s^2 <= 0.3 and 1 / 4s^2 <= 2^-12 shrink errors and rounding
+adds 1, and an error of a_n counts 1 / (2 (n+1)) in G. The series ends where two a_n in a row come
+to 1 at most, so all that would follow to less than 2. So G is wrong by less than
+0.6 * 2^22 + 200 < 2^22, and G(1) - G(v) by less than 2^23, either way. An entry is lowered by 2^23
+before it is rounded down to 2^-256. Together
+
+    0 <= P(noise >= k) - survival(k) 2^-256 < 2 * 2^-256         for every k >= 1,
+
+and entries never increase, because neighbours are more than 2^-281 apart in truth and the errors of
+their difference are below 2^-294. For noise drawn with exactly the tabulated probabilities that
+proves a distance in total variation from round(N) of half the sum of |error(k) - error(k+1)| over
+both signs and 0, at most (2K + 3) 2^-256 <= 41 sigma 2^-256 < sigma 2^-250. That is `distance`:
+2^-232 at the largest sigma.
 """
 
 from __future__ import annotations
@@ -42,10 +60,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
-from itertools import accumulate, count
+from functools import cache, cached_property, lru_cache
+from itertools import accumulate, count, takewhile
 from math import factorial, floor, isqrt, ldexp
-from operator import neg
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dphh.errors import DphhError, UsageError
 
@@ -54,42 +74,111 @@ ONE = 1 << BITS
 REACH = 19  # the table ends at REACH sigma, past which less than 2^-264 lies
 LARGEST_SIGMA = 2**18
 _WORK = BITS + 64  # the unit of the computation is 2^-_WORK
-_CELLS = 1024  # at a time, of the same series
+_STRETCHES = 6  # sigma is less than 2^_STRETCHES of them, and half as many at least
 _GUARD = 16  # bits of h past the last one of g
+_ROUNDINGS = 1 << 23  # more than the series of an entry can be wrong by
 _SLACK = 2  # a tail is at least its entry and less than its entry + _SLACK
+_BLOCK = 1 << 14  # leading words at a time: they stay in the processor's cache
+_LEADING_TERMS = 14
+_LEADING_GUARD = 4  # bits of the series past the last one of a leading word
 
 
 @dataclass(frozen=True, eq=False)
 class RoundedGaussian:
     """round(N(0, sigma^2)): tails of proven precision, and thresholds from them.
 
-    `tails[k]`, for 0 <= k <= 19 sigma, is P(noise >= k) in units of 2^-256, rounded down for
-    k >= 1 (and `tails[0]` is one minus `tails[1]`, by symmetry). They never increase. `distance`
-    bounds, per draw, the total variation distance from the exact distribution of noise that is
-    drawn with exactly these probabilities.
+    `distance` bounds, per draw, the total variation distance from the exact distribution of noise
+    that is drawn with exactly the probabilities of `survival`.
     """
 
     sigma: int
-    tails: tuple[int, ...] = field(repr=False)
+    #: Of each stretch, in units of 2^-_WORK: the density at its centre, and what lies beyond it.
+    densities: tuple[int, ...] = field(repr=False)
+    beyond: tuple[int, ...] = field(repr=False)
     distance: float
+    _made: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
     @property
     def reach(self) -> int:
         """The largest magnitude of the table."""
-        return len(self.tails) - 1
+        return REACH * self.sigma
 
     def survival(self, k: int) -> int:
-        """P(noise >= k) of the tabulated distribution, in units of 2^-256, for every integer k."""
+        """P(noise >= k) of the tabulated distribution, in units of 2^-256, for every integer k.
+
+        Rounded down for k >= 1, and by symmetry for the others. It never increases.
+        """
         if k < 1:
             return ONE - self.survival(1 - k)
-        return self.tails[k] if k <= self.reach else 0
+        if k > self.reach:
+            return 0
+        width = _width(self.sigma)
+        if width < 0:
+            stretch, place, width = (2 * k - 1) << (-width - 1), 0, 0
+        else:
+            stretch = (2 * k - 1 + (1 << width)) >> (width + 1)
+            place = 2 * k - 1 - (stretch << (width + 1))  # v 2^w
+        from_centre, series = self._series(stretch)
+        integral = 0
+        for term in series:
+            integral = (integral + term) * place >> width
+        return max(from_centre - integral - _ROUNDINGS, 0) >> (_WORK - BITS)
+
+    def _series(self, stretch: int) -> tuple[int, tuple[int, ...]]:
+        """P(N >= c), and the series of G, from the last term that matters to the first."""
+        if stretch not in self._made:
+            terms = tuple(_integral_terms(self.sigma, stretch, self.densities[stretch]))
+            self._made[stretch] = self.beyond[stretch] + sum(terms), terms[::-1]
+        return self._made[stretch]
+
+    @cached_property
+    def leading(self) -> tuple[NDArray[np.uint64], int]:
+        """What is surely in the first 64 bits of the entries k = n, ..., 2, 1, ascending; and at
+        most how much more can be. The last of them, and all past them, have 64 bits of 0."""
+        width = _width(self.sigma)
+        if width < 1:
+            first = takewhile(bool, (self.survival(k) >> (BITS - 64) for k in count(1)))
+            return np.array([*first, 0], dtype=np.uint64)[::-1], 0
+        # The series in units of 2^-68: 14 terms leave out less than 8, and each is low by less than
+        # 1; the steps `(integral >> w) * place` are wrong by less than 2^w. So G by less than
+        # (14 (2^w + 1) + 8) / 16 + 1 < 2^w + 4 units of 2^-64. No step reaches 2^62.
+        wrong = (1 << width) + 4
+        there = [at for at, beyond in enumerate(self.beyond) if beyond >> (_WORK - 64)]
+        stretches = range(len(there) + 1)
+        places = np.arange(1 - (1 << width), 1 << width, 2)
+        parts = []
+        many = max(_BLOCK >> width, 1)
+        for start in stretches[::many]:
+            block = [self._series(stretch) for stretch in stretches[start : start + many]]
+            centres = [(centre >> (_WORK - 64)) - wrong for centre, _ in block]
+            integral = np.zeros((len(block), len(places)), dtype=np.int64)
+            for n in range(_LEADING_TERMS, 0, -1):
+                terms = [series[-n] if n <= len(series) else 0 for _, series in block]
+                cut = [term >> (_WORK - 64 - _LEADING_GUARD) for term in terms]
+                integral += np.array(cut, dtype=np.int64)[:, np.newaxis]
+                integral >>= width
+                integral *= places
+            integral >>= _LEADING_GUARD
+            parts.append((np.array(centres, dtype=np.int64)[:, np.newaxis] - integral).ravel())
+        surely = np.concatenate(parts)[1 << (width - 1) :]  # those of k >= 1
+        surely = np.minimum.accumulate(np.maximum(surely, 0))
+        return np.ascontiguousarray(surely[::-1]).view(np.uint64), 2 * wrong + 2
 
     def largest_with_survival_above(self, level: int) -> int:
         """The largest k with survival(k) > level, for 0 <= level < 2^256: inversion."""
-        if level < self.tails[1]:
-            return bisect_left(self.tails, -level, lo=1, key=neg) - 1
-        # survival(k) = 2^256 - tails[1 - k] here: look for the first j = 1 - k that is low enough.
-        return 1 - bisect_left(self.tails, level - ONE + 1, lo=1, key=neg)
+        if level < self.survival(1):
+            return self._first_at_most(level) - 1
+        # survival(k) = 2^256 - survival(1 - k) here.
+        return 1 - self._first_at_most(ONE - 1 - level)
+
+    def _first_at_most(self, bound: int) -> int:
+        """The least k >= 1 with survival(k) <= bound. Leading words decide it, or all but a few."""
+        surely, more = self.leading
+        top = bound >> (BITS - 64)
+        above = len(surely) - int(np.searchsorted(surely, np.uint64(top), side="right"))
+        below = len(surely) - int(np.searchsorted(surely, np.uint64(max(top - more, 0)), "left"))
+        ks = range(above + 1, below + 1 if top > more else self.reach + 1)
+        return above + 1 + bisect_left(ks, True, key=lambda k: self.survival(k) <= bound)
 
     def tail(self, k: int) -> Fraction:
         """An upper bound on P(noise >= k), for every integer k."""
@@ -133,7 +222,7 @@ class RoundedGaussian:
 def rounded_gaussian(sigma: int) -> RoundedGaussian:
     """The table for an integer sigma from 1 to 2^18 grid units; built once per process.
 
-    It takes about 2 microseconds and 60 bytes for each of its 19 sigma entries.
+    It takes some 5 ms; an entry, 10 to 40 microseconds when it is asked for.
     """
     if isinstance(sigma, bool) or not isinstance(sigma, int):
         raise UsageError(f"sigma must be an integer number of grid units, not {sigma!r}")
@@ -142,35 +231,54 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
     if sigma > LARGEST_SIGMA:
         raise UsageError(f"sigma {sigma}: table too large; use a grid with sigma <= 2^18 units")
 
-    centre, *right = _masses(sigma)
-    missing = (1 << _WORK) - centre - 2 * sum(right)
+    masses, densities = zip(*_stretches(sigma), strict=True)
+    missing = (1 << _WORK) - masses[0] - 2 * sum(masses[1:])
     if not 0 <= missing < 1 << (_WORK - BITS):
         raise DphhError("the noise table failed its own check; nothing was drawn from it")
-    tails = [total >> (_WORK - BITS) for total in accumulate(reversed(right))]
-    tails.append(ONE - tails[-1])
-    return RoundedGaussian(sigma, tuple(reversed(tails)), ldexp(sigma, -250))
+    beyond = accumulate(reversed(masses[1:]), initial=0)
+    return RoundedGaussian(sigma, densities, tuple(beyond)[::-1], ldexp(sigma, -250))
 
 
-def _masses(sigma: int) -> Iterator[int]:
-    """Lower bounds on the masses of the cells 0, 1, ..., 19 sigma, in units of 2^-_WORK."""
-    last = REACH * sigma
+def _width(sigma: int) -> int:
+    """w: a stretch is 2^w integers long, and less than one if w is below 0."""
+    return sigma.bit_length() - _STRETCHES
+
+
+def _in_stretches(sigma: int) -> Fraction:
+    """s = sigma / 2^w."""
+    return sigma / Fraction(2) ** _width(sigma)
+
+
+def _stretches(sigma: int) -> Iterator[tuple[int, int]]:
+    """Lower bounds on mass and density of the stretches 0, 1, ... to 19 sigma and past it."""
+    s = _in_stretches(sigma)
+    last = floor(REACH * s) + 1
     scale = (last * last).bit_length()  # h is summed as a polynomial in c^2 / 2^scale < 1
-    series = _cosh_series(sigma, scale)
-    density = isqrt((1 << 3 * _WORK) // (2 * _pi_above() * sigma * sigma))
-    ratio = _exp_minus(Fraction(1, 2 * sigma * sigma))
-    shrink = _exp_minus(Fraction(1, sigma * sigma))
-    for start in range(0, last + 1, _CELLS):
-        stop = min(start + _CELLS, last + 1)
+    series = _cosh_series(s, scale)
+    density = isqrt((1 << 3 * _WORK) * s.denominator**2 // (2 * _pi_above() * s.numerator**2))
+    ratio = _exp_minus(1 / (2 * s * s))
+    shrink = _exp_minus(1 / (s * s))
+    for c in range(last + 1):
+        square = c * c
         left_out = max(0, _WORK - density.bit_length() - _GUARD)
-        near = _that_matter(series, stop * stop, scale, left_out)
-        for c in range(start, stop):
-            square = c * c
-            h = 0
-            for coefficient in near:
-                h = (h * square >> scale) + coefficient
-            yield density * h >> _WORK - left_out
-            density = density * ratio >> _WORK
-            ratio = ratio * shrink >> _WORK
+        h = 0
+        for coefficient in _that_matter(series, square, scale, left_out):
+            h = (h * square >> scale) + coefficient
+        yield density * h >> _WORK - left_out, density
+        density = density * ratio >> _WORK
+        ratio = ratio * shrink >> _WORK
+
+
+def _integral_terms(sigma: int, stretch: int, density: int) -> Iterator[int]:
+    """a_n / (2 (n+1)), from n = 0 to the last that matters."""
+    fourfold = 4 * _in_stretches(sigma) ** 2
+    times, over = fourfold.denominator, fourfold.numerator
+    before, term = 0, density
+    for n in count(1):
+        yield term // (2 * n)
+        before, term = term, -(2 * stretch * term + before) * times // (over * n)
+        if abs(before) <= 1 >= abs(term):
+            return
 
 
 def _that_matter(series: list[int], square: int, scale: int, left_out: int) -> list[int]:
@@ -183,14 +291,16 @@ def _that_matter(series: list[int], square: int, scale: int, left_out: int) -> l
     return near
 
 
-def _cosh_series(sigma: int, scale: int) -> list[int]:
+def _cosh_series(s: Fraction, scale: int) -> list[int]:
     """b_j 2^(scale j), rounded down, from the last j that matters to j = 0."""
-    step = Fraction(1 << scale, 4 * sigma**4)
+    step = (1 << scale) / (4 * s**4)
+
+    @cache
+    def weight(i: int) -> Fraction:
+        return 1 / (factorial(i) * (8 * s * s) ** i)
 
     def moment(j: int) -> int:  # 4^j M_j
-        return _alternating(
-            lambda i: Fraction(1, factorial(i) * (8 * sigma * sigma) ** i * (2 * j + 2 * i + 1))
-        )
+        return _alternating(lambda i: weight(i) / (2 * j + 2 * i + 1))
 
     series: list[int] = []
     for j in count():

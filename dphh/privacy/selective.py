@@ -19,7 +19,9 @@ a low end for how many users hold the item.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,23 +43,46 @@ def weight_intervals(
         raise UsageError("score: found one below its level's threshold; give an unchanged release")
     if noise.survival(threshold) == 0:
         raise UsageError("score: noise alone never reaches this threshold; nothing can be inverted")
-    pairs = [_interval(noise, threshold, int(value), half) for value in values]
+    pairs = list(_intervals(noise, threshold, values.tolist(), half))
     low, high = np.array(pairs, np.int64).reshape(-1, 2).T
     return low[places], high[places]
 
 
-def _interval(noise: RoundedGaussian, rho: int, y: int, half: Fraction) -> tuple[int, int]:
-    """The least and the largest weight x >= 0 that neither tail rejects."""
-    weights = range(y + noise.reach + 2)
+def _intervals(
+    noise: RoundedGaussian, rho: int, ascending: list[int], half: Fraction
+) -> Iterator[tuple[int, int]]:
+    """The least and the largest weight x >= 0 that neither tail rejects, for each of the values.
+
+    Ends move with y, well above rho by just as much: each is looked for where the last one says.
+    """
     num, den = half.numerator, half.denominator
+    survival = cache(noise.survival)
+    below, above = 0, noise.reach  # y less the last ends
+    for y in ascending:
 
-    def no_surprise_above(x: int) -> bool:  # once true, true for every larger x
-        return noise.survival(y - x) * den > num * noise.survival(rho - x)
+        def no_surprise_above(x: int, y: int = y) -> bool:  # once true, true for every larger x
+            return survival(y - x) * den > num * survival(rho - x)
 
-    def surprise_below(x: int) -> bool:  # likewise
-        seen = noise.survival(rho - x)
-        return (seen - noise.survival(y + 1 - x)) * den <= num * seen
+        def surprise_below(x: int, y: int = y) -> bool:  # likewise
+            seen = survival(rho - x)
+            return (seen - survival(y + 1 - x)) * den <= num * seen
 
-    low = bisect_left(weights, True, key=no_surprise_above)
-    high = bisect_left(weights, True, lo=low, key=surprise_below) - 1
-    return low, max(low, high)
+        end = y + noise.reach + 2
+        low = _least(no_surprise_above, y - below, 0, end)
+        over = _least(surprise_below, y - above, low, end)
+        below, above = y - low, y - over
+        yield low, max(low, over - 1)
+
+
+def _least(holds: Callable[[int], bool], near: int, start: int, end: int) -> int:
+    """The least x from start that holds, as all larger ones do; end if none below it does."""
+    near, step = min(max(near, start), end - 1), 1
+    if holds(near):
+        while near - step >= start and holds(near - step):
+            near, step = near - step, 2 * step
+        low, high = max(near - step + 1, start), near
+    else:
+        while near + step < end and not holds(near + step):
+            near, step = near + step, 2 * step
+        low, high = near + 1, min(near + step, end)
+    return bisect_left(range(end), True, lo=low, hi=high, key=holds)

@@ -92,7 +92,7 @@ def next_words(release: Released, context: Sequence[str]) -> pl.DataFrame:
     ).sort("score", "token", descending=[True, False], nulls_last=True)
 
 
-def compare(before: Released, after: Released) -> pl.DataFrame:
+def gained_and_lost(before: Released, after: Released) -> pl.DataFrame:
     """What only one of two releases has, and what both have, as `dphh_compare` in SQL."""
     old, new = (_best(release) for release in (before, after))
     both = old.join(new, on=["level", "tokens"], how="full", coalesce=True, suffix="_after")

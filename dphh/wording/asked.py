@@ -33,7 +33,7 @@ def named_in_words(
             places = len(arguments) - ("self" in asked.parameters)
             check_places(places, by_place, takes, what)
             check_known(options, takes, what)
-            check_whole([*options.keys(), *by_place[:places]], takes, what)
+            check_given([*options.keys(), *by_place[:places]], takes, what)
             raise
         return function(*arguments, **options)
 
@@ -68,7 +68,7 @@ def check_known(given: Collection[str], known: Collection[str], what: str) -> No
             )
 
 
-def check_whole(given: Collection[str], options: Mapping[str, Parameter], what: str) -> None:
+def check_given(given: Collection[str], options: Mapping[str, Parameter], what: str) -> None:
     """Every option without a default is given."""
     lacking = [
         name

@@ -25,7 +25,7 @@ def terminal_columns() -> int:
     return max(60, min(100, get_terminal_size((100, 24)).columns))
 
 
-def columns_of(text: str) -> int:
+def width_of(text: str) -> int:
     """What it takes on a terminal: two columns a character of Chinese, Japanese and most emoji."""
     from rich.cells import cell_len
 
@@ -33,7 +33,7 @@ def columns_of(text: str) -> int:
 
 
 def padded(text: str, columns: int) -> str:
-    return text + " " * (columns - columns_of(text))
+    return text + " " * (columns - width_of(text))
 
 
 def shorten(item: str, longest: int = 60) -> str:
@@ -41,10 +41,10 @@ def shorten(item: str, longest: int = 60) -> str:
     plain = "".join(
         c if c.isprintable() or c in JOINERS else c.encode("unicode_escape").decode() for c in item
     )
-    if columns_of(plain) <= longest:
+    if width_of(plain) <= longest:
         return plain
     plain = plain[:longest]
-    while columns_of(plain) > longest - 1:
+    while width_of(plain) > longest - 1:
         plain = plain[:-1]
     return plain + "…"
 

@@ -59,6 +59,16 @@ def test_spark_reads_what_spark_has(spark, no_noise, make):
     assert spark.sql("SHOW VIEWS IN global_temp LIKE 'dphh*'").count() == 0
 
 
+@pytest.mark.parametrize("name", [".b.parquet", "_b.parquet"])
+def test_files_that_spark_would_pass_over_are_refused(tmp_path, ledger, name):
+    for each in ("a.parquet", name):
+        pl.DataFrame(ROWS).write_parquet(tmp_path / each)
+    corpus = Corpus(tmp_path, user="who", text="what")
+    with pytest.raises(CorpusError, match=f"{name}: Spark passes over files whose name begins"):
+        items(corpus, epsilon=1.0, delta=1e-6).run(engine="spark", ledger=ledger)
+    assert ledger.runs() == []
+
+
 def test_a_table_that_is_not_there_is_named(spark):
     with pytest.raises(CorpusError, match="no table or view 'nothing'"):
         Corpus("nothing", connection=spark, user="who", text="what")

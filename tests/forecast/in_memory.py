@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.ladder.forecast import Passed, Released, Step, begun, climb
+from dphh.ladder.forecast import ForecastRelease, Passed, Step, begun, climb
 from dphh.ladder.rungs import PAIR
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.counting import Counting
@@ -106,7 +106,7 @@ class Run:
     #: How often the released grams occur.
     occurrences: list[int]
     spurious: list[int]
-    levels: list[tuple[Step, Released]]
+    levels: list[tuple[Step, ForecastRelease]]
 
     @property
     def total(self) -> int:

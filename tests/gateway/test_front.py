@@ -16,18 +16,18 @@ import pytest
 pytest.importorskip("h11")
 
 from dphh.errors import UsageError
-from dphh.gateway.front import Answer, Front, Limits
+from dphh.gateway.front import Allowance, Answer, Front
 from tests.gateway.conftest import free_port, until
 
-LIMITS = Limits(seconds=0.6, body_bytes=1 << 16, waiting=20, stalled_seconds=1.0)
+LIMITS = Allowance(seconds=0.6, body_bytes=1 << 16, waiting=20, stalled_seconds=1.0)
 #: For those who are not slow on purpose, on a machine that may be.
 PATIENT = replace(LIMITS, seconds=600.0, stalled_seconds=600.0)
 
 
 @contextmanager
-def opened(limits: Limits, answer: Answer) -> Iterator[tuple[Front, int]]:
+def opened(allowed: Allowance, answer: Answer) -> Iterator[tuple[Front, int]]:
     port = free_port()
-    door = Front("127.0.0.1", port, answer, limits)
+    door = Front("127.0.0.1", port, answer, allowed)
     try:
         yield door, port
     finally:
@@ -35,8 +35,8 @@ def opened(limits: Limits, answer: Answer) -> Iterator[tuple[Front, int]]:
 
 
 @contextmanager
-def front(limits: Limits = LIMITS, answer: Answer = lambda body: body[::-1]) -> Iterator[int]:
-    with opened(limits, answer) as (_, port):
+def front(allowed: Allowance = LIMITS, answer: Answer = lambda body: body[::-1]) -> Iterator[int]:
+    with opened(allowed, answer) as (_, port):
         yield port
 
 

@@ -155,9 +155,9 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "DuckDB's own message is passed on",
-        '            f"DuckDB failed in the step {step!r} with {type(problem).__name__}; its message is "\n',
-        '            f"DuckDB failed in the step {step!r} with {problem}; its message is "\n',
+        "an engine's own message is passed on",
+        '                f"{self.engine} failed in the step {step!r} with {type(problem).__name__}; its "\n',
+        '                f"{self.engine} failed in the step {step!r} with {problem}; its "\n',
         ("tests/unit/test_errors.py::test_an_engines_own_message_stops_at_its_edge",),
     ),
     Mutant(

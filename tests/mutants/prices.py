@@ -131,8 +131,8 @@ MUTANTS = (
     ),
     Mutant(
         "masses of the noise's table are rounded up",
-        "            yield density * h >> _WORK - left_out\n",
-        "            yield (density * h >> _WORK - left_out) + (1 << 80)\n",
+        "        yield density * h >> _WORK - left_out, density\n",
+        "        yield (density * h >> _WORK - left_out) + (1 << 80), density\n",
         ("tests/privacy/test_rounded_gaussian.py::test_every_entry_is_low_by_less_than_two_units",),
     ),
     Mutant(

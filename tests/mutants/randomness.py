@@ -9,7 +9,8 @@ _DRAWS = "tests/udfs/test_noise.py"
 _WORDS = "tests/udfs/test_randomness.py"
 
 _INVERT = """        position = words >> np.uint64(1)
-        magnitude = self.guide"""
+        self.drawn += len(words)
+"""
 _FLOATS = """        if not randomness.is_test:
             from scipy.special import ndtri
             uniform = (words.astype(np.float64) + 0.5) / 2.0**64
@@ -17,6 +18,24 @@ _FLOATS = """        if not randomness.is_test:
 """
 
 MUTANTS = (
+    Mutant(
+        "what 63 bits leave open is settled by them all the same",
+        "near = np.flatnonzero(position - self.ascending[below - 1] <= self.more)",
+        "near = np.flatnonzero(position < 0)",
+        (f"{_DRAWS}::test_inversion_is_the_definition",),
+    ),
+    Mutant(
+        "the guide forgets how far an entry may lie above what is sure of it",
+        "        guide[first] = guide[last] = -1\n",
+        "        guide[first] = -1\n",
+        (f"{_DRAWS}::test_the_guide_leaves_open_what_an_entry_may_reach",),
+    ),
+    Mutant(
+        "leading words are said to be exact",
+        ".view(np.uint64), 2 * wrong + 2\n",
+        ".view(np.uint64), 0\n",
+        ("tests/privacy/test_rounded_gaussian.py::test_leading_words_hold_what_they_say",),
+    ),
     Mutant(
         "float noise outside tests",
         _INVERT,
@@ -104,8 +123,8 @@ MUTANTS = (
     ),
     Mutant(
         "the boundary's own word falls on its wrong side",
-        'below = np.searchsorted(self.ascending, sought, side="right")',
-        'below = np.searchsorted(self.ascending, sought, side="left")',
+        'below = np.searchsorted(self.ascending, position, side="right")',
+        'below = np.searchsorted(self.ascending, position, side="left")',
         (f"{_DRAWS}::test_ties_are_settled_by_the_whole_entry",),
     ),
     Mutant(

@@ -238,8 +238,8 @@ LEDGER = (
     ),
     Mutant(
         "a score's interval forgets that it passed a threshold",
-        "        return noise.survival(y - x) * den > num * noise.survival(rho - x)\n",
-        "        return noise.survival(y - x) * den > num * noise.survival(-noise.reach)\n",
+        "            return survival(y - x) * den > num * survival(rho - x)\n",
+        "            return survival(y - x) * den > num * survival(-noise.reach)\n",
         ("tests/privacy/test_selective.py",),
     ),
 )

@@ -40,16 +40,42 @@ def test_every_entry_is_low_by_less_than_two_units(sigma: int) -> None:
     assert table.reach == 19 * sigma
     with mp.workprec(700):
         for k in some_magnitudes(sigma, table.reach):
-            error = exact_tail(sigma, k) * ONE - table.tails[k]
+            error = exact_tail(sigma, k) * ONE - table.survival(k)
             assert 0 <= error < 2, k
 
 
-@pytest.mark.parametrize("sigma", SIGMAS)
+@pytest.mark.parametrize("sigma", [31, 64, 1000, 12_000])
+def test_the_ends_of_stretches_are_low_by_less_than_two_units(sigma: int) -> None:
+    table, long = rounded_gaussian(sigma), max(2 ** (sigma.bit_length() - 6), 1)
+    with mp.workprec(700):
+        for end in range(long // 2, 12 * sigma, long * 37):
+            for k in range(max(end - 1, 1), end + 3):
+                assert 0 <= exact_tail(sigma, k) * ONE - table.survival(k) < 2, k
+
+
+@pytest.mark.parametrize("sigma", [1, 2, 3, 50, 4000])
 def test_entries_never_increase_and_end_in_nothing(sigma: int) -> None:
-    tails = rounded_gaussian(sigma).tails
-    assert all(a >= b for a, b in pairwise(tails))
-    assert tails[0] + tails[1] == ONE
-    assert exact_tail(sigma, len(tails)) * ONE < 2**-9
+    table = rounded_gaussian(sigma)
+    everywhere = range(table.reach + 2)
+    far = range(18 * sigma, table.reach + 2)  # where neighbours are closest
+    for stretch in [everywhere] if sigma < 100 else [far[:500], far[-500:], everywhere[:500]]:
+        assert all(a >= b for a, b in pairwise(map(table.survival, stretch)))
+    assert table.survival(0) + table.survival(1) == ONE
+    assert table.survival(table.reach + 1) == 0
+    assert exact_tail(sigma, table.reach + 1) * ONE < 2**-9
+
+
+@pytest.mark.parametrize("sigma", [1, 31, 63, 64, 65, 1000, 12_000, 40_000])
+def test_leading_words_hold_what_they_say(sigma: int) -> None:
+    table = rounded_gaussian(sigma)
+    surely, more = table.leading
+    assert len(surely) <= table.reach and surely[0] == 0 and more < 2**14
+    assert (surely[1:] >= surely[:-1]).all()
+    largest = len(surely)
+    assert table.survival(largest) >> 192 == 0 < table.survival(largest // 2) >> 192
+    some = random.Random(sigma).sample(range(1, largest + 1), min(largest, 2000))
+    for k in {1, 2, 3, largest - 1, largest, *some}:
+        assert 0 <= (table.survival(k) >> 192) - int(surely[largest - k]) <= more, k
 
 
 def test_the_distance_covers_the_errors_of_all_masses() -> None:
@@ -67,8 +93,9 @@ def test_the_distance_covers_the_errors_of_all_masses() -> None:
 
 def test_the_variance_is_that_of_a_rounded_gaussian() -> None:
     # sigma^2 + 1/12, but for exp(-2 pi^2 sigma^2): nothing at sigma 12. An oracle without erfc.
-    tails = rounded_gaussian(12).tails
-    variance = Fraction(2 * sum((2 * k - 1) * t for k, t in enumerate(tails) if k), ONE)
+    table = rounded_gaussian(12)
+    tails = [(k, table.survival(k)) for k in range(1, table.reach + 1)]
+    variance = Fraction(2 * sum((2 * k - 1) * t for k, t in tails), ONE)
     assert abs(variance - 144 - Fraction(1, 12)) < Fraction(1, 2**235)
 
 

@@ -8,7 +8,10 @@ from inspect import signature
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from dphh.engines.duckdb.session import DuckDBSession
+from dphh.engines.polars.session import PolarsSession
 from dphh.engines.session import DRAWING, Session
 from dphh.journal import as_stored
 
@@ -21,11 +24,25 @@ def table(rows: list[tuple[str, int]], text: pa.DataType) -> pa.Table:
     )
 
 
-def test_what_draws_is_said_and_takes_a_purpose() -> None:
-    assert {"items_level", "words_level", "grams_level", "vote_level", "local_level"} <= DRAWING
-    verbs = {name: verb for name, verb in vars(Session).items() if callable(verb)}
-    takes = {name for name, verb in verbs.items() if "purpose" in signature(verb).parameters}
-    assert takes == DRAWING
+ENGINES_SESSIONS = (DuckDBSession, PolarsSession)
+
+
+def test_what_draws_is_said() -> None:
+    assert {
+        "items_level", "words_level", "grams_level", "forecast_level", "whole_grams_level",
+        "counts_level", "vote_level", "batch_level", "local_level",
+    } == DRAWING  # fmt: skip
+
+
+@pytest.mark.parametrize("session", [Session, *ENGINES_SESSIONS])
+def test_what_draws_and_nothing_else_takes_a_purpose_last(session: type) -> None:
+    verbs = {name: getattr(session, name) for name in dir(session) if not name.startswith("_")}
+    taken = {
+        name: list(signature(verb).parameters) for name, verb in verbs.items() if callable(verb)
+    }
+    asked = {name for name in vars(Session) if "purpose" in taken.get(name, ())}
+    assert asked == DRAWING
+    assert all(taken[name][-1] == "purpose" for name in DRAWING)
 
 
 def test_the_same_rows_are_stored_alike_however_an_engine_gave_them() -> None:

@@ -8,7 +8,7 @@ import pytest
 from dphh import Corpus, Ledger, ngrams
 from dphh.columns import COLUMNS
 from dphh.show import release_text
-from dphh.wording.lines import columns_of, padded, shorten
+from dphh.wording.lines import padded, shorten, width_of
 
 ITEMS = [
     "soup",
@@ -40,9 +40,9 @@ def release_of(items):
 def test_lines_fit_and_numbers_stand_below_one_another(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     lines = release_text(*release_of(ITEMS)).splitlines()
-    assert max(map(columns_of, lines)) <= columns
-    assert {columns_of(line) for line in lines if line.endswith("1,234.5")} == {
-        max(columns_of(line) for line in lines if line.endswith("1,234.5"))
+    assert max(map(width_of, lines)) <= columns
+    assert {width_of(line) for line in lines if line.endswith("1,234.5")} == {
+        max(width_of(line) for line in lines if line.endswith("1,234.5"))
     }
     assert not any("\x1b" in line for line in lines)
 
@@ -67,8 +67,8 @@ def test_plans_and_accounts_fit(columns, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("item", ITEMS)
 def test_what_is_cut_is_cut_by_columns(item):
-    assert columns_of(shorten(item, 20)) <= 20
-    assert columns_of(padded(shorten(item, 20), 20)) == 20
+    assert width_of(shorten(item, 20)) <= 20
+    assert width_of(padded(shorten(item, 20), 20)) == 20
 
 
 def test_of_a_trie_what_ends_is_shown_and_said():

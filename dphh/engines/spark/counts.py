@@ -11,7 +11,6 @@ import pyarrow as pa
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.items import Items
 from dphh.levels import CountsLevel
-from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.udfs.given_grams import GivenGrams
 from dphh.udfs.spark import register_noise
 from dphh.udfs.spark_counts import register_counted
@@ -35,7 +34,7 @@ class Counts(Items):
             self.show("declared_groups", pa.table(declared))
             self.show("asked", pa.table({"key": keys}))
             register_counted(self.spark, *self.tokens, given, weighing)
-            register_noise(self.spark, self.randomness, rounded_gaussian(level.sigma_grid))
+            register_noise(self.spark, self.randomness)
         self.look("counts_users", others=len(groups))
         self.look("counts_contributions")
         self.execute("counts_level", sigma=level.sigma_grid, purpose=purpose)

@@ -13,7 +13,6 @@ from typing import Any
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.udfs.contributions import Evenly, evenly
 from dphh.udfs.hashes import of_numbers
 from dphh.udfs.spark import register_noise
@@ -91,7 +90,7 @@ class Items(SparkRun):
     ) -> None:
         """To `noised`: bound, weigh, sum, and draw the noise once."""
         with engine_errors(step):
-            register_noise(self.spark, self.randomness, rounded_gaussian(level.sigma_grid))
+            register_noise(self.spark, self.randomness)
             register()
         self.look(step)
         self.execute("noised", sigma=level.sigma_grid, purpose=purpose)

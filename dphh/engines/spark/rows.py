@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
-from glob import glob
+from collections.abc import Callable, Iterable
 from os.path import commonpath
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dphh.corpus import Corpus
 from dphh.engines.sources import (
-    parquet_pattern,
+    files_named,
     refuse_missing_columns,
     rows_in_memory,
     schema_in_memory,
@@ -33,6 +32,11 @@ _TEXTS = (
     pa.types.is_time,
 )  # fmt: skip
 _BYTES = (pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+
+
+#: Names that Spark takes for no data; a _ with a = is a folder's that spells a column.
+_PASSED_OVER = re.compile(r"\.|_(?!.*=)")
+_METADATA = ("_metadata", "_common_metadata")
 
 
 class Opening(Protocol):
@@ -66,7 +70,9 @@ def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
     """Files on this machine by their names, whatever is in them; other places as Spark does."""
     refuse_wide_files(corpus)
     here = [path for path in corpus.where if "://" not in path]
-    files = [f"file://{_plain(name)}" for path in here for name in _found(path)]
+    names = [name for path in here for name in files_named(path)]
+    _refuse_what_spark_passes_over(names)
+    files = [f"file://{_plain(name)}" for name in names]
     remote = [path for path in corpus.where if "://" in path]
     if here and not files and not remote:
         raise unreadable_files(corpus, "there is no such file")
@@ -96,8 +102,15 @@ def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
         ) from None
 
 
-def _found(path: str) -> list[str]:
-    return sorted(glob(parquet_pattern(path), recursive=True))  # noqa: PTH207 - of any root
+def _refuse_what_spark_passes_over(files: Iterable[str]) -> None:
+    """Other engines read them, so that the same request would come to another release."""
+    for file in files:
+        name = Path(file).name
+        if _PASSED_OVER.match(name) and name not in _METADATA:
+            raise CorpusError(
+                f"corpus: {file}: Spark passes over files whose name begins with a dot or with _; "
+                "give the file another name, or name those that are meant"
+            )
 
 
 def _plain(path: str) -> str:
@@ -109,7 +122,7 @@ def _above_partitions(corpus: Corpus, here: list[str]) -> str:
     """The deepest folder that all files share and that is above all key=value folders."""
     folders = []
     for path in here:
-        for name in _found(path):
+        for name in files_named(path):
             parts = Path(name).parent.parts
             cut = next((i for i, part in enumerate(parts) if "=" in part), len(parts))
             folders.append(str(Path(*parts[:cut])))

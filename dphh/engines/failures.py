@@ -1,0 +1,71 @@
+"""What becomes of an engine's own errors: they may quote data, so they are told in other words.
+
+Told once, here. An engine's `failures.py` says which errors are its own and what to do about them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dphh.engines.sources import NOT_UTF8, ROWS_OF_NOBODY, TOO_LONG
+from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
+
+#: What the SQL and the functions of dphh raise within an engine, and what it is told as.
+OUR_OWN = {
+    "dphh: too long": TOO_LONG,
+    "dphh: not UTF-8": NOT_UTF8,
+    "dphh: nobody": ROWS_OF_NOBODY,
+}
+
+
+@dataclass(frozen=True)
+class Failures:
+    """How an engine fails. Of its messages only their kind passes; others' errors are let through.
+
+    Called with a step's name, it gives the context to run the step in.
+    """
+
+    engine: str
+    errors: tuple[type[BaseException], ...]
+    is_out_of_memory: Callable[[BaseException], bool]
+    #: What ran out, and what to do about it.
+    ran_out_of: str
+    more_memory: str
+    #: Where to look for what went wrong in a step.
+    look: str
+    #: What its own words for bytes that are no text have in them.
+    not_utf8: re.Pattern[str] | None = None
+
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[None]:
+        try:
+            yield
+        except DphhError:
+            raise
+        except self.errors as problem:
+            if self.is_out_of_memory(problem):
+                raise EngineOutOfMemory(
+                    f"{self.engine} ran out of {self.ran_out_of} in the step {step!r}: "
+                    f"{self.more_memory}"
+                ) from None
+            if os.environ.get(SHOW_ERRORS) == "1":
+                raise
+            if (told := self._of_the_corpus(str(problem))) is not None:
+                raise CorpusError(told) from None
+            raise EngineError(
+                f"{self.engine} failed in the step {step!r} with {type(problem).__name__}; its "
+                f"message is withheld because it may quote data. {self.look.format(step=step)}; "
+                f"on data that may be seen, {SHOW_ERRORS}=1 shows it"
+            ) from None
+
+    def _of_the_corpus(self, said: str) -> str | None:
+        """Where the fault is the corpus's: what is wrong with it."""
+        for sign, told in OUR_OWN.items():
+            if sign in said:
+                return told
+        foreign = self.not_utf8 is not None and self.not_utf8.search(said)
+        return NOT_UTF8 if foreign else None
