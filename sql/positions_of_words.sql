@@ -3,7 +3,8 @@
 -- that can be part of none go; but where pruning is on a single side ($single) every place stays,
 -- and the released words beside, to be what longer grams end in.
 -- In: users (lots, lengths, codes); the released words, told to dphh_places_of_words.
--- Out: positions (lots, lengths, keys, words); key = left * 2^32 + right, by the numbers of the released.
+-- Out: positions (lots, lengths, keys, words); key = left * 2^32 + right, by the numbers of the
+-- released.
 CREATE TEMP TABLE positions AS
 WITH
 

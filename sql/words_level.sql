@@ -1,7 +1,7 @@
 -- One level of differentially private set union over words, by the weighted Gaussian policy
 -- (Gopi et al. 2020): every user spreads a vector of L2 norm at most 2^b over what they hold.
--- In: users (lots, lengths, codes), whole ones, several short a row. Out: noised (key, noisy), drawn once: nothing reads the noise before it
--- stands in a table.
+-- In: users (lots, lengths, codes), several short ones a row. Out: noised (key, noisy), drawn
+-- once: nothing reads the noise before it stands in a table.
 CREATE TEMP TABLE noised AS
 WITH
 

@@ -27,10 +27,12 @@ from dphh.udfs.whole_users import lengths_of, lists_of, one_array
 Read = Callable[[pa.Table], tuple[Integers, Any]]
 #: What is read at a time: texts of so many tokens and more.
 TOKENS = 1 << 19
-#: A row ends with the user who takes it past so many places: several short users, or one long.
-ROW = 128
+#: Users whose places end within the same so many share a row: several short ones, or one long.
+ROW = 64
 #: Places that are laid out at a time.
 PLACES = 1 << 20
+#: Bytes that it takes to lay out a text and a place.
+TEXT_BYTES, PLACE_BYTES = 48, 4
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class Gathering:
     """
 
     def __init__(self, read: Read, most: int | None = None) -> None:
-        """`most`: bytes that may be held."""
+        """`most`: bytes that it may take to lay them out."""
         self._read = read
         self._most = most
         self._lock = Lock()
@@ -92,16 +94,17 @@ class Gathering:
         self._users, self._lengths = Growing(np.int64), Growing(np.int32)
         self._places = Growing(np.int32)
         self._user_names = Vocabulary()
+        self._are_named = False
         self._names_beside: list[Any] = []
-        #: Whether more was added than may be held; no more is.
+        #: Whether more was added than may be held: then all of it was in vain.
         self.is_full = False
         #: Whether a text with a token in it is nobody's; no run may go on.
         self.holds_rows_of_nobody = False
 
     def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> None:
-        texts = pa.table(
-            {"key": keys, "name": names, "tokens": tokens, "group_name": groups}
-        )
+        if self.is_full:
+            return
+        texts = pa.table({"key": keys, "name": names, "tokens": tokens, "group_name": groups})
         with self._lock:
             self._waiting.append(texts)
             self._tokens += len(one_array(tokens).values)
@@ -113,7 +116,7 @@ class Gathering:
         return taken
 
     def _hold(self, parts: list[pa.Table]) -> None:
-        if not parts or self.is_full:
+        if not parts:
             return
         texts = pa.concat_tables(parts)
         lengths, places = self._read(texts)
@@ -131,10 +134,11 @@ class Gathering:
             self._users.add(numbers)
             self._lengths.add(lengths)
             self._places.add(places)
+            self._are_named |= is_name
             if is_beside and not is_name:
                 self._names_beside.append(names)
-            size = self._users.size + self._lengths.size + self._places.size
-            self.is_full = self._most is not None and size > self._most
+            size = TEXT_BYTES * len(self._users) + PLACE_BYTES * len(self._places)
+            self.is_full |= self._most is not None and size > self._most
 
     def _look_for_nobody(self, texts: pa.Table) -> None:
         tokens = one_array(texts.column("tokens"))
@@ -170,7 +174,7 @@ class Gathering:
         several = lengths > 1
         if self._names_beside:
             names = pa.chunked_array(self._names_beside).take(pa.array(texts[several]))
-        elif len(self._user_names):
+        elif self._are_named:
             names = self._user_names.spelled(users[several])
         else:
             names = pa.array(users[several]).cast(pa.string())

@@ -26,7 +26,5 @@ class Growing:
         """A view, for as long as nothing is added."""
         return self._room[: self._count]
 
-    @property
-    def size(self) -> int:
-        """In bytes."""
-        return self._count * self._room.itemsize
+    def __len__(self) -> int:
+        return self._count

@@ -3,8 +3,8 @@ see all of a user at once, over columns of Arrow. A batch of rows is a block of 
 
 A row has several short users or one long: for each a number that stands for the user (`lots`) and
 how many places are theirs (`lengths`), and what stands at all their places (`codes`, `keys`).
-`contributions` bound and weigh a user, `places` and `pairs` climb the ladder. None draws anything: what they make of a row hangs on that row, on what was released and
-on a level's salt.
+`contributions` bound and weigh a user, `places` and `pairs` climb the ladder. None draws anything:
+what they make of a row hangs on that row, on what was released and on a level's salt.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dphh.udfs.contributions import Held, Weigh, contributions, evenly
 from dphh.udfs.hashes import Integers, Words, of_numbers
-from dphh.udfs.places import Released, candidates, that_matter
+from dphh.udfs.places import Released, candidates, candidates_that_matter, of_words
 from dphh.udfs.two_rounds import ByRow, Plainly
 from dphh.udfs.vocabulary import Vocabulary
 
@@ -100,13 +100,13 @@ class WholeUsers:
         """`dphh_unreleased(codes)`: the same, with -1 in the place of each released word."""
         lists = one_array(codes)
         held = values_of(lists)
-        released = self._numbers_of_words[held] >= 0
+        released = of_words(self._numbers_of_words, held) >= 0
         return lists_of(lengths_of(lists), np.where(released, np.int32(-1), held))
 
     def places_of_words(self, codes: Any) -> pa.Array:
         """`dphh_places_of_words(codes)`: the number of the released word at each place, or -1."""
         lists = one_array(codes)
-        return lists_of(lengths_of(lists), self._numbers_of_words[values_of(lists)])
+        return lists_of(lengths_of(lists), of_words(self._numbers_of_words, values_of(lists)))
 
     def places_of_grams(self, keys: Any) -> pa.Array:
         """`dphh_places_of_grams(keys)`: the same of released grams."""
@@ -126,8 +126,8 @@ class WholeUsers:
         if len(ends):
             found = users, lists_of(lengths_of(lists), candidates(places, ends, ahead))
         else:
-            keys = candidates(places, places, 1)
-            found = _kept(users, keys, that_matter(keys))
+            left, keys = candidates_that_matter(values_of(users), places)
+            found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
         return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 
@@ -238,13 +238,11 @@ def values_of(lists: Any) -> Any:
     return lists.flatten().to_numpy()
 
 
-def _kept(users: Any, values: Any, keep: NDArray[np.bool_]) -> tuple[pa.Array, pa.Array]:
-    """Some of the users' values: how many are each user's now, and they, in the users' rows."""
-    of_rows, before = lengths_of(users), values_of(users)
-    kept = np.concatenate([[0], np.cumsum(keep)])[np.concatenate([[0], np.cumsum(before)])]
-    ends = kept[np.concatenate([[0], np.cumsum(of_rows)])]
-    lengths = lists_of(of_rows, np.diff(kept).astype(np.int32))
-    return lengths, lists_of(np.diff(ends), values[keep])
+def sums_of(lists: Any, values: Integers) -> Integers:
+    """Of other values in the place of the lists' own: what those of each list come to."""
+    before = np.concatenate([[0], np.cumsum(values)])
+    sums: Integers = np.diff(before[np.concatenate([[0], np.cumsum(lengths_of(lists))])])
+    return sums
 
 
 def lists_of(lengths: Integers, values: Any) -> pa.Array:

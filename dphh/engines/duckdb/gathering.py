@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
-from dphh.errors import CorpusError, EngineError, EngineOutOfMemory
 from dphh.engines.sources import ROWS_OF_NOBODY
+from dphh.errors import CorpusError, EngineOutOfMemory
 from dphh.udfs.gathering import Gathering, Read
 
 #: In how many parts the users are taken, until each fits the memory.
-PARTS = (1, 8, 64)
+PARTS = (1, 4, 16, 64)
 #: What is gathered of a part takes one part in so many of the memory limit.
 SHARE = 4
 
@@ -40,14 +40,11 @@ class Gathers(DuckDBRun):
         gathering = self.whole_users.gathering = Gathering(read, most)
         try:
             self.execute("gather_texts", parts=parts, part=part)
-        except EngineError:
-            if not gathering.is_full:
-                raise
         finally:
             self.drop("handed")
             self.whole_users.gathering = None
         if gathering.is_full:
-            raise EngineOutOfMemory("gather_texts")
+            raise EngineOutOfMemory("gather_texts: more than may be held at a time")
         return gathering
 
     def _lay_out(self, table: str, gathering: Gathering) -> None:

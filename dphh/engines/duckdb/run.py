@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -16,7 +16,7 @@ from dphh.engines.duckdb.memory import SharedMemory
 from dphh.engines.duckdb.stores import reach_stores
 from dphh.engines.session import Limits
 from dphh.engines.sources import ROWS_OF_NOBODY
-from dphh.errors import CorpusError, EngineOutOfMemory, UsageError
+from dphh.errors import CorpusError, UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.sql import query
 from dphh.udfs.noise import register_noise

@@ -12,6 +12,8 @@ from dphh.udfs.given_grams import counted_at_first
 def counts_level(users: pl.LazyFrame, weighing: Weighing) -> pl.LazyFrame:
     """Each whole user adds one user to each key held, or less where these are more than max_items;
     and to the octave of their number what that took from each."""
-    contributions = users.select(contribution=of_users(counted_at_first(weighing), WEIGHTS, "lengths", "codes"))
+    contributions = users.select(
+        contribution=of_users(counted_at_first(weighing), WEIGHTS, "lengths", "codes")
+    )
     of_keys = contributions.explode("contribution").drop_nulls().unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())

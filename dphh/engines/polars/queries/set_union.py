@@ -21,8 +21,8 @@ def words_level(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
 
 
 def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
-    """Of each whole user (lots, lengths, keys) the distinct keys that count, weighed, and their sums. What
-    the users of a batch of rows add together stands in its first row.
+    """Of each whole user (lots, lengths, keys) the distinct keys that count, weighed, and their
+    sums. What the users of a batch of rows add together stands in its first row.
 
     Polars' integer sums wrap around without a word: these cannot, as a frame has less than 2^32
     rows, each of them weighs at most 2^b, and b is at most GRID_BITS.
@@ -45,8 +45,8 @@ def exact_counts(users: pl.LazyFrame, at_least: int) -> pl.LazyFrame:
 
 
 def _weighed(rule: Weigh) -> pl.Expr:
-    def step(*columns: Any) -> Any:
-        return weighed(*columns, rule)
+    def step(lots: Any, lengths: Any, keys: Any) -> Any:
+        return weighed(lots, lengths, keys, rule)
 
     return of_users(step, WEIGHTS, "lots", "lengths", "keys")
 
