@@ -1,6 +1,7 @@
 -- DPNE above the first level: the same set union as words_level.sql, over the valid grams that
 -- somebody holds.
--- In: positions (lots, lengths, keys, words), where valid grams stand. Out: noised (key, noisy), drawn once.
+-- In: positions (lots, lengths, keys, words), where valid grams stand. Out: noised (key, noisy),
+-- drawn once.
 CREATE TEMP TABLE noised AS
 WITH
 

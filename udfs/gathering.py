@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.udfs.blocks import places_of_texts
 from dphh.udfs.given_grams import GivenGrams
@@ -23,6 +25,7 @@ from dphh.udfs.vocabulary import Vocabulary
 from dphh.udfs.whole_grams import whole_grams
 from dphh.udfs.whole_users import lengths_of, lists_of, one_array
 
+TEXTS = ["key", "name", "tokens", "group_name"]
 #: How texts (tokens, group_name) are read: how many places each takes, and what stands at them.
 Read = Callable[[pa.Table], tuple[Integers, Any]]
 #: What is read at a time: texts of so many tokens and more.
@@ -89,36 +92,38 @@ class Gathering:
         self._read = read
         self._most = most
         self._lock = Lock()
-        self._waiting: list[pa.Table] = []
+        self._waiting: list[tuple[Any, ...]] = []
         self._tokens = 0
         self._users, self._lengths = Growing(np.int64), Growing(np.int32)
         self._places = Growing(np.int32)
         self._user_names = Vocabulary()
-        self._are_named = False
+        self._are_named, self._key_type = False, pa.int64()
         self._names_beside: list[Any] = []
         #: Whether more was added than may be held: then all of it was in vain.
         self.is_full = False
         #: Whether a text with a token in it is nobody's; no run may go on.
         self.holds_rows_of_nobody = False
 
-    def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> None:
+    def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> pa.Array:
+        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts in; 1 for each."""
+        each = pa.array(np.ones(len(keys), dtype=np.int32))
         if self.is_full:
-            return
-        texts = pa.table({"key": keys, "name": names, "tokens": tokens, "group_name": groups})
+            return each
         with self._lock:
-            self._waiting.append(texts)
+            self._waiting.append((keys, names, tokens, groups))
             self._tokens += len(one_array(tokens).values)
             taken = self._taken() if self._tokens >= TOKENS else []
         self._hold(taken)
+        return each
 
-    def _taken(self) -> list[pa.Table]:
+    def _taken(self) -> list[tuple[Any, ...]]:
         taken, self._waiting, self._tokens = self._waiting, [], 0
         return taken
 
-    def _hold(self, parts: list[pa.Table]) -> None:
+    def _hold(self, parts: list[tuple[Any, ...]]) -> None:
         if not parts:
             return
-        texts = pa.concat_tables(parts)
+        texts = pa.table([pa.concat_arrays([*map(one_array, column)]) for column in zip(*parts, strict=True)], TEXTS)
         lengths, places = self._read(texts)
         if texts.column("key").null_count and texts.column("name").null_count:
             self._look_for_nobody(texts)
@@ -131,10 +136,11 @@ class Gathering:
         is_name, is_beside = keys.null_count > 0, names.null_count < len(names)
         numbers = self._user_names.codes(names) if is_name else keys.to_numpy()
         with self._lock:
-            self._users.add(numbers)
+            self._users.add(numbers.astype(np.int64, copy=False))  # large ones turn around
             self._lengths.add(lengths)
             self._places.add(places)
             self._are_named |= is_name
+            self._key_type = keys.type
             if is_beside and not is_name:
                 self._names_beside.append(names)
             size = TEXT_BYTES * len(self._users) + PLACE_BYTES * len(self._places)
@@ -155,9 +161,10 @@ class Gathering:
         users, lengths, places = self._users.all(), self._lengths.all(), self._places.all()
         if not len(users):
             return
-        starts = np.cumsum(lengths, dtype=np.int64) - lengths
-        order = _in_order(users)
-        users, lengths, starts = users[order], lengths[order], starts[order]
+        starts = np.cumsum(lengths, dtype=np.int64)
+        starts -= lengths
+        users, order = _in_order(users)
+        lengths, starts = lengths.take(order), starts.take(order)
         first = np.flatnonzero(np.append(True, users[1:] != users[:-1]))
         of_users = np.add.reduceat(lengths, first, dtype=np.int64)
         lots = self._lots(users[first], order[first], of_users)
@@ -166,7 +173,7 @@ class Gathering:
         texts = np.append(first, len(users))
         for start, stop in zip([0, *stops[:-1]], stops, strict=True):
             these = slice(texts[start], texts[stop])
-            held = places[_spread(starts[these], lengths[these])]
+            held = places.take(_spread(starts[these], lengths[these]))
             yield rows_of_users(lots[start:stop], of_users[start:stop], held)
 
     def _lots(self, users: Integers, texts: Integers, lengths: Integers) -> Integers:
@@ -177,10 +184,23 @@ class Gathering:
         elif self._are_named:
             names = self._user_names.spelled(users[several])
         else:
-            names = pa.array(users[several]).cast(pa.string())
+            names = pa.array(users[several]).view(self._key_type).cast(pa.string())
         lots = np.zeros(len(users), dtype=np.int64)
         lots[several] = of_spellings(one_array(names)).view(np.int64)
         return lots
+
+
+def register_gathered(con: duckdb.DuckDBPyConnection, gathering: Gathering, number: str) -> None:
+    """Teach a DuckDB connection to hand texts over; users who are numbers are of this type."""
+    con.create_function(
+        "dphh_gathered",
+        gathering.add,
+        [number, "VARCHAR", "VARCHAR[]", "VARCHAR"],
+        "INTEGER",
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,  # or equal texts would be handed over once
+    )
 
 
 def rows_of_users(lots: Integers, lengths: Integers, places: Any) -> pa.Table:
@@ -197,21 +217,28 @@ def rows_of_users(lots: Integers, lengths: Integers, places: Any) -> pa.Table:
     )
 
 
-def _in_order(numbers: Integers) -> Integers:
-    """The places of these numbers, equal ones side by side. Where both fit, number and place are
-    sorted as one integer, which takes a tenth of the time."""
+def _in_order(numbers: Integers) -> tuple[Integers, Integers]:
+    """These numbers ascending, and where each stood. Where both fit, number and place are sorted as
+    one integer, which takes a tenth of the time."""
     least, most = int(numbers.min()), int(numbers.max())
     bits = (len(numbers) - 1).bit_length()
     if (most - least).bit_length() + bits > 64:
-        return np.argsort(numbers, kind="stable")
-    pairs = (numbers - least).astype(np.uint64) << np.uint64(bits)
+        order = np.argsort(numbers, kind="stable")
+        return numbers.take(order), order
+    pairs = (numbers - least).view(np.uint64)
+    pairs <<= np.uint64(bits)
     pairs |= np.arange(len(numbers), dtype=np.uint64)
     pairs.sort()
-    pairs &= np.uint64((1 << bits) - 1)
-    return pairs.view(np.int64)
+    order = (pairs & np.uint64((1 << bits) - 1)).view(np.int64)
+    pairs >>= np.uint64(bits)
+    return pairs.view(np.int64) + least, order
 
 
 def _spread(starts: Integers, lengths: Integers) -> Integers:
     """The places of texts that start here and are so long, one after the other."""
-    before = np.cumsum(lengths, dtype=np.int64) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
+    ends = np.cumsum(lengths, dtype=np.int64)
+    if len(ends) == ends[-1]:  # one place each
+        return starts
+    places = np.repeat(starts - ends + lengths, lengths)
+    places += np.arange(len(places))
+    return places

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import Parameter, Signature
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -27,12 +27,6 @@ from dphh.udfs.two_rounds import ByRow, Plainly
 from dphh.udfs.vocabulary import Vocabulary
 
 
-class Gathers(Protocol):
-    """What takes texts in (`gathering.py`)."""
-
-    def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> None: ...
-
-
 class WholeUsers:
     """The functions of one run, by the words that it has met and the level that it is at."""
 
@@ -40,17 +34,8 @@ class WholeUsers:
         self.vocabulary = Vocabulary()
         self._numbers_of_words: NDArray[np.int32] = np.empty(0, dtype=np.int32)
         self._released = Released([])
-        #: Where texts are gathered, while they are.
-        self.gathering: Gathers | None = None
         #: How users weigh in the forecast ladder's present round.
         self.round_rule: Plainly | ByRow | None = None
-
-    def gathered(self, keys: Any, names: Any, tokens: Any, groups: Any) -> pa.Array:
-        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts in, in any order;
-        1 for each."""
-        assert self.gathering is not None
-        self.gathering.add(keys, names, tokens, groups)
-        return pa.array(np.ones(len(tokens), dtype=np.int32))
 
     def contributions_of_words(
         self, lots: Any, lengths: Any, codes: Any, max_items: int, grid_bits: int, salt: int
@@ -152,7 +137,6 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
     rows, level = ["BIGINT[]", "INTEGER[]"], ["INTEGER", "INTEGER", "UBIGINT"]
     weights = "STRUCT(key BIGINT, weight BIGINT)[]"
     functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
-        ("gathered", users.gathered, ["BIGINT", "VARCHAR", "VARCHAR[]", "VARCHAR"], "INTEGER"),
         ("spelled", users.spelled, ["BIGINT"], "VARCHAR"),
         ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
         ("places_of_words", users.places_of_words, ["INTEGER[]"], "INTEGER[]"),

@@ -31,10 +31,8 @@ PLAIN_TYPE = re.compile(
     r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
 )
 #: Types of users who are numbers of 64 bits, and of those who are as they are written.
-NUMBERS = re.compile(r"U?(TINY|SMALL)INT|U?INTEGER|BIGINT")
-NAMES = re.compile(
-    r"VARCHAR|BLOB|BOOLEAN|DATE|UUID|UBIGINT|U?HUGEINT|DECIMAL\(.*\)|ENUM\(.*\)", re.DOTALL
-)
+NUMBERS = re.compile(r"U?(TINY|SMALL|BIG)INT|U?INTEGER")
+NAMES = re.compile(r"VARCHAR|BLOB|BOOLEAN|DATE|UUID|U?HUGEINT|DECIMAL\(.*\)|ENUM\(.*\)", re.DOTALL)
 #: How DuckDB writes the type of a list column, of any length or of a fixed one.
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
@@ -109,7 +107,8 @@ def key_and_name(kind: str) -> tuple[str, str]:
     """What stands for a user: a number, or the name. Of a type whose equal values may be written
     apart it is a rank, which DuckDB gives by what it holds to be equal, and the name beside."""
     if NUMBERS.fullmatch(kind):
-        return "CAST(user_id AS BIGINT)", "CAST(NULL AS VARCHAR)"
+        number = "UBIGINT" if kind == "UBIGINT" else "BIGINT"
+        return f"CAST(user_id AS {number})", "CAST(NULL AS VARCHAR)"
     if NAMES.fullmatch(kind):
         return "CAST(NULL AS BIGINT)", "CAST(user_id AS VARCHAR)"
     return "dense_rank() OVER (ORDER BY user_id)", "CAST(user_id AS VARCHAR)"

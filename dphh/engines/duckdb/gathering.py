@@ -6,7 +6,7 @@ from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, EngineOutOfMemory
-from dphh.udfs.gathering import Gathering, Read
+from dphh.udfs.gathering import Gathering, Read, register_gathered
 
 #: In how many parts the users are taken, until each fits the memory.
 PARTS = (1, 4, 16, 64)
@@ -37,12 +37,14 @@ class Gathers(DuckDBRun):
         limit = self.memory.limit
         # In the smallest parts what is left to try is to go on.
         most = limit // SHARE if limit is not None and parts < PARTS[-1] else None
-        gathering = self.whole_users.gathering = Gathering(read, most)
+        gathering = Gathering(read, most)
+        (number,) = self.con.sql("SELECT key_of_user(user_id) FROM rows_of_corpus").types
+        register_gathered(self.con, gathering, str(number))
         try:
             self.execute("gather_texts", parts=parts, part=part)
         finally:
+            self.con.remove_function("dphh_gathered")
             self.drop("handed")
-            self.whole_users.gathering = None
         if gathering.is_full:
             raise EngineOutOfMemory("gather_texts: more than may be held at a time")
         return gathering

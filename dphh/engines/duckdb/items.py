@@ -18,13 +18,13 @@ class Items(Gathers):
 
     def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
-        released = self.fetch("released", threshold=level.threshold_grid)
+        released = self.fetch("released_words", threshold=level.threshold_grid)
         self.drop("noised")
         return released
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """To `noised`, whatever the threshold."""
-        self._noised("words_level", level, purpose)
+        self._noised("words_level", level, purpose, is_test=self.randomness.is_test)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
         self.whole_users.release_words(released.column("key"))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import polars as pl
-import pyarrow as pa
 
 from dphh.engines.polars.queries.names import spelled_users
 from dphh.engines.polars.queries.set_union import of_users
 from dphh.udfs.gathering import Gathering
 
 #: Types of users who are numbers of 64 bits.
-NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32)
+NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 
 
 def gather_texts(tokens_of_rows: pl.LazyFrame, gathering: Gathering) -> pl.LazyFrame:
@@ -18,21 +17,18 @@ def gather_texts(tokens_of_rows: pl.LazyFrame, gathering: Gathering) -> pl.LazyF
     What stands for a user is a number, or the user's name; or a rank among all, and the name
     beside."""
 
-    def add(*texts: object) -> object:
-        gathering.add(*texts)
-        return pa.repeat(1, len(texts[0]))  # type: ignore[arg-type]
-
     key, name = _key_and_name(tokens_of_rows.collect_schema()["user_id"])
     rows = tokens_of_rows.with_row_index("row")
     texts = rows.select("tokens", "group_name", key=key, name=name)
-    handed = of_users(add, pl.Int64, "key", "name", "tokens", "group_name")
+    handed = of_users(gathering.add, pl.Int32, "key", "name", "tokens", "group_name")
     return texts.select(texts=handed).sum()
 
 
 def _key_and_name(kind: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
     user = pl.col("user_id")
     if kind in NUMBERS:
-        return user.cast(pl.Int64), pl.lit(None, pl.String)
+        number = pl.UInt64 if kind == pl.UInt64 else pl.Int64
+        return user.cast(number), pl.lit(None, pl.String)
     if kind == pl.String or kind.is_integer():
         return pl.lit(None, pl.Int64), user.cast(pl.String)
     # Values that are equal may be written apart: the first of a user's rows stands for the user.

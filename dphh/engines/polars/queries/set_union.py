@@ -20,6 +20,16 @@ def words_level(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
     return histogram(users.rename({"codes": "keys"}), rule)
 
 
+def released_words(noised: pl.DataFrame, whole_users: WholeUsers, threshold: int) -> pl.DataFrame:
+    """What may leave: the words whose noised weight reaches the threshold. Sorted by what is
+    released itself, so that the order says nothing of how the rows arrived."""
+    passed = noised.filter(pl.col("noisy") >= threshold)
+    spelled = pl.Series(whole_users.spelled(passed["key"].to_arrow()), dtype=pl.String)
+    return passed.select("noisy", key=spelled).select("key", "noisy").sort(
+        "noisy", "key", descending=[True, False]
+    )
+
+
 def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     """Of each whole user (lots, lengths, keys) the distinct keys that count, weighed, and their
     sums. What the users of a batch of rows add together stands in its first row.
