@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from dphh.beforehand.comparing import Comparison, compare
     from dphh.beforehand.rehearsing import rehearse
     from dphh.beforehand.scheduling import Schedule, schedule
-    from dphh.corpus import TRIEHH_WORDS, Content, Corpus
+    from dphh.content import TRIEHH_WORDS, Content
+    from dphh.corpus import Corpus
     from dphh.errors import (
         BudgetRefused,
         CorpusError,
@@ -81,7 +82,8 @@ _MADE_IN = {
     "dphh.asking.frames": ("on",),
     "dphh.beforehand.checking": ("Checked", "check"),
     "dphh.beforehand.comparing": ("Comparison", "compare"),
-    "dphh.corpus": ("TRIEHH_WORDS", "Content", "Corpus"),
+    "dphh.content": ("TRIEHH_WORDS", "Content"),
+    "dphh.corpus": ("Corpus",),
     "dphh.errors": (
         "BudgetRefused",
         "CorpusError",

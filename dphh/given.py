@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dphh.corpus import Content, Corpus
+from dphh.content import Content
+from dphh.corpus import Corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.release import MANIFEST, Release

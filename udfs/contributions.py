@@ -7,7 +7,9 @@ not on which attempt of a task asks.
 
 Pairs of key and user are one integer each, and distinct by sorting it: NumPy's sort is vectorised,
 and lets go of the interpreter's lock, so that blocks are sorted side by side. In this order a key's
-users stand together, so what they add to it is summed as they stand.
+users stand together, so what they add to it is summed as they stand. Numbers of places are taken
+by `take`, and never by a mask: where a mask is as good as random, each turn that the processor
+guesses wrong costs as much as sorting.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from numpy.typing import NDArray
 from dphh.privacy.set_union import weights
 from dphh.udfs.hashes import Integers, Words, mixed, of_numbers
 
-#: Places that are sorted at a time: they stay in the processor's cache.
-PIECE = 1 << 18
+#: Places that are looked at together: what is made of them stays in the processor's cache, and in
+#: memory that the process has.
+PIECE = 1 << 16
 #: Bits of the place by which an over-full user's keys are chosen.
 _PLACE = 40
 #: Of sums that are kept in memory: some tens of MB.
@@ -34,7 +37,7 @@ ROWS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Distinct pairs of user and key, ascending by key and then by user."""
+    """Distinct pairs of key and user, ascending by key and then by user."""
 
     #: For each pair the key, and the number of its user among those here.
     keys: Integers
@@ -71,15 +74,16 @@ class Evenly:
 
     def __call__(self, held: Held) -> Integers:
         max_items = len(self.weights) - 1
-        weight = self.weights[np.minimum(held.number, max_items)][held.owner]
+        weight = self.weights.take(held.number, mode="clip").take(held.owner)
         over_full = held.number > max_items
         if over_full.any():
-            over = np.flatnonzero(over_full[held.owner])
-            owner = held.owner[over]
+            over = np.flatnonzero(over_full.take(held.owner))
+            owner = held.owner.take(over)
             users = mixed(of_numbers(held.lots), self.salt)
-            places = mixed(self.hashed(held.keys[over]) ^ users[owner])
-            keep = below_cut(owner, places >> np.uint64(64 - _PLACE), max_items)
-            weight[over[~keep]] = 0
+            places = mixed(self.hashed(held.keys.take(over)) ^ users.take(owner))
+            places >>= np.uint64(64 - _PLACE)
+            number = held.number * over_full
+            weight[over] = self.weights[-1] * below_cut(owner, places, number, max_items)
         return weight
 
 
@@ -100,8 +104,8 @@ def contributions(
 ) -> tuple[Integers, Integers]:
     """(key, weight): what these users add together; a key stands once for every PIECE or so.
 
-    `keys` are the users' one after the other, `lengths` of each; -1 is none, and what is held
-    several times is held once.
+    `keys` are the users' one after the other, `lengths` of each: numbers below 2^31, or pairs of
+    such, left * 2^32 + right. -1 is none, and what is held several times is held once.
     """
     parts = [
         part
@@ -116,7 +120,8 @@ def contributions(
 def _of_piece(
     lots: Integers, lengths: Integers, keys: Integers, weigh: Weigh
 ) -> Iterator[tuple[Integers, Integers]]:
-    held_keys, owner = distinct(keys, np.repeat(np.arange(len(lots)), lengths))
+    users = np.repeat(np.arange(len(lots), dtype=np.uint32), lengths)
+    held_keys, owner = distinct(keys, users)
     held = Held(held_keys, owner, np.bincount(owner, minlength=len(lots)), lots)
     yield summed(held.keys, weigh(held))
     list_sizes = getattr(weigh, "list_sizes", None)
@@ -129,61 +134,82 @@ def _of_piece(
 def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
     """Each pair of numbers once, ascending by the first and then by the second.
 
-    A first number below 0 is none. Both must fit 64 bits together; in 31, sorting takes half.
+    A first number of -1 is none. It may be a pair itself, left * 2^32 + right. All together must
+    fit 64 bits; in 32, sorting takes half.
     """
-    bits = int(second.max(initial=0)).bit_length()
-    narrow = bits + int(first.max(initial=0)).bit_length() < 32
-    kind = np.uint32 if narrow else np.uint64
-    pairs = first.astype(kind)
-    pairs <<= kind(bits)
+    beside = int(second.max(initial=0)).bit_length()
+    pairs, largest, for_right = _narrow(first, 32 - beside)
+    kind = pairs.dtype.type
+    pairs <<= kind(beside)
     pairs |= second.astype(kind, copy=False)
-    there = first >= 0
-    if not there.all():
-        pairs = pairs[there]
     pairs.sort()
-    new = np.empty(len(pairs), dtype=np.bool_)
+    pairs = pairs[: np.searchsorted(pairs, kind(largest + 1) << kind(beside))]  # none comes last
+    pairs = pairs.take(starts(pairs))
+    two = (pairs & kind((1 << beside) - 1)).astype(np.int64)
+    one = (pairs >> kind(beside)).astype(np.int64)
+    if for_right < 32:
+        one = (one >> for_right << 32) | (one & ((1 << for_right) - 1))
+    return one, two
+
+
+def _narrow(keys: Any, room: int) -> tuple[Any, int, int]:
+    """The same numbers in 32 bits if they take no more than `room`, or else in 64; the largest
+    of them, -1 being larger; and how many bits the right one of a pair has now."""
+    largest = int(keys.max(initial=0))
+    if largest + 1 < 2**room:
+        return keys.astype(np.uint32), largest, 32
+    if largest >> 32:
+        halves = keys.view(np.int32)
+        left, right = halves[1::2], halves[::2]
+        for_right = int(right.max()).bit_length()
+        squeezed = (largest >> 32 << for_right) + (1 << for_right)
+        if squeezed < 2**room:
+            pairs = left.view(np.uint32) << np.uint32(for_right)
+            pairs |= right.view(np.uint32)
+            return pairs, squeezed - 1, for_right
+    return keys.astype(np.uint64), largest, 32
+
+
+def starts(ascending: Any) -> Integers:
+    """Where each number stands first."""
+    new = np.empty(len(ascending), dtype=np.bool_)
     new[:1] = True
-    np.not_equal(pairs[1:], pairs[:-1], out=new[1:])
-    pairs = pairs[new]
-    one, two = pairs >> kind(bits), pairs & kind((1 << bits) - 1)
-    return one.astype(np.int64), two.astype(np.int64)
+    np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
+    return np.flatnonzero(new)
 
 
-def below_cut(owner: Integers, places: Words, cap: int) -> NDArray[np.bool_]:
+def below_cut(owner: Integers, places: Words, number: Integers, cap: int) -> NDArray[np.bool_]:
     """Which of these over-full users' keys lie below their owner's (cap + 1)st smallest place.
 
     At most `cap` of a user's keys do, fewer where places are equal.
     """
-    in_order = (owner.astype(np.uint64) << np.uint64(_PLACE)) | places
-    sought = in_order.copy()
-    sought.sort()
-    number = np.bincount(owner)
+    in_order = (owner.view(np.uint64) << np.uint64(_PLACE)) | places
+    sought = np.sort(in_order)
     start = np.cumsum(number) - number
-    below: NDArray[np.bool_] = in_order < sought[start[owner] + cap]
+    cuts = sought.take(start + cap, mode="clip")
+    below: NDArray[np.bool_] = in_order < cuts.take(owner)
     return below
 
 
 def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, int]]:
     """Whole users, about PIECE places at a time, and few enough to be numbered beside a key."""
     ends = np.cumsum(lengths)
-    bits = int(keys.max(initial=0)).bit_length()
-    most = 1 << min(64 - bits, 64 - _PLACE, 62)
-    first = 0
+    first = before = 0
     while first < len(lengths):
-        before = int(ends[first - 1]) if first else 0
-        last = int(np.searchsorted(ends, before + PIECE, side="right"))
-        last = min(max(last, first + 1), first + most, len(lengths))
-        yield first, last, before, int(ends[last - 1])
-        first = last
+        last = max(int(np.searchsorted(ends, before + PIECE, side="right")), first + 1)
+        bits = int(keys[before : ends[last - 1]].max(initial=0)).bit_length()
+        last = min(last, first + (1 << min(63 - bits, 64 - _PLACE)))
+        end = int(ends[last - 1])
+        yield first, last, before, end
+        first, before = last, end
 
 
 def summed(keys: Integers, weight: Integers) -> tuple[Integers, Integers]:
     """Of ascending keys each once, with its sum; what comes to nothing goes."""
-    start = np.flatnonzero(keys[1:] != keys[:-1]) + 1
-    start = np.concatenate([np.zeros(min(1, len(keys)), dtype=np.int64), start])
-    sums = np.add.reduceat(weight, start) if len(start) else weight[:0]
-    some = sums > 0
-    return keys[start][some], sums[some]
+    some = np.flatnonzero(weight != 0)
+    keys, weight = keys.take(some), weight.take(some)
+    first = starts(keys)
+    return keys.take(first), np.add.reduceat(weight, first) if len(first) else weight
 
 
 class Sums:

@@ -22,11 +22,12 @@ _STEP = 8
 def mixed(words: Any, salt: int = 0) -> Words:
     """Every bit moves every other: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
     found: Words = words + np.uint64((salt + 0x9E3779B97F4A7C15) % 2**64)
-    found ^= found >> np.uint64(30)
+    shifted = found >> np.uint64(30)
+    found ^= shifted
     found *= np.uint64(0xBF58476D1CE4E5B9)
-    found ^= found >> np.uint64(27)
+    found ^= np.right_shift(found, np.uint64(27), out=shifted)
     found *= np.uint64(0x94D049BB133111EB)
-    found ^= found >> np.uint64(31)
+    found ^= np.right_shift(found, np.uint64(31), out=shifted)
     return found
 
 

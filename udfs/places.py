@@ -6,6 +6,7 @@ and after each text, so that no pair crosses from one into the next, nor from us
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,20 @@ from numpy.typing import NDArray
 
 from dphh.udfs.hashes import Integers, of_numbers
 
-#: Places that are looked up at a time: they stay in the processor's cache.
-PIECE = 1 << 18
+#: Places that are looked at together: they stay in the processor's cache.
+PIECE = 1 << 16
 _PAIR = np.int64(32)
+#: A table of so many bits stays there too, and may be wider than need be.
+_IN_CACHE = 17
+
+
+def of_words(numbers: NDArray[np.int32], codes: Any) -> NDArray[np.int32]:
+    """At each place the number of the released word, by the word's code; the last one for -1."""
+    found = np.empty(len(codes), dtype=np.int32)
+    for start in range(0, len(codes), PIECE):
+        piece = found[start : start + PIECE]
+        numbers.take(codes[start : start + PIECE], out=piece, mode="wrap")
+    return found
 
 
 def candidates(grams: Any, ends: Any, ahead: int) -> Integers:
@@ -29,11 +41,70 @@ def candidates(grams: Any, ends: Any, ahead: int) -> Integers:
     keys = np.full(len(grams), -1, dtype=np.int64)
     for start in range(0, len(grams) - ahead, PIECE):
         stop = min(start + PIECE, len(grams) - ahead)
-        pairs = grams[start:stop].astype(np.int64) << _PAIR
-        pairs |= ends[start + ahead : stop + ahead]
-        # Either's sign is the pair's: a -1 on the right is all ones.
-        np.maximum(pairs, -1, out=keys[start:stop])
+        keys[start:stop] = _pairs(grams[start:stop], ends[start + ahead : stop + ahead])
     return keys
+
+
+def _pairs(left: Any, right: Any) -> Integers:
+    pairs: Integers = left.astype(np.int64)
+    pairs <<= _PAIR
+    pairs |= right
+    # Either's sign is the pair's: a -1 on the right is all ones.
+    return np.maximum(pairs, -1, out=pairs)
+
+
+def that_matter(keys: Integers) -> NDArray[np.bool_]:
+    """The places where a pair begins, and of one -1 after each run of them.
+
+    No other can be part of a longer gram; neighbours stay neighbours.
+    """
+    there = keys >= 0
+    matter = there.copy()
+    matter[1:] |= there[:-1]
+    return matter
+
+
+def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
+    """The candidates of grams side by side, at the places that matter alone: how many places are
+    left of each user's, and what begins there."""
+    matter = np.zeros(len(grams), dtype=np.bool_)
+    for start in range(0, len(grams) - 1, PIECE):
+        right = grams[start + 1 : start + 1 + PIECE]
+        begins = (grams[start : start + len(right)] | right) >= 0
+        matter[start : start + len(right)] |= begins
+        matter[start + 1 : start + 1 + len(right)] |= begins
+    keys = np.empty(np.count_nonzero(matter), dtype=np.int64)
+    for rows, there in _kept_rows(matter):
+        keys[there] = _pairs(grams.take(rows), grams.take(rows + 1, mode="clip"))
+    if matter[-1:].any():
+        keys[-1] = -1  # nothing stands ahead of the last place
+    return kept_of(lengths, matter), keys
+
+
+def kept(lengths: Integers, values: Any, keep: NDArray[np.bool_]) -> tuple[Integers, Any]:
+    """How many values are kept of each user's, and which."""
+    found = np.empty(np.count_nonzero(keep), dtype=values.dtype)
+    for rows, there in _kept_rows(keep):
+        values.take(rows, out=found[there], mode="clip")
+    return kept_of(lengths, keep), found
+
+
+def kept_of(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
+    """How many places are kept of each user's."""
+    starts = np.cumsum(lengths) - lengths
+    number: Integers = np.add.reduceat(np.append(keep, False), starts, dtype=np.int32)
+    number[lengths == 0] = 0  # of no places, reduceat gives what stands next
+    return number.astype(lengths.dtype)
+
+
+def _kept_rows(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
+    """Piece by piece: which places are kept, and where they go."""
+    done = 0
+    for start in range(0, len(keep), PIECE):
+        rows = np.flatnonzero(keep[start : start + PIECE])
+        rows += start
+        yield rows, slice(done, done + len(rows))
+        done += len(rows)
 
 
 class Released:
@@ -45,54 +116,37 @@ class Released:
 
     def __init__(self, keys: Any) -> None:
         self.keys = np.asarray(keys, dtype=np.int64)
-        bits = max(4, (2 * len(self.keys)).bit_length() + 1)
+        self._none = len(self.keys)
+        self._held = np.append(self.keys, -2)  # at what is free: no key, and not -1
+        bits = (2 * len(self.keys)).bit_length() + 1
+        bits = max(4, bits, min(bits + 2, _IN_CACHE))
         self._shift = np.uint64(64 - bits)
-        self._table = np.full((1 << bits) + len(self.keys) + 1, -1, dtype=np.int32)
-        self._reach = 0
+        self._table = np.full((1 << bits) + len(self.keys) + 1, self._none, dtype=np.int32)
         waiting = np.arange(len(self.keys), dtype=np.int32)
         at = self._home(self.keys)
         while len(waiting):
-            free = self._table[at] < 0
+            free = self._table[at] == self._none
             self._table[at[free]] = waiting[free]  # of several, the last one stays
             left = self._table[at] != waiting
             waiting, at = waiting[left], at[left] + 1
-            self._reach += 1
 
     def places(self, keys: Integers) -> NDArray[np.int32]:
-        found = np.full(len(keys), -1, dtype=np.int32)
-        if not len(self.keys):
-            return found
+        found = np.empty(len(keys), dtype=np.int32)
         for start in range(0, len(keys), PIECE):
-            self._seek(keys[start : start + PIECE], found[start : start + PIECE])
+            piece = keys[start : start + PIECE]
+            found[start : start + PIECE] = self._seek(piece, self._home(piece))
         return found
 
-    def _seek(self, keys: Integers, found: NDArray[np.int32]) -> None:
-        rows = np.flatnonzero(keys >= 0)
-        sought = keys[rows]
-        at = self._home(sought)
-        for _ in range(self._reach):
-            there = self._table[at]
-            hit = self.keys[there] == sought
-            hit &= there >= 0
-            found[rows[hit]] = there[hit]
-            on = (there >= 0) & ~hit
-            if not on.any():
-                return
-            rows, sought, at = rows[on], sought[on], at[on] + 1
+    def _seek(self, keys: Integers, at: Integers) -> NDArray[np.int32]:
+        there = self._table.take(at)
+        hit = self._held.take(there) == keys
+        found: NDArray[np.int32] = there | (hit.view(np.int8) - np.int8(1))
+        on = np.flatnonzero((there < self._none) & (hit < (keys >= 0)))
+        if len(on):
+            found[on] = self._seek(keys.take(on), at.take(on) + 1)
+        return found
 
     def _home(self, keys: Integers) -> Integers:
         spread = of_numbers(keys) * np.uint64(0x9E3779B97F4A7C15)
-        return (spread >> self._shift).view(np.int64)
-
-
-def that_matter(keys: Integers) -> NDArray[np.bool_]:
-    """The places where a pair begins, and of one -1 after each run of them.
-
-    No other can be part of a longer gram; neighbours stay neighbours.
-    """
-    there = keys >= 0
-    return there | _one_on(there)
-
-
-def _one_on(there: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return np.concatenate([[False], there[:-1]])
+        spread >>= self._shift
+        return spread.view(np.int64)

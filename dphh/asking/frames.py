@@ -12,7 +12,8 @@ from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
 from dphh import verbs
-from dphh.corpus import Characters, Corpus, Reading, TooLong
+from dphh.content import Characters, Reading, TooLong
+from dphh.corpus import Corpus
 from dphh.devices.reports.round import Sampling
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms import items, ngrams

@@ -22,7 +22,7 @@ from typing import Any, Protocol, TypeGuard
 
 from dphh.errors import UsageError
 from dphh.levels import CountsLevel
-from dphh.mechanisms.items import (
+from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
     FOUND_WITH,

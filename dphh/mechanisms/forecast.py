@@ -19,7 +19,7 @@ from math import ceil, floor, log2
 
 from dphh.levels import ForecastLevel, Level, SetUnionLevel
 from dphh.mechanisms.counting import Counting
-from dphh.mechanisms.items import FOUND_WITH, set_aside
+from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
 from dphh.privacy.forecast.rounds import draws_delta

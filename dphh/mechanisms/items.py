@@ -24,12 +24,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, isfinite, isqrt
+from math import ceil, isqrt
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.counting import Counting, found_counts
+from dphh.mechanisms.terms import (
+    ADJACENCY,
+    BUDGET_HELP,
+    FOUND_WITH,
+    UNIT,
+    check_budget,
+    check_max_items,
+    set_aside,
+)
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, SetUnionEvent
@@ -46,10 +55,6 @@ from dphh.privacy.set_union import (
 
 Method = Literal["gaussian", "sips"]
 METHODS = get_args(Method)
-BUDGET_HELP = {
-    "epsilon": "The promise: 1 is strict, 8 is weak.",
-    "delta": "How often it may fail: well below one over the number of users.",
-}
 HELP = {
     **BUDGET_HELP,
     "max_items": "How many different items one user may count for.",
@@ -62,10 +67,6 @@ SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
 #: Where the first round finds fewer items than this, none is common: freeing users of common ones
 #: gains nothing, and one round takes all that is left in the place of the others.
 SIPS_COMMON = 5
-FOUND_WITH = Fraction(9, 10)
-LARGEST_EPSILON = 100.0
-UNIT = "a user: all rows of one value of the user column"
-ADJACENCY = "add or remove one user"
 
 
 def price_items(
@@ -249,16 +250,6 @@ def price_rounds(
     return tuple(levels), tuple(events), shared_out
 
 
-def set_aside(spare: float, epsilon: float, delta: float) -> float:
-    """What the arithmetic costs, which must be next to nothing of delta."""
-    if spare >= delta / 4:
-        raise UsageError(
-            f"epsilon, delta: found ({epsilon:g}, {delta:g}); at this epsilon the noise can be "
-            f"vouched for down to delta {8 * spare:.1e}: give a larger delta or a smaller epsilon"
-        )
-    return spare
-
-
 def finds(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
     """The most revealing round decides; a later round adds to what the earlier ones found."""
 
@@ -282,27 +273,3 @@ def finds(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
         users_by_held=by_held,
         note=f"a user who holds more than {max_items:,} counts for {max_items:,} of them",
     )
-
-
-def check_budget(epsilon: float, delta: float, called: str = "epsilon") -> None:
-    for name, value in ((called, epsilon), ("delta", delta)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
-            raise UsageError(f"{name}: found {value!r}; give a number")
-    if not 0 < epsilon <= LARGEST_EPSILON:
-        raise UsageError(
-            f"{called}: found {epsilon:g}; give a number above 0, such as 1.0, "
-            f"and at most {LARGEST_EPSILON:g}, beyond which nothing is promised to anyone"
-        )
-    if not 0 < delta < 1:
-        raise UsageError(
-            f"delta: found {delta:g}; give a number between 0 and 1, "
-            "well below one over the number of users, such as 1e-8"
-        )
-
-
-def check_max_items(max_items: int) -> None:
-    if isinstance(max_items, bool) or not isinstance(max_items, int) or max_items < 1:
-        raise UsageError(
-            f"max_items: found {max_items!r}; give a whole number from 1, "
-            "about as many different items as a typical user holds"
-        )

@@ -31,7 +31,7 @@ import numpy as np
 from dphh.devices.reports.round import MOST_CHARACTERS, Sampling
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel, Mode
-from dphh.mechanisms.items import FOUND_WITH, LARGEST_EPSILON, check_budget
+from dphh.mechanisms.terms import FOUND_WITH, LARGEST_EPSILON, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
 from dphh.privacy.events import ApproximateEvent, LocalEvent
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection

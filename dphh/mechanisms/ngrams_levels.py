@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from dphh.engines.session import Session
 from dphh.ladder.rungs import Ladder, first_ladder, spelled
 from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.mechanisms.dpne import spurious_threshold
 from dphh.mechanisms.forecast_levels import forecast_levels
-from dphh.mechanisms.ngrams import spurious_threshold
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
 from dphh.udfs.whole_grams import SEPARATOR

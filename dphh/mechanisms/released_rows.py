@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.columns import SCORED
-from dphh.corpus import Content
+from dphh.content import Content
 from dphh.levels import Level
 from dphh.udfs.text_units import read_bytes
 

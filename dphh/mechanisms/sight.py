@@ -16,8 +16,8 @@ import numpy as np
 
 from dphh.errors import UsageError
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.mechanisms.items import FOUND_WITH
-from dphh.mechanisms.ngrams import ASSUMED_WORDS, spurious_threshold
+from dphh.mechanisms.dpne import ASSUMED_WORDS, spurious_threshold
+from dphh.mechanisms.terms import FOUND_WITH
 from dphh.price import Price
 from dphh.privacy.set_union import weight
 from dphh.wording.asked import named_in_words

@@ -30,7 +30,7 @@ from typing import Literal, get_args
 from dphh.errors import UsageError
 from dphh.levels import BatchLevel, Choice, Level, VoteLevel
 from dphh.mechanisms.counting import Counting, counts_beside, found_counts
-from dphh.mechanisms.items import (
+from dphh.mechanisms.terms import (
     ADJACENCY,
     BUDGET_HELP,
     FOUND_WITH,

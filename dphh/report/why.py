@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from dphh.corpus import Content
+from dphh.content import Content
 from dphh.engines.polars.content import tokens_expression
 from dphh.errors import UsageError
 from dphh.report.released import Released

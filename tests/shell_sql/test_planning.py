@@ -12,8 +12,9 @@ import mpmath
 import pytest
 
 from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.mechanisms.dpne import spurious_threshold
 from dphh.mechanisms.items import price_items
-from dphh.mechanisms.ngrams import price_ngrams, spurious_threshold
+from dphh.mechanisms.ngrams import price_ngrams
 from dphh.mechanisms.trie import price_trie
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent

@@ -9,15 +9,17 @@ import pyarrow as pa
 import pytest
 
 from dphh.privacy.set_union import weight
-from dphh.udfs.contributions import Sums, below_cut, contributions, evenly
+from dphh.udfs import contributions as kernel
+from dphh.udfs.contributions import Sums, below_cut, contributions, distinct, evenly
 from dphh.udfs.hashes import of_numbers, of_spellings
 
 BITS, CAP = 10, 4
 Held = dict[int, list]
 
 
-def added(held: Held, salt: int = 7) -> dict:
-    """The block's sums; a user's lot is their name squared, so that it hangs on nobody else."""
+def added(held: Held, salt: int = 7, once: bool = True) -> Counter:
+    """The block's sums, each key `once`; a user's lot is their name squared, so that it hangs on
+    nobody else."""
     keys = [key for of_user in held.values() for key in of_user]
     words = bool(keys) and isinstance(keys[0], str)
     kinds = pa.array(keys, pa.string() if words else pa.int64()).dictionary_encode()
@@ -28,8 +30,11 @@ def added(held: Held, salt: int = 7) -> dict:
     rule = evenly(CAP, BITS, salt, hashed)
     found, sums = contributions(lots, lengths, numbers, rule)
     names = kinds.dictionary.take(pa.array(found)).to_pylist() if words else found.tolist()
-    assert len(set(names)) == len(names)
-    return dict(zip(names, sums.tolist(), strict=True))
+    assert len(set(names)) == len(names) or not once
+    added_up: Counter = Counter()
+    for name, weighs in zip(names, sums.tolist(), strict=True):
+        added_up[name] += weighs
+    return added_up
 
 
 def random_users(seed: int, largest: int, words: bool) -> Held:
@@ -60,6 +65,15 @@ def test_a_user_adds_the_same_whoever_else_is_in_the_batch(seed, words):
 
 
 @pytest.mark.parametrize("words", [True, False])
+def test_users_add_the_same_however_they_are_cut_into_pieces(words, monkeypatch):
+    held = random_users(5, 25, words)
+    whole = added(held)
+    for piece in (1, 40, 400):
+        monkeypatch.setattr(kernel, "PIECE", piece)
+        assert added(held, once=False) == whole
+
+
+@pytest.mark.parametrize("words", [True, False])
 def test_an_over_full_user_adds_to_as_many_keys_as_the_cap_and_to_any_of_them(words):
     keys = [f"w{k}" if words else k for k in range(12)]
     chosen: Counter = Counter()
@@ -81,7 +95,35 @@ def test_users_choose_apart_from_one_another():
 def test_of_equal_places_none_is_kept_beyond_the_cap():
     places = np.array([3, 1, 1, 1, 9, 5, 1, 2, 3, 4], dtype=np.uint64)
     owner = np.array([0, 0, 0, 0, 0, 2, 2, 2, 2, 2])
-    assert below_cut(owner, places, 2).tolist() == [False] * 5 + [False, True, True, False, False]
+    below = below_cut(owner, places, np.bincount(owner), 2)
+    assert below.tolist() == [False] * 5 + [False, True, True, False, False]
+
+
+@pytest.mark.parametrize("lefts", [1, 700, 2**15, 2**20])
+@pytest.mark.parametrize("rights", [1, 700, 2**15, 2**31])
+@pytest.mark.parametrize("users", [1, 8, 300])
+def test_a_pair_stands_once_however_wide_its_numbers_are(lefts, rights, users):
+    rng = np.random.default_rng(lefts + rights + users)
+    left, right, owner = (rng.integers(0, most, 900) for most in (lefts, rights, users))
+    none = rng.random(900) < 0.1
+    for numbers in (right, (left << 32) | right):
+        keys = np.where(none, -1, numbers)
+        held = {pair for pair in zip(keys.tolist(), owner.tolist(), strict=True) if pair[0] >= 0}
+        found = distinct(keys, owner.astype(np.uint32))
+        assert list(zip(*map(np.ndarray.tolist, found), strict=True)) == sorted(held)
+        if keys.max() < 2**31:
+            narrow = distinct(keys.astype(np.int32), owner.astype(np.uint32))
+            assert all(map(np.array_equal, found, narrow))
+
+
+def test_users_are_divided_where_their_numbers_and_keys_do_not_fit_together():
+    keys = np.array([2**62, 2**62, 5, -1, 2**62 + 1, 5, 2**62])
+    found, sums = contributions(np.arange(3), np.array([2, 2, 3]), keys, evenly(CAP, BITS, 7))
+    added_to: Counter = Counter()
+    for key, weighs in zip(found.tolist(), sums.tolist(), strict=True):
+        added_to[key] += weighs
+    one, three = weight(BITS, 1), weight(BITS, 3)
+    assert added_to == {2**62: one + three, 5: one + three, 2**62 + 1: three}
 
 
 def test_a_block_of_nobody_adds_nothing():

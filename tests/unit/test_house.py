@@ -106,6 +106,7 @@ KNOWS_NOTHING_OF = {
     ),
     "dphh.engines": ("dphh.mechanisms", "dphh.registry", "dphh.run", "dphh.plan", "dphh.ledger"),
     "dphh.mechanisms": ("dphh.registry", "dphh.run", "dphh.plan"),
+    "dphh.content": ("dphh.corpus",),
     "dphh.corpus": ("dphh.ledger", "dphh.engines"),
     "dphh.price": ("dphh.corpus", "dphh.ledger", "dphh.engines"),
     "dphh.run": ("dphh.plan", "dphh.asking", "dphh.cli", "dphh.gateway"),
@@ -115,9 +116,9 @@ KNOWS_NOTHING_OF = {
 
 #: All else has a folder that says its idea.
 SPINE = {
-    "__init__", "__main__", "_tree", "again", "columns", "corpus", "errors", "evaluation", "given",
-    "journal", "levels", "plan", "price", "registry", "release", "run", "show", "testing", "unit",
-    "verbs",
+    "__init__", "__main__", "_tree", "again", "columns", "content", "corpus", "errors",
+    "evaluation", "given", "journal", "levels", "plan", "price", "registry", "release", "run",
+    "show", "testing", "unit", "verbs",
 }  # fmt: skip
 
 

@@ -13,8 +13,8 @@ from scipy.stats import norm
 from dphh import Corpus, UsageError, ngrams, plan_from_json
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.mechanisms.counting import Counting
+from dphh.mechanisms.dpne import ASSUMED_WORDS, spurious_threshold
 from dphh.mechanisms.forecast import budget_of, words_alone, words_rounds
-from dphh.mechanisms.ngrams import ASSUMED_WORDS, spurious_threshold
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
 

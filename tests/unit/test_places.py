@@ -6,8 +6,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dphh.udfs import places
 from dphh.udfs.blocks import Block, block_of_tokens
-from dphh.udfs.places import Released, candidates, that_matter
+from dphh.udfs.places import (
+    Released,
+    candidates,
+    candidates_that_matter,
+    kept,
+    of_words,
+    that_matter,
+)
 
 Gram = tuple[str, ...]
 
@@ -88,6 +96,36 @@ def test_a_place_without_a_pair_goes_but_for_one_after_each_run():
     assert block.places.tolist() == [1, -1, 2, 3, -1, 6, 7, 8, -1]
     assert block.lots.tolist() == [0, 3]
     assert block.lengths.tolist() == [5, 4]
+
+
+@pytest.mark.parametrize("piece", [1, 3, 8, 1 << 16])
+@pytest.mark.parametrize("seed", range(6))
+def test_users_keep_what_matters_wherever_a_piece_ends(seed, piece, monkeypatch):
+    monkeypatch.setattr(places, "PIECE", piece)
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 6, 12)
+    grams = rng.integers(-1, 3, lengths.sum()).astype(np.int32)
+    numbers = np.array([7, -1, 5, 9], dtype=np.int32)
+    assert of_words(numbers, grams).tolist() == [numbers[gram] for gram in grams]
+
+    left = candidates_that_matter(lengths, grams)
+    keys = candidates(grams, grams, 1)
+    matter = that_matter(keys)
+    owner = np.repeat(np.arange(12), lengths)
+    for found in (left, kept(lengths, keys, matter)):
+        assert found[0].tolist() == [int(matter[owner == user].sum()) for user in range(12)]
+        assert found[1].tolist() == keys[matter].tolist()
+
+
+def test_of_nobody_nothing_is_kept():
+    nothing = np.empty(0, dtype=np.int64)
+    for lengths in (nothing, np.zeros(3, dtype=np.int64)):
+        for found in (
+            candidates_that_matter(lengths, nothing.astype(np.int32)),
+            kept(lengths, nothing, nothing >= 0),
+        ):
+            assert found[0].tolist() == lengths.tolist()
+            assert found[1].tolist() == []
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 1000, 40_000])

@@ -26,7 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.again import request_of
-from dphh.corpus import Characters, Corpus, Reading, as_sequences, replace_corpus
+from dphh.content import Characters, Reading
+from dphh.corpus import Corpus, as_sequences, replace_corpus
 from dphh.devices.votes.device import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Session

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 
 import duckdb
 
-from dphh.corpus import SPLITS, Content, Corpus
+from dphh.content import SPLITS, Content
+from dphh.corpus import Corpus
 from dphh.engines.quoted import identifier, literal
 from dphh.engines.sources import (
     NO_GROUPS,

@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from dphh.corpus import SPLITS, Content, Corpus
+from dphh.content import SPLITS, Content
+from dphh.corpus import Corpus
 from dphh.engines.polars.files import NO_INTERVALS, scan_files
 from dphh.engines.polars.patterns import check_pattern
 from dphh.engines.polars.queries import text as sql_text

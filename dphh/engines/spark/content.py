@@ -17,7 +17,8 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from dphh.corpus import Content, Corpus
+from dphh.content import Content
+from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
 from dphh.engines.sources import NO_GROUPS, NO_UNITS, refuse_missing_columns
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier

@@ -1,0 +1,138 @@
+"""How one row's content becomes a sequence of tokens: the options that say it, and nothing read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from dphh.errors import UsageError
+
+Reading = Literal["words", "characters", "whole", "list"]
+TooLong = Literal["truncate", "drop", "error"]
+#: What one character is, where content is read by character or cut into units.
+Characters = Literal["code points", "graphemes", "bytes"]
+
+#: A token longer than this many characters is truncated unless the owner says otherwise.
+MAX_TOKEN_LENGTH = 1000
+
+#: Of one text so many characters count, of a list so many tokens, unless the owner says otherwise.
+MAX_TEXT_LENGTH = 1 << 24
+#: No engine cuts texts further on than this.
+_FURTHEST = (1 << 31) - 1
+
+#: `split=` takes one of these names, or a regular expression whose matches are the words.
+SPLITS = ("white space", "unicode")
+
+#: The words that the TrieHH papers keep of a tweet; pass as `Corpus(..., **TRIEHH_WORDS)`.
+TRIEHH_WORDS: dict[str, Any] = {
+    "lower": True,
+    "strip": ",.;?!",
+    "keep": r"[a-z_@#\-;()*:.'/]{3,}",
+    "drop": r"(?:http|www).*|.*[?!.;,]",
+}
+
+_TEXT_OR_NONE = (str, type(None))
+_OF_TYPE: tuple[tuple[str, type | tuple[type, ...], str], ...] = (
+    ("column", str, "the name of one column"),
+    ("lower", bool, "True or False"),
+    ("strip", str, "the characters to strip, as one text"),
+    ("keep", _TEXT_OR_NONE, "a regular expression"),
+    ("drop", _TEXT_OR_NONE, "a regular expression"),
+)
+_ASKED = {"column": "text or item"}
+
+
+@dataclass(frozen=True)
+class Content:
+    """How one row's content becomes a sequence of tokens; a function of that row alone.
+
+    In this order: decode, limit the text's length, lower, split, strip, keep, drop, limit the
+    tokens' length, leave out the empty.
+    """
+
+    column: str
+    reading: Reading = "words"
+    lower: bool = False
+    split: str = "white space"
+    strip: str = ""
+    keep: str | None = None
+    drop: str | None = None
+    max_token_length: int = MAX_TOKEN_LENGTH
+    too_long: TooLong = "truncate"
+    #: A whole item, once cleaned, is cut into tokens of so many characters (for `trie`).
+    unit: int | None = None
+    characters: Characters = "code points"
+    #: One text is one value to an engine, which holds it and its tokens whole.
+    max_text_length: int = MAX_TEXT_LENGTH
+
+    def __post_init__(self) -> None:
+        for option, kind, what in _OF_TYPE:
+            if not isinstance(value := getattr(self, option), kind):
+                raise UsageError(f"{_ASKED.get(option, option)}: found {value!r}; give {what}")
+        if self.reading not in get_args(Reading):
+            raise UsageError(
+                f"as_: found {self.reading!r}; say one of {', '.join(get_args(Reading))}"
+            )
+        if self.too_long not in get_args(TooLong):
+            raise UsageError(
+                f"too_long: found {self.too_long!r}; say one of {', '.join(get_args(TooLong))}"
+            )
+        for option in ("max_text_length", "max_token_length"):
+            length = getattr(self, option)
+            whole = isinstance(length, int) and not isinstance(length, bool)
+            if not whole or not 1 <= length <= _FURTHEST:
+                raise UsageError(
+                    f"{option}: found {length!r}; give a number of characters, 1 to {_FURTHEST:,}"
+                )
+        if not isinstance(self.split, str) or not self.split:
+            raise UsageError(f"split: found {self.split!r}; say {SPLITS} or a regular expression")
+        if self.reading != "words" and self.split != "white space":
+            raise UsageError(
+                f"split: goes with as='words', found as={self.reading!r}; leave split out"
+            )
+
+        self._check_characters()
+        if self.unit is None:
+            return
+        if isinstance(self.unit, bool) or not isinstance(self.unit, int) or self.unit < 1:
+            raise UsageError(f"unit: found {self.unit!r}; give a number of characters from 1")
+        if self.reading != "whole":
+            raise UsageError(f"unit: cuts whole items, found as={self.reading!r}; leave unit out")
+
+    def _check_characters(self) -> None:
+        if self.characters not in get_args(Characters):
+            raise UsageError(
+                f"characters: found {self.characters!r}; say one of "
+                f"{', '.join(get_args(Characters))}"
+            )
+        if self.characters == "code points":
+            return
+        if self.reading not in ("characters", "whole"):
+            raise UsageError(
+                f"characters: goes with as='characters' or with whole items, found "
+                f"as={self.reading!r}; leave characters out"
+            )
+        if self.characters == "bytes" and self.reading == "characters" and self.cleans_tokens:
+            raise UsageError(
+                "characters: 'bytes' are cleaned by nothing that looks at characters; leave strip, "
+                "keep and drop out, or read whole items (item=), which are cleaned before they "
+                "are cut"
+            )
+
+    @property
+    def cleans_tokens(self) -> bool:
+        return bool(self.strip) or self.keep is not None or self.drop is not None
+
+    @property
+    def joiner(self) -> str:
+        """What stands between the tokens of an item."""
+        return "" if self.reading == "characters" or self.unit is not None else " "
+
+    @property
+    def tokens_are_bytes(self) -> bool:
+        """Whether tokens are spelled in hexadecimal digits, two a byte."""
+        cut = self.reading == "characters" or self.unit is not None
+        return cut and self.characters == "bytes"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,52 @@
+"""The terms that all verbs have alike: whom they protect, and what their options may be."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isfinite
+
+from dphh.errors import UsageError
+
+UNIT = "a user: all rows of one value of the user column"
+ADJACENCY = "add or remove one user"
+#: What `finds` of a price tells is found with this probability.
+FOUND_WITH = Fraction(9, 10)
+LARGEST_EPSILON = 100.0
+BUDGET_HELP = {
+    "epsilon": "The promise: 1 is strict, 8 is weak.",
+    "delta": "How often it may fail: well below one over the number of users.",
+}
+
+
+def check_budget(epsilon: float, delta: float, called: str = "epsilon") -> None:
+    for name, value in ((called, epsilon), ("delta", delta)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+            raise UsageError(f"{name}: found {value!r}; give a number")
+    if not 0 < epsilon <= LARGEST_EPSILON:
+        raise UsageError(
+            f"{called}: found {epsilon:g}; give a number above 0, such as 1.0, "
+            f"and at most {LARGEST_EPSILON:g}, beyond which nothing is promised to anyone"
+        )
+    if not 0 < delta < 1:
+        raise UsageError(
+            f"delta: found {delta:g}; give a number between 0 and 1, "
+            "well below one over the number of users, such as 1e-8"
+        )
+
+
+def check_max_items(max_items: int) -> None:
+    if isinstance(max_items, bool) or not isinstance(max_items, int) or max_items < 1:
+        raise UsageError(
+            f"max_items: found {max_items!r}; give a whole number from 1, "
+            "about as many different items as a typical user holds"
+        )
+
+
+def set_aside(spare: float, epsilon: float, delta: float) -> float:
+    """What the arithmetic costs, which must be next to nothing of delta."""
+    if spare >= delta / 4:
+        raise UsageError(
+            f"epsilon, delta: found ({epsilon:g}, {delta:g}); at this epsilon the noise can be "
+            f"vouched for down to delta {8 * spare:.1e}: give a larger delta or a smaller epsilon"
+        )
+    return spare
