@@ -45,7 +45,8 @@ class RoundPlan:
 @cache
 def _tails() -> Floats:
     """How often noise alone passes each of the thresholds."""
-    return np.r_[ndtr(-THRESHOLDS), 0.0]
+    tails: Floats = np.r_[ndtr(-THRESHOLDS), 0.0]
+    return tails
 
 
 def saturation(lists: Floats) -> Saturation:
