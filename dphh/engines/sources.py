@@ -179,14 +179,3 @@ def source_errors(corpus: Corpus) -> Iterator[None]:
             f"{type(problem).__name__}, whose message is withheld because it may quote data; "
             "see that it computes on its own"
         ) from None
-
-
-def users_wanting(users: int, seats: int, pad: bool) -> int:
-    """How many users of `ldp_trie` must be made up, of whom the corpus has too few."""
-    if users < seats and not pad:
-        raise CorpusError(
-            f"users_per_level, passes, max_length: {seats:,} users are needed, for nobody is asked "
-            "twice, and the corpus holds fewer; ask fewer a level, or say pad=True to have users "
-            "who hold nothing sit in for those who are wanting"
-        )
-    return max(seats - users, 0)
