@@ -47,7 +47,7 @@ class Vocabulary:
             views = views_of(spelled)
             numbers, unknown = self._short.numbers(views)
             if len(unknown):
-                others = self._numbers(pl.Series(there.take(pa.array(unknown)), dtype=pl.String))
+                others = self._numbers(spelled[unknown])
                 self._short.learn(views.take(unknown), others)
                 numbers[unknown] = others
         with self._lock:
