@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
 from itertools import islice
+from os.path import isdir
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def files_named(place: str) -> list[str]:
         return []
     pattern = parquet_pattern(absolute_path(place))
     names = glob(pattern, recursive=True, include_hidden=True)  # noqa: PTH207 - of any root
-    return sorted(name for name in names if not Path(name).is_dir())
+    return sorted(name for name in names if not isdir(name))  # noqa: PTH112 - of very many
 
 
 def refuse_what_waits(files: Iterable[str]) -> None:

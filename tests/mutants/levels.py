@@ -166,7 +166,10 @@ MUTANTS = (
         "a user of many rows votes with each",
         "words = self.randomness.words(users.height, ONE_SEQUENCE, names)\n",
         "words = self.randomness.words(users.height, ONE_SEQUENCE, names) * 0\n",
-        (f"{_TRIE}::test_a_sequence_is_drawn_in_proportion_to_its_local_frequency",),
+        (
+            "tests/engines/test_one_sequence.py"
+            "::test_a_sequence_is_drawn_in_proportion_to_its_local_frequency",
+        ),
     ),
     Mutant(
         "users without a sequence are not drawn into a batch",
