@@ -1,5 +1,15 @@
-"""`python -m dphh`."""
+"""`dphh` and `python -m dphh`: the command line in a process of its own."""
 
+from __future__ import annotations
+
+from dphh.asking.without_pandas import leave_pandas_out
 from dphh.cli import main
 
-main()
+
+def command() -> None:
+    leave_pandas_out()
+    main()
+
+
+if __name__ == "__main__":
+    command()

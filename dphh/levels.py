@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass, fields
 from math import sqrt
 from typing import Any, ClassVar, Literal, Protocol
 
-from scipy.special import bdtrc
-
 from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
 from dphh.privacy.counts import (
@@ -19,6 +17,7 @@ from dphh.privacy.counts import (
     ends,
     sigma_on_grid,
 )
+from dphh.privacy.special import bdtrc
 from dphh.privacy.subset_selection import SubsetSelection, estimate
 
 Pruning = Literal["both", "single"]

@@ -21,7 +21,6 @@ from dphh.again import Asking, notice, recorded
 from dphh.columns import described, in_order, meanings
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.engines.duckdb.nobody import can_be_looked_at, has_rows_of_nobody
 from dphh.engines.lakes import warn_of_files_of_tables
 from dphh.engines.session import Limits, Session
 from dphh.engines.sources import ROWS_OF_NOBODY
@@ -141,6 +140,8 @@ def _warn_of_deleted_rows(corpus: Corpus) -> None:
 
 def _refuse_rows_of_nobody(corpus: Corpus, session: Session, known: bool) -> None:
     """Before anything is paid, where that takes no time; the engine looks again in any case."""
+    from dphh.engines.duckdb.nobody import can_be_looked_at, has_rows_of_nobody  # an engine
+
     if not known and can_be_looked_at(corpus) and has_rows_of_nobody(corpus, session):
         raise CorpusError(f"{ROWS_OF_NOBODY}. Nothing was spent")
 

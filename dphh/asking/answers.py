@@ -41,8 +41,8 @@ def given_content(arguments: Arguments) -> dict[str, Any]:
     python = {sql: name for name, sql in SQL_NAMES.items()}
     return {
         python.get(name, name): arguments[name]
-        for name, default in content_signature().items()
-        if arguments.get(name, default) != default
+        for name in content_signature()
+        if arguments.get(name) is not None
     }
 
 

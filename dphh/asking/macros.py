@@ -88,13 +88,11 @@ def signature_of(verb: Verb[...]) -> Parameters:
 
 
 def content_signature() -> Parameters:
-    """How the content is read and who pays: the keywords of `Corpus`, by SQL's names."""
-    parameters = inspect.signature(Corpus.__init__).parameters.values()
-    return {
-        SQL_NAMES.get(each.name, each.name): _default(each)
-        for each in parameters
-        if each.name not in _NOT_CONTENT
-    }
+    """How the content is read and who pays: the keywords of `Corpus`, by SQL's names. What is NULL
+    was not said, and is as Python's default is: of a corpus that the ledger names, its owner has
+    said all of this, and what somebody says besides is refused, be it a default."""
+    names = inspect.signature(Corpus.__init__).parameters
+    return {SQL_NAMES.get(name, name): None for name in names if name not in _NOT_CONTENT}
 
 
 def macros() -> dict[str, Macro]:

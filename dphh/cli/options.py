@@ -6,17 +6,18 @@ import json
 import sys
 from collections.abc import Callable, Collection
 from inspect import signature
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
 
 from dphh.cli.signatures import flag, given, option
 from dphh.corpus import HELP, Corpus
 from dphh.engines import ENGINES
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import named_corpus
-from dphh.plan import Plan
+
+if TYPE_CHECKING:
+    from dphh.plan import Plan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -117,6 +118,8 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     if run["plan_only"]:
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else plan.describe(book))
         return
+    from rich.console import Console  # here, since most commands show no progress
+
     console = Console(stderr=True)
     silent = run["quiet"] or not sys.stderr.isatty()
     status = None if silent else console.status("starting")

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from dphh.engines.walking import Trie
-from dphh.ladder.forecast import Step
-from dphh.ladder.rungs import Ladder, ValidGrams
-from dphh.levels import (
-    BatchLevel,
-    Choice,
-    CountsLevel,
-    LocalLevel,
-    PrunedLevel,
-    SetUnionLevel,
-    VoteLevel,
-)
+if TYPE_CHECKING:
+    from dphh.engines.walking import Trie
+    from dphh.ladder.forecast import Step
+    from dphh.ladder.rungs import Ladder, ValidGrams
+    from dphh.levels import (
+        BatchLevel,
+        Choice,
+        CountsLevel,
+        LocalLevel,
+        PrunedLevel,
+        SetUnionLevel,
+        VoteLevel,
+    )
 
 
 @dataclass(frozen=True)

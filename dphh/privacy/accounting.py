@@ -39,7 +39,6 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import gammaln, log_expit
 
 from dphh.errors import UsageError
 from dphh.privacy.events import (
@@ -58,6 +57,7 @@ from dphh.privacy.gaussian import (
     gaussian_deltas,
     smallest_epsilon,
 )
+from dphh.privacy.special import gammaln, log_expit
 
 # The exact losses are kept up to this many; past it they go onto a grid of as many points.
 _SUPPORT = 2**14

@@ -38,10 +38,10 @@ from math import ceil, expm1, isqrt, log1p, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from dphh.errors import UsageError
 from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.special import ndtri
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

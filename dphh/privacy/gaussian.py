@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx, ndtr, ndtri
 
 from dphh.errors import UsageError
+from dphh.privacy.special import erfcx, ndtr, ndtri
 
 FloatArray = NDArray[np.float64]
 

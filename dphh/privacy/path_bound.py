@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln
 
 from dphh.privacy.gaussian import FloatArray
 from dphh.privacy.path_rates import removal
+from dphh.privacy.special import betaln
 
 # What the tails may be off by, relatively, times 100 + theta: more than a hundred times what was
 # measured against 50 digits. What is returned is raised by the second for each level's

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.special import betaincc
-
 from dphh.errors import UsageError
 from dphh.privacy.path_bound import COARSE, FINE, Resolution, delta_bound
 from dphh.privacy.path_rates import (
@@ -21,6 +19,7 @@ from dphh.privacy.path_rates import (
     rounded_down,
 )
 from dphh.privacy.search import crossing, smallest_integer
+from dphh.privacy.special import betaincc
 
 
 @dataclass(frozen=True)

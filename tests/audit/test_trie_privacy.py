@@ -14,6 +14,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.stats import beta, binom
 
@@ -43,8 +44,8 @@ def mutated(plan: Plan, **changes) -> Plan:
     return replace(plan, price=replace(plan.price, levels=levels))
 
 
-def reached(plan: Plan, engine: str, folder: Path, rows: str, groups: int) -> np.ndarray:
-    """How many levels each group's path reached. A group's first token is its number.
+def grown(plan: Plan, engine: str, folder: Path, rows: str) -> pa.Table:
+    """What a run of the plan releases of groups, whose first token is their number.
 
     rows: a query of (g, who, rest), a user's group, name, and tokens after the first.
     """
@@ -54,7 +55,12 @@ def reached(plan: Plan, engine: str, folder: Path, rows: str, groups: int) -> np
             f"COPY (SELECT who, [CAST(g AS VARCHAR)] || rest AS what FROM ({rows})) TO '{path}'"
         )
     corpus = Corpus(path, user="who", item="what", as_="list")
-    table = plan.run(corpus=corpus, engine=engine).to_arrow()
+    return plan.run(corpus=corpus, engine=engine).to_arrow()
+
+
+def reached(plan: Plan, engine: str, folder: Path, rows: str, groups: int) -> np.ndarray:
+    """How many levels each group's path reached."""
+    table = grown(plan, engine, folder, rows)
     depth = np.zeros(groups, dtype=np.int64)
     for level, tokens in zip(table["level"].to_pylist(), table["tokens"].to_pylist(), strict=True):
         group = int(tokens[0])
@@ -180,13 +186,7 @@ def along_the_word(
     plan: Plan, engine: str, folder: Path, rows: str, groups: int, word: list[str]
 ) -> np.ndarray:
     """How many levels the path of each group's word reached."""
-    path = folder / "neighbours.parquet"
-    with duckdb.connect() as con:
-        con.execute(
-            f"COPY (SELECT who, [CAST(g AS VARCHAR)] || rest AS what FROM ({rows})) TO '{path}'"
-        )
-    corpus = Corpus(path, user="who", item="what", as_="list")
-    table = plan.run(corpus=corpus, engine=engine).to_arrow()
+    table = grown(plan, engine, folder, rows)
     depth = np.zeros(groups, dtype=np.int64)
     for tokens, ended in zip(table["tokens"].to_pylist(), table["ended"].to_pylist(), strict=True):
         if not ended and tokens[1:] == word[: len(tokens) - 1]:

@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
 
 from dphh import Corpus, Plan, trie
 from dphh.corpus import as_sequences
@@ -22,6 +24,21 @@ from tests.engines.levels import session_on
 #: A prefix of a trie: its tokens, and whether a sequence ends there.
 Prefix = tuple[tuple[str, ...], bool]
 ROOT: Prefix = ((), False)
+
+
+FEW = settings(
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+#: Whatever may stand in a token, the marks that others end sequences with among them.
+ODD = st.one_of(
+    st.sampled_from(
+        ["a", "b", "$", "\0", "\x1f", "'", '"', "\\", "]", ",", " ", "NULL", "é", "日"]
+    ),
+    st.text(st.sampled_from("a$\0\x1f'\","), min_size=1, max_size=2),
+)
+FEW_LETTERS = st.text(st.sampled_from("ab$"), max_size=5)
 
 
 class Heads:
@@ -120,3 +137,15 @@ def brute_force(sequences: Iterable[Sequence[str]], levels: int, theta: int) -> 
         trie_below = {prefix for prefix, count in votes.items() if count >= theta}
         found.append(trie_below)
     return found
+
+
+def sizes(done):
+    return [level.rows.num_rows for level in done]
+
+
+def found(done):
+    return [prefixes(level) for level in done]
+
+
+def whole_words(done):
+    return {"".join(tokens) for level in done for tokens, ended in prefixes(level) if ended}

@@ -14,14 +14,14 @@ _SPURIOUS = "tests/unit/test_spurious.py"
 MUTANTS = (
     Mutant(
         "over-full users keep one item more",
-        "in_order < sought[start[owner] + cap]",
-        "in_order <= sought[start[owner] + cap]",
+        "in_order < cuts.take(owner)",
+        "in_order <= cuts.take(owner)",
         (f"{_BOUND}::test_an_over_full_user_keeps_just_as_many_items_as_allowed",),
     ),
     Mutant(
         "over-full users are not cut at all",
-        "weight[over[~keep]] = 0",
-        "weight[over[~keep]] += 0",
+        "self.weights[-1] * below_cut(owner, places, number, max_items)",
+        "self.weights[-1] + 0 * below_cut(owner, places, number, max_items)",
         (f"{_BOUND}::test_a_user_moves_the_histogram_by_at_most_one_unit_of_l2_norm",),
     ),
     Mutant(
@@ -166,7 +166,10 @@ MUTANTS = (
         "a user of many rows votes with each",
         "words = self.randomness.words(users.height, ONE_SEQUENCE, names)\n",
         "words = self.randomness.words(users.height, ONE_SEQUENCE, names) * 0\n",
-        (f"{_TRIE}::test_a_sequence_is_drawn_in_proportion_to_its_local_frequency",),
+        (
+            "tests/engines/test_one_sequence.py"
+            "::test_a_sequence_is_drawn_in_proportion_to_its_local_frequency",
+        ),
     ),
     Mutant(
         "users without a sequence are not drawn into a batch",

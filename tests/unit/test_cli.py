@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from dphh import EngineError, Ledger, Release, __version__, plan_from_json
-from dphh.cli import cli, main
+from dphh.cli import cli
 from dphh.corpus import HELP
 from dphh.registry import VERBS
 
@@ -27,23 +27,6 @@ def path(tmp_path):
     file = tmp_path / "corpus.parquet"
     pl.DataFrame({"who": range(300), "what": ["the same words"] * 300}).write_parquet(file)
     return str(file)
-
-
-@pytest.fixture
-def dphh(monkeypatch, capfd):
-    """Run the entry point itself; standard error is no terminal here."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dphh", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as left:
-            code = left.code
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return run
 
 
 def test_a_run_prints_its_release_and_how_to_get_it_back(dphh, path):

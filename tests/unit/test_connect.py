@@ -212,6 +212,15 @@ def test_what_is_refused_says_why_and_costs_nothing(
     assert ledger.runs() == []
 
 
+@pytest.mark.parametrize(
+    "said", ["split := 'white space'", "max_token_length := 1000", "lower := 0"]
+)
+def test_what_is_said_of_a_named_corpus_is_refused_be_it_a_default(con: Any, said: str) -> None:
+    option = said.partition(" ")[0]
+    with pytest.raises(duckdb.InvalidInputException, match=f"{option}: 'reviews' is a corpus that"):
+        con.execute(f"FROM dphh_plan_items('reviews', {said}, epsilon := 1, delta := 1e-6)")
+
+
 def test_rows_of_nobody_are_found_before_it_is_paid(con: Any, ledger: Ledger, texts: str) -> None:
     schema = {"who": pl.String, "what": pl.String}
     pl.DataFrame({"who": [None], "what": ["x"]}, schema=schema).write_parquet(texts)

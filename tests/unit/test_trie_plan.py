@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 
 import polars as pl
 import pytest
 from scipy.stats import binom, hypergeom
 
 from dphh import Corpus, UsageError, plan_from_json, trie
-from dphh.cli import main
 from dphh.levels import BatchLevel, VoteLevel
 from dphh.privacy.accounting import compose
 from dphh.privacy.path import path_delta, path_guarantee, removal_epsilon
@@ -197,20 +195,6 @@ def test_the_papers_plan_shows_its_direction():
 
 
 # The command line
-
-
-@pytest.fixture
-def dphh(monkeypatch, capfd):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dphh", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as left:
-            code = left.code
-        return code, *capfd.readouterr()
-
-    return run
 
 
 COST = ["--epsilon", "4", "--delta", "1e-6", "--max-length", "4"]

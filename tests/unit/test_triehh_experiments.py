@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -55,22 +55,15 @@ def test_every_experiment_runs(tmp_path: Path) -> None:
         assert float(path["words"]) > 2 * float(paper["words"])
 
 
-def script() -> Any:
-    spec = importlib.util.spec_from_file_location("triehh_experiments", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
+def beside_the_script(name: str) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(SCRIPT.parent)  # as Python does for a script that is run
-        spec.loader.exec_module(module)
-    return module
+        return importlib.import_module(name)
 
 
 @pytest.mark.parametrize("kind", ["path", "paper"])
 def test_words_that_share_nothing_are_found_as_the_worst_case_says(kind: str) -> None:
-    pytest.importorskip("matplotlib")
-    module, randomness = script(), SeededRandomness(7)
+    module, randomness = beside_the_script("triehh_runs"), SeededRandomness(7)
     holders = np.array([70.0, 90.0, 110.0, 1730.0])
     trie = module.Trie(["abcdefghi", "bcdefghij", "cdefghijk", "zz"])
     word = np.repeat(np.arange(4), holders.astype(int))
@@ -91,8 +84,7 @@ def test_words_that_share_nothing_are_found_as_the_worst_case_says(kind: str) ->
 
 
 def test_several_words_are_drawn_in_proportion() -> None:
-    pytest.importorskip("matplotlib")
-    module = script()
+    module = beside_the_script("triehh_population")
     person = np.repeat([0, 1], [30_000, 10_000])
     spoken = np.array([0, 0, 1, 2, 1])  # a a b c; b
     first, size = np.array([0, 4]), np.array([4, 1])

@@ -8,7 +8,7 @@ from typing import Any
 from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
-from dphh.engines.sources import users_wanting
+from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
 from dphh.udfs.randomness import SEATS
 

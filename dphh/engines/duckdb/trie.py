@@ -6,8 +6,8 @@ from typing import Any
 
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
+from dphh.engines.users_said import users_idle
 from dphh.engines.walking import Trie, Walking
-from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.randomness import ONE_SEQUENCE
 
@@ -95,15 +95,9 @@ class Tries(DuckDBRun, Walking):
         self.execute(f"sequences_{self.choice.replace('-', '_')}", **drawn)
 
     def _idle(self, users: int) -> int:
-        """How many of so many users hold no sequence. The theorem knows no more than these."""
         with engine_errors("one_each"):
             ((holders,),) = self.con.execute("SELECT count(*) FROM one_each").fetchall()
-        if holders > users:
-            raise CorpusError(
-                f"users: the corpus holds more users than the {users:,} that were said; give a "
-                "public number that is not below theirs"
-            )
-        return int(users - holders)
+        return users_idle(holders, users)
 
     def _grown(self, theta: int) -> Any:
         grown = self.fetch("grown", theta=theta)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from dphh.engines.aggregate import aggregate_reports
 from dphh.engines.polars.queries import local_tries
 from dphh.engines.polars.run import PolarsRun
-from dphh.engines.sources import users_wanting
+from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
 from dphh.udfs.randomness import SEATS
 from dphh.udfs.subsets import draw_subsets

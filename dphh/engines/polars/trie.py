@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from dphh.engines.polars.queries import tries
 from dphh.engines.polars.run import PolarsRun
+from dphh.engines.users_said import users_idle
 from dphh.engines.walking import Trie, Walking
-from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.randomness import ONE_SEQUENCE, wants_keys
 from dphh.udfs.votes import draw_votes
@@ -56,7 +56,7 @@ class Tries(PolarsRun, Walking):
 
     def batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         one_each = self.tables["one_each"]
-        idle = self._idle(level.users)
+        idle = users_idle(one_each.height, level.users)
         names = self.names(one_each["user_id"], purpose)
         if names is not None:
             nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
@@ -79,16 +79,6 @@ class Tries(PolarsRun, Walking):
     def _set_out(self) -> None:
         self.make("walkers", tries.walkers(self.table("one_each")))
         self.drop("one_each")
-
-    def _idle(self, users: int) -> int:
-        """How many of so many users hold no sequence. The theorem knows no more than these."""
-        holders = self.tables["one_each"].height
-        if holders > users:
-            raise CorpusError(
-                f"users: the corpus holds more users than the {users:,} that were said; give a "
-                "public number that is not below theirs"
-            )
-        return users - holders
 
 
 def _names_of_prefixes(voters: pl.DataFrame) -> Any:

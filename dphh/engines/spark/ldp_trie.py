@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dphh.engines.aggregate import aggregate_reports
-from dphh.engines.sources import users_wanting
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
+from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
 from dphh.udfs.randomness import SEATS
 from dphh.udfs.spark import register_subset, register_word

@@ -6,8 +6,8 @@ from typing import Any
 
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
+from dphh.engines.users_said import users_idle
 from dphh.engines.walking import Trie, Walking
-from dphh.errors import CorpusError
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.randomness import ONE_SEQUENCE
 from dphh.udfs.spark import register_votes, register_word
@@ -41,7 +41,8 @@ class Tries(SparkRun, Walking):
     def batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         self.show("trie", trie.nodes())
         # Written before they are sorted: sorting looks at them twice.
-        self.execute("trie_batch_lots", idle=self._idle(level.users), purpose=purpose)
+        idle = users_idle(self.count("one_each"), level.users)
+        self.execute("trie_batch_lots", idle=idle, purpose=purpose)
         self.execute("trie_batch_level", level=level.level, batch=level.batch)
         self.drop("lots")
         self.drop("trie")
@@ -56,16 +57,6 @@ class Tries(SparkRun, Walking):
     def _set_out(self) -> None:
         self.execute("walkers")
         self.drop("one_each")
-
-    def _idle(self, users: int) -> int:
-        """How many of so many users hold no sequence. The theorem knows no more than these."""
-        holders = self.count("one_each")
-        if holders > users:
-            raise CorpusError(
-                f"users: the corpus holds more users than the {users:,} that were said; give a "
-                "public number that is not below theirs"
-            )
-        return users - holders
 
     def _grown(self, theta: int) -> Any:
         grown = self.fetch("grown", theta=theta)

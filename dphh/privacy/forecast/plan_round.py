@@ -14,18 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy.special import ndtr
 
 from dphh.privacy.forecast.rounds import LIST_SIZES, Floats, Integers
+from dphh.privacy.special import ndtr
 
 #: Weights to choose from.
 WEIGHTS: Floats = np.exp(np.arange(-3.5, 4.01, 0.2))
 #: Thresholds to choose from, in deviations; one more, past all, is never passed. The rule of signs
 #: may lower them: from a tail of a quarter up to a half.
 THRESHOLDS: Floats = np.arange(0.6875, 9.01, 0.0625)
-TAILS: Floats = np.r_[ndtr(-THRESHOLDS), 0.0]
 PASSES = 3
 _BISECTIONS = 40
 _TINY = 1e-200
@@ -40,6 +40,13 @@ class RoundPlan:
     weights: Floats
     tails: Floats
     finds: float
+
+
+@cache
+def _tails() -> Floats:
+    """How often noise alone passes each of the thresholds."""
+    tails: Floats = np.r_[ndtr(-THRESHOLDS), 0.0]
+    return tails
 
 
 def saturation(lists: Floats) -> Saturation:
@@ -81,7 +88,7 @@ def plan_round(
         weight = (weight + better) // 2 if left else better
     threshold = choice.thresholds(weight)
     weights, tails = np.full(len(counts), WEIGHTS[0]), np.zeros(len(counts))
-    weights[some], tails[some] = WEIGHTS[weight], TAILS[threshold]
+    weights[some], tails[some] = WEIGHTS[weight], _tails()[threshold]
     return RoundPlan(weights, tails, choice.finds(weight, threshold))
 
 
@@ -121,7 +128,7 @@ class _Choice:
             return below
 
         def affordable(nu: float) -> bool:
-            return bool((self.null * TAILS[at(nu)]).sum() <= self.budget)
+            return bool((self.null * _tails()[at(nu)]).sum() <= self.budget)
 
         return at(_least(affordable, -60.0, 600.0))
 

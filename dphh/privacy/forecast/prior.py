@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from dphh.privacy.forecast.rounds import EDGES, Floats
+from dphh.privacy.special import ndtr
 
 #: Between neighbouring masses of the grid, in nats.
 MASS_STEP = 0.25
