@@ -32,8 +32,8 @@ Read = Callable[[pa.Table], tuple[Integers, Any]]
 TOKENS = 1 << 19
 #: Users whose places end within the same so many share a row: several short ones, or one long.
 ROW = 64
-#: Places that are laid out at a time.
-PLACES = 1 << 20
+#: Texts, and places of theirs, that are laid out at a time.
+STRETCH, PLACES = 1 << 17, 1 << 20
 #: Bytes that it takes to lay out a text and a place.
 TEXT_BYTES, PLACE_BYTES = 48, 4
 
@@ -123,7 +123,10 @@ class Gathering:
     def _hold(self, parts: list[tuple[Any, ...]]) -> None:
         if not parts:
             return
-        texts = pa.table([pa.concat_arrays([*map(one_array, column)]) for column in zip(*parts, strict=True)], TEXTS)
+        texts = pa.table(
+            [pa.concat_arrays([*map(one_array, column)]) for column in zip(*parts, strict=True)],
+            TEXTS,
+        )
         lengths, places = self._read(texts)
         if texts.column("key").null_count and texts.column("name").null_count:
             self._look_for_nobody(texts)
@@ -158,23 +161,20 @@ class Gathering:
         """(lots, lengths, codes): of some users, for each the number that stands for them where the
         keys that count are chosen, and how many places are theirs."""
         self._hold(self._taken())
-        users, lengths, places = self._users.all(), self._lengths.all(), self._places.all()
-        if not len(users):
-            return
-        starts = np.cumsum(lengths, dtype=np.int64)
-        starts -= lengths
-        users, order = _in_order(users)
-        lengths, starts = lengths.take(order), starts.take(order)
-        first = np.flatnonzero(np.append(True, users[1:] != users[:-1]))
-        of_users = np.add.reduceat(lengths, first, dtype=np.int64)
-        lots = self._lots(users[first], order[first], of_users)
-        ends = np.cumsum(of_users)
-        stops = np.flatnonzero(np.diff(ends // PLACES, append=-1)) + 1
-        texts = np.append(first, len(users))
-        for start, stop in zip([0, *stops[:-1]], stops, strict=True):
-            these = slice(texts[start], texts[stop])
-            held = places.take(_spread(starts[these], lengths[these]))
-            yield rows_of_users(lots[start:stop], of_users[start:stop], held)
+        lengths, places = self._lengths.all(), self._places.all()
+        starts: Any = np.cumsum(lengths, dtype=np.uint32 if len(places) >> 32 == 0 else np.uint64)
+        starts -= lengths.view(np.uint32)
+        for users, texts in by_user(self._users.all()):
+            of_texts, first_places = lengths.take(texts), starts.take(texts)
+            first = np.flatnonzero(np.append(True, users[1:] != users[:-1]))
+            of_users = np.add.reduceat(of_texts, first, dtype=np.int64)
+            lots = self._lots(users.take(first), texts.take(first), of_users)
+            stops = np.flatnonzero(np.diff(np.cumsum(of_users) // PLACES, append=-1)) + 1
+            text_of = np.append(first, len(users))
+            for start, stop in zip([0, *stops[:-1]], stops, strict=True):
+                these = slice(text_of[start], text_of[stop])
+                held = places.take(_spread(first_places[these], of_texts[these]))
+                yield rows_of_users(lots[start:stop], of_users[start:stop], held)
 
     def _lots(self, users: Integers, texts: Integers, lengths: Integers) -> Integers:
         """Of who holds one word none is chosen."""
@@ -217,21 +217,43 @@ def rows_of_users(lots: Integers, lengths: Integers, places: Any) -> pa.Table:
     )
 
 
-def _in_order(numbers: Integers) -> tuple[Integers, Integers]:
-    """These numbers ascending, and where each stood. Where both fit, number and place are sorted as
-    one integer, which takes a tenth of the time."""
-    least, most = int(numbers.min()), int(numbers.max())
-    bits = (len(numbers) - 1).bit_length()
-    if (most - least).bit_length() + bits > 64:
-        order = np.argsort(numbers, kind="stable")
-        return numbers.take(order), order
-    pairs = (numbers - least).view(np.uint64)
-    pairs <<= np.uint64(bits)
-    pairs |= np.arange(len(numbers), dtype=np.uint64)
+def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Texts' users ascending, STRETCH or more at a time so that none is divided, and which texts
+    these are. The array is used up.
+
+    Where both fit, user and text are sorted as one integer, which takes a tenth of the time; and
+    where the users stand, since memory that is new costs more than sorting.
+    """
+    if not len(users):
+        return
+    least, most = int(users.min()), int(users.max())
+    bits = np.uint64((len(users) - 1).bit_length())
+    if (most - least).bit_length() + int(bits) > 64:
+        order = np.argsort(users, kind="stable")
+        for some in _stretches(in_order := users.take(order), 0):
+            yield in_order[some], order[some]
+        return
+    users -= least
+    pairs = users.view(np.uint64)
+    pairs <<= bits
+    for start in range(0, len(pairs), STRETCH):
+        piece = pairs[start : start + STRETCH]
+        piece |= np.arange(start, start + len(piece), dtype=np.uint64)
     pairs.sort()
-    order = (pairs & np.uint64((1 << bits) - 1)).view(np.int64)
-    pairs >>= np.uint64(bits)
-    return pairs.view(np.int64) + least, order
+    place = np.uint64((1 << int(bits)) - 1)
+    for some in _stretches(pairs, place):
+        yield (pairs[some] >> bits).view(np.int64) + least, (pairs[some] & place).view(np.int64)
+
+
+def _stretches(ascending: Any, beside: Any) -> Iterator[slice]:
+    """STRETCH of them at a time, or more: those that are equal but for bits `beside` stay
+    together."""
+    start = 0
+    while start < len(ascending):
+        stop = min(start + STRETCH, len(ascending))
+        stop = int(np.searchsorted(ascending, ascending[stop - 1] | beside, side="right"))
+        yield slice(start, stop)
+        start = stop
 
 
 def _spread(starts: Integers, lengths: Integers) -> Integers:

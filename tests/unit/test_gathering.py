@@ -69,6 +69,7 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts,
     with pytest.MonkeyPatch.context() as patch:
         if few:  # tokens that are read, and places that are laid out, at a time
             patch.setattr(module, "TOKENS", 3)
+            patch.setattr(module, "STRETCH", 2)
             patch.setattr(module, "PLACES", 4)
             patch.setattr(module, "ROW", 3)
         vocabulary = Vocabulary()

@@ -62,7 +62,7 @@ class Items(Gathers):
         purpose: str,
         spelled: Callable[[Any], Any] | None = None,
     ) -> None:
-        """To `noised`: draw the noise once, on a frame. What draws are named by, tests alone ask."""
+        """To `noised`: draw the noise once, on a frame. Tests alone ask what draws are named by."""
         names = None
         if self.randomness.is_test:
             keys = histogram["key"]

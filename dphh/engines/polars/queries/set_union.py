@@ -25,8 +25,10 @@ def released_words(noised: pl.DataFrame, whole_users: WholeUsers, threshold: int
     released itself, so that the order says nothing of how the rows arrived."""
     passed = noised.filter(pl.col("noisy") >= threshold)
     spelled = pl.Series(whole_users.spelled(passed["key"].to_arrow()), dtype=pl.String)
-    return passed.select("noisy", key=spelled).select("key", "noisy").sort(
-        "noisy", "key", descending=[True, False]
+    return (
+        passed.select("noisy", key=spelled)
+        .select("key", "noisy")
+        .sort("noisy", "key", descending=[True, False])
     )
 
 
