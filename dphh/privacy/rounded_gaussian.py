@@ -61,7 +61,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from itertools import accumulate, count, takewhile
+from itertools import accumulate, count, islice, takewhile, zip_longest
 from math import factorial, floor, isqrt, ldexp
 
 import numpy as np
@@ -139,9 +139,10 @@ class RoundedGaussian:
         if width < 1:
             first = takewhile(bool, (self.survival(k) >> (BITS - 64) for k in count(1)))
             return np.array([*first, 0], dtype=np.uint64)[::-1], 0
-        # The series in units of 2^-68: 14 terms leave out less than 8, and each is low by less than
-        # 1; the steps `(integral >> w) * place` are wrong by less than 2^w. So G by less than
-        # (14 (2^w + 1) + 8) / 16 + 1 < 2^w + 4 units of 2^-64. No step reaches 2^62.
+        # The series in units of 2^-68: 14 terms leave out less than 8 of G(1) and of G(v), and each
+        # is low by less than 1; the steps `(integral >> w) * place` are wrong by less than 2^w. So
+        # an entry by less than (14 (2^w + 1) + 16) / 16 + 1 < 2^w + 4 units of 2^-64. No step
+        # reaches 2^62.
         wrong = (1 << width) + 4
         there = [at for at, beyond in enumerate(self.beyond) if beyond >> (_WORK - 64)]
         stretches = range(len(there) + 1)
@@ -149,13 +150,15 @@ class RoundedGaussian:
         parts = []
         many = max(_BLOCK >> width, 1)
         for start in stretches[::many]:
-            block = [self._series(stretch) for stretch in stretches[start : start + many]]
-            centres = [(centre >> (_WORK - 64)) - wrong for centre, _ in block]
+            centres, block = [], []
+            for stretch in stretches[start : start + many]:
+                terms = _integral_terms(self.sigma, stretch, self.densities[stretch])
+                needed = [*islice(terms, _LEADING_TERMS)]
+                centres.append((self.beyond[stretch] + sum(needed) >> (_WORK - 64)) - wrong)
+                block.append([term >> (_WORK - 64 - _LEADING_GUARD) for term in needed])
             integral = np.zeros((len(block), len(places)), dtype=np.int64)
-            for n in range(_LEADING_TERMS, 0, -1):
-                terms = [series[-n] if n <= len(series) else 0 for _, series in block]
-                cut = [term >> (_WORK - 64 - _LEADING_GUARD) for term in terms]
-                integral += np.array(cut, dtype=np.int64)[:, np.newaxis]
+            for column in reversed([*zip_longest(*block, fillvalue=0)]):
+                integral += np.array(column, dtype=np.int64)[:, np.newaxis]
                 integral >>= width
                 integral *= places
             integral >>= _LEADING_GUARD
