@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dphh.asking.without_pandas import leave_pandas_out
 from dphh.cli import main
-from dphh.cli.without_pandas import leave_pandas_out
 
 
 def command() -> None:

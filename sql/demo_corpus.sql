@@ -7,44 +7,43 @@ people AS (SELECT range AS person FROM range($users)),
 
 popular AS (
     SELECT
-        people.person,
+        person,
         -- Uniform over (0, 1) from a hash, bent so that word N has about 1/N of the weight.
-        'popular-' || CAST(
-            floor(pow($words, hash(people.person, turn.range, 'word') / 18446744073709551616.0))
-            AS INTEGER
-        ) AS word
-    FROM people, range(12) AS turn
-),
-
-circles AS (
-    SELECT
-        person,
-        'circle-' || (person // 5) AS word
+        [
+            'popular-' || CAST(
+                floor(pow($words, hash(person, turn, 'word') / 18446744073709551616.0)) AS INTEGER
+            )
+            FOR turn IN range(12)
+        ] AS words
     FROM people
 ),
 
-secrets AS (
+held AS (
     SELECT
         person,
-        'secret-' || person AS word
-    FROM people
-),
-
-words AS (
+        list_concat(words, ['circle-' || (person // 5), 'secret-' || person]) AS words
     FROM popular
-    UNION ALL
-    FROM circles
-    UNION ALL
-    FROM secrets
+),
+
+-- In the order of a hash, by which they also fall into three messages.
+shuffled AS (
+    SELECT
+        person,
+        list_sort(
+            [struct_pack(place := hash(person, word), word := word) FOR word IN words]
+        ) AS words
+    FROM held
 ),
 
 messages AS (
     SELECT
         person AS author,
-        string_agg(word, ' ' ORDER BY hash(person, word)) AS body
-    FROM words
-    GROUP BY person, hash(person, word) % 3
+        array_to_string(
+            [each['word'] FOR each IN words IF each['place'] % 3 = message.range], ' '
+        ) AS body
+    FROM shuffled, range(3) AS message
 )
 
 SELECT * FROM messages
+WHERE body <> ''
 ORDER BY hash(author, body);

