@@ -100,7 +100,9 @@ class _Owner:
             verb=self._of_verb,
         )
 
-    def _release(self, run_id: str) -> pa.Table:
+    def _release(self, run_id: object) -> pa.Table:
+        if not isinstance(run_id, str):
+            raise UsageError("run_id: say dphh_release('...') with an id of dphh_releases()")
         manifest, parquet = self._ledger.release(run_id)
         return Release.from_parquet(parquet, manifest).table
 
