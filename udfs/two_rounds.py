@@ -7,6 +7,7 @@ out so that each user's norm is what was priced. Both look at one user at a time
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -23,14 +24,18 @@ class Plainly:
     unit: int
 
     def __call__(self, held: Held) -> Integers:
-        sizes, where = np.unique(held.number, return_inverse=True)
-        weights = np.array([plain_weight(self.unit, max(t, 1)) for t in sizes.tolist()], np.int64)
-        return weights[where][held.owner]
+        users = np.bincount(held.number)
+        sizes = np.flatnonzero(users)
+        weights = np.zeros_like(users)
+        weights[sizes] = [plain_weight(self.unit, max(t, 1)) for t in sizes.tolist()]
+        return weights.take(held.number).take(held.owner)
 
     def list_sizes(self, number: Integers) -> tuple[Integers, Integers]:
-        """The key, -1 - bin, and the weight, of the list sizes of users who hold something."""
-        held = number[number > 0]
-        return -1 - list_bin(held), np.full(len(held), list_weight(self.unit))
+        """The keys, -1 - bin, and the weights, of the list sizes of users who hold something."""
+        users = np.bincount(number)
+        sizes = np.flatnonzero(users)
+        sizes = sizes[sizes > 0]
+        return -1 - list_bin(sizes), users[sizes] * list_weight(self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,5 +51,11 @@ class ByRow:
     weights: Integers
 
     def __call__(self, held: Held) -> Integers:
-        g = np.append(self.weights, 0)[self.grams.places(held.keys)]
+        places = self.grams.places(held.keys)
+        g = self._with_nothing.take(places, mode="wrap")
         return shared_out(self.unit, g, held.owner, len(held.number))
+
+    @cached_property
+    def _with_nothing(self) -> Integers:
+        """The weights, and 0 for number -1."""
+        return np.append(self.weights, 0)

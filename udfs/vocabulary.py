@@ -15,8 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.udfs.hashes import Words, of_spellings
+from dphh.udfs.short_words import ShortWords, views_of
 
 Codes = NDArray[np.int32]
+#: Of fewer words at a time, Polars is asked for all of them.
+FEW = 1 << 13
 
 
 class Vocabulary:
@@ -27,18 +30,36 @@ class Vocabulary:
         # Polars forgets the words of categories that no column holds; and "", which is no word,
         # comes first, so that all others are numbered from 0 where it is -1.
         self._held = pl.Series([""], dtype=self._kind)
+        self._short = ShortWords()
         self._hashes: Words = np.empty(0, dtype=np.uint64)
-        self._count = 0
+        self._count, self._met = 0, 0
         self._lock = Lock()
 
     def codes(self, words: Any) -> Codes:
         """The number of each word of an Arrow array; -1 for an empty one and for NULL."""
         # NULLs go in Arrow: on a series of Polars it would be a query of its own.
         there = words.cast(pa.large_string()).fill_null("") if words.null_count else words
-        numbers = pl.Series(there, dtype=pl.String).cast(self._kind).to_physical().to_numpy()
+        spelled = pl.Series(there, dtype=pl.String)
+        most_are_new = 2 * self._count >= self._met  # as whole items may be
+        if most_are_new or len(words) < FEW:
+            numbers = self._numbers(spelled)
+        else:
+            views = views_of(spelled)
+            numbers, unknown = self._short.numbers(views)
+            if len(unknown):
+                others = self._numbers(spelled[unknown])
+                self._short.learn(views.take(unknown), others)
+                numbers[unknown] = others
+        with self._lock:
+            self._met += len(numbers)
+        numbers -= np.int32(1)
+        return numbers
+
+    def _numbers(self, spelled: pl.Series) -> Codes:
+        numbers = spelled.cast(self._kind).to_physical().to_numpy().astype(np.int32)
         with self._lock:
             self._count = max(self._count, int(numbers.max(initial=0)))
-        return numbers.astype(np.int32) - np.int32(1)
+        return numbers
 
     def spelled(self, codes: Any) -> pa.Array:
         """The words of these numbers, as an Arrow array."""

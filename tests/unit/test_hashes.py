@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dphh.udfs import short_words, vocabulary
 from dphh.udfs.hashes import of_spellings
 from dphh.udfs.vocabulary import Vocabulary
 
@@ -56,7 +57,33 @@ def test_runs_number_their_words_apart():
     assert one.spelled([0]).to_pylist() == ["a"]
 
 
-def test_threads_that_meet_the_same_words_give_them_the_same_numbers():
+@pytest.mark.parametrize("slots", [2, 64, 1 << 19])
+@pytest.mark.parametrize("kept", [3, 1 << 20])
+def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, monkeypatch):
+    monkeypatch.setattr(vocabulary, "FEW", 1)
+    monkeypatch.setattr(short_words, "_SLOTS", slots)
+    monkeypatch.setattr(short_words, "_KEPT", kept)
+    monkeypatch.setattr(short_words, "_PIECE", 7)
+    words, number = Vocabulary(), {}
+    rng = np.random.default_rng(slots)
+    spellings = [
+        *WORDS,
+        *("x" * n for n in range(11, 15)),
+        *("x" * n + "\0" for n in range(11, 15)),
+    ]
+    for batch in range(30):
+        met = [spellings[n] for n in rng.integers(0, len(spellings), 40)]
+        kind = [pa.string(), pa.large_string(), pa.string_view()][batch % 3]
+        array = pa.array([*met, *[None] * (batch % 2)], kind)[batch % 4 :]
+        for word, code in zip(array.to_pylist(), words.codes(array).tolist(), strict=True):
+            assert number.setdefault(word or "", code) == code
+    assert number.pop("") == -1
+    assert sorted(number.values()) == list(range(len(spellings) - 1))
+    assert words.spelled([*number.values()]).to_pylist() == [*number]
+
+
+def test_threads_that_meet_the_same_words_give_them_the_same_numbers(monkeypatch):
+    monkeypatch.setattr(vocabulary, "FEW", 1)
     words = Vocabulary()
     rng = np.random.default_rng(1)
     lists = [[f"w{n}" for n in rng.integers(0, 3000, 2000)] for _ in range(40)]
