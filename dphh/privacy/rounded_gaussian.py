@@ -40,8 +40,9 @@ rounding misses far less.) The sums m(c+1) + ... are so low by less than 2^-257.
 Then the series, in units of 2^-320. r is low by less than 3c + 2 at c (2 at r(0) and q, 1 for
 rounding), so g by less than 2 + 3 (1 + 2 + ... + c) < 2^22, since c <= 19 * 64 + 1. In the step
 from a_n to a_(n+1) the factors 2c / 4s^2 <= 0.3 and 1 / 4s^2 <= 2^-12 shrink errors and rounding
-adds 1, and an error of a_n counts 1 / (2 (n+1)) in G. The series ends where two a_n in a row come
-to 1 at most, so all that would follow to less than 2. So G is wrong by less than
+adds 1, and an error of a_n counts 1 / (2 (n+1)) in G. g is more than 2^50 everywhere, so the a_n
+are right to 2^-28 of themselves and 2 more. The series ends where two in a row come to 1 at most,
+in truth to 3.1, so all that would follow to less than 2. So G is wrong by less than
 0.6 * 2^22 + 200 < 2^22, and G(1) - G(v) by less than 2^23, either way. An entry is lowered by 2^23
 before it is rounded down to 2^-256. Together
 
