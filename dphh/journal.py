@@ -39,6 +39,7 @@ class _Journaled:
         self._session = session
         self._book = book
         self._hold = hold
+        self._drawn: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._session, name)
@@ -47,6 +48,9 @@ class _Journaled:
     def _once(self, draw: Callable[..., Any]) -> Callable[..., Any]:
         def stands(*asked: Any) -> Any:
             *_, step = asked
+            if step in self._drawn:  # it would be handed what the first has drawn
+                raise AssertionError(f"two draws of one run are called {step!r}")
+            self._drawn.add(step)
             stored = self._book.level(self._hold, step)
             if stored is None:
                 drawn = as_stored(draw(*asked))

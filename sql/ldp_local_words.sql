@@ -1,5 +1,5 @@
 -- Every user's words, each once, with how many of the user's rows hold it: what is on the devices.
--- A word is spelled with one code point a character: character number i of $characters is
+-- A word is spelled_out with one code point a character: character number i of $characters is
 -- chr(i + 1). A word with a character outside the set stays NULL: its user is there and says
 -- nothing of it.
 -- In: tokens_of_rows (user_id, tokens). Out: local_words (user_id, word, times).
@@ -16,7 +16,7 @@ numbered AS (
     FROM tokens_of_rows
 ),
 
-spelled AS (
+spelled_out AS (
     SELECT
         user_id,
         CASE
@@ -32,5 +32,5 @@ SELECT
     user_id,
     word,
     count(*) AS times
-FROM spelled
+FROM spelled_out
 GROUP BY user_id, word;

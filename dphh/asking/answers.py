@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,9 @@ from dphh.asking.macros import (
     PLAN_SCHEMA,
     RELEASES_SCHEMA,
     SQL_NAMES,
+    Macro,
     content_signature,
+    macros,
     signature_of,
 )
 from dphh.corpus import Corpus
@@ -27,6 +29,27 @@ from dphh.show import Section
 from dphh.verbs import planning
 
 Arguments = dict[str, Any]
+
+
+def answered(
+    what: str,
+    arguments: Arguments,
+    *,
+    accounts: Callable[[], Iterable[Account | Share]],
+    releases: Callable[[], tuple[Iterable[Entry], Set[str] | None]],
+    release: Callable[[Any], pa.Table],
+    verb: Callable[[Macro, Arguments], pa.Table],
+) -> pa.Table:
+    """A macro's table, by what whoever answers may say: of the ledger, or by a verb."""
+    macro = macros()[what]
+    if macro.verb is not None:
+        return verb(macro, arguments)
+    of_the_ledger: dict[str, Callable[[], pa.Table]] = {
+        "ledger": lambda: ledger_table(accounts()),
+        "releases": lambda: releases_table(*releases()),
+        "release": lambda: release(arguments.get("run_id")),
+    }
+    return of_the_ledger[what]()
 
 
 def corpus_name(what: str, arguments: Arguments) -> str:

@@ -22,15 +22,14 @@ import pyarrow as pa
 from dphh.again import Asking, notice
 from dphh.asking.answers import (
     Arguments,
+    answered,
     corpus_name,
     given_content,
-    ledger_table,
     owners_corpus,
     plan_of,
     plan_table,
-    releases_table,
 )
-from dphh.asking.macros import install, macros
+from dphh.asking.macros import Macro, install
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.given import with_release
@@ -92,19 +91,27 @@ class _Owner:
         self._made: dict[str, pa.Table] = {}
 
     def __call__(self, what: str, arguments: Arguments) -> pa.Table:
-        if what == "ledger":
-            return ledger_table(self._ledger.accounts())
-        if what == "releases":
-            return releases_table(self._ledger.runs())
-        if what == "release":
-            manifest, parquet = self._ledger.release(_run_id(arguments))
-            return Release.from_parquet(parquet, manifest).table
-        macro = macros()[what]
+        return answered(
+            what,
+            arguments,
+            accounts=self._ledger.accounts,
+            releases=lambda: (self._ledger.runs(), None),
+            release=self._release,
+            verb=self._of_verb,
+        )
+
+    def _release(self, run_id: object) -> pa.Table:
+        if not isinstance(run_id, str):
+            raise UsageError("run_id: say dphh_release('...') with an id of dphh_releases()")
+        manifest, parquet = self._ledger.release(run_id)
+        return Release.from_parquet(parquet, manifest).table
+
+    def _of_verb(self, macro: Macro, arguments: Arguments) -> pa.Table:
         assert macro.verb is not None
         if macro.spends:
             return self._drawn_once(macro.verb, arguments)
         asked = with_release(arguments, self._ledger, files=False)
-        plan = plan_of(macro.verb, asked, self._corpus(what, arguments))
+        plan = plan_of(macro.verb, asked, self._corpus(f"plan_{macro.verb.name}", arguments))
         return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
 
     def _drawn_once(self, verb: Verb[...], arguments: Arguments) -> pa.Table:
@@ -162,10 +169,3 @@ _TABLES = """
         lower(name), lower(in_schema || '.' || name),
         lower(in_database || '.' || in_schema || '.' || name), lower(in_database || '.' || name))
 """
-
-
-def _run_id(arguments: Arguments) -> str:
-    run_id = arguments.get("run_id")
-    if not isinstance(run_id, str):
-        raise UsageError("run_id: say dphh_release('...') with an id of dphh_releases()")
-    return run_id

@@ -181,7 +181,7 @@ def _json_lines(corpus: Corpus) -> Any:
     files = _files(con, corpus)
     try:
         first = json.loads(_first_line(corpus, files[0]) or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         first = None
     if not isinstance(first, dict):
         raise CorpusError(

@@ -23,8 +23,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.asking.answers import Arguments, corpus_name, ledger_table, releases_table
-from dphh.asking.macros import macros
+from dphh.asking.answers import Arguments, answered, corpus_name
+from dphh.asking.macros import Macro
 from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
@@ -61,13 +61,16 @@ class Office:
         self._spare: list[Child] = [Child("dphh.gateway.job")]
 
     def answer(self, analyst: str, what: str, arguments: Arguments) -> pa.Table:
-        if what == "ledger":
-            return ledger_table(self._budgets(analyst))
-        if what == "releases":
-            mine = self._corpora(analyst)
-            return releases_table(self._visible(analyst, mine), mine)
-        if what == "release":
-            return self._release(analyst, arguments.get("run_id"))
+        return answered(
+            what,
+            arguments,
+            accounts=lambda: self._budgets(analyst),
+            releases=lambda: self._settled(analyst),
+            release=lambda run_id: self._release(analyst, run_id),
+            verb=lambda macro, asked: self._of_verb(analyst, what, macro, asked),
+        )
+
+    def _of_verb(self, analyst: str, what: str, macro: Macro, arguments: Arguments) -> pa.Table:
         corpus = corpus_name(what, arguments)
         if corpus not in self._corpora(analyst):
             raise UsageError(
@@ -75,7 +78,7 @@ class Office:
             )
         if isinstance(run_id := arguments.get("of"), str):
             self._release(analyst, run_id)  # `counts` counts what they may see
-        if not macros()[what].spends:
+        if not macro.spends:
             with self._worker(analyst) as worker:
                 return self._work(worker, analyst, what, arguments, None)
         return self._run(analyst, what, arguments)
@@ -214,6 +217,10 @@ class Office:
             if mine & set(run.accounts)
             and (mine >= set(run.accounts) or run.run_id.startswith(f"{analyst}/"))
         ]
+
+    def _settled(self, analyst: str) -> tuple[list[Entry], Set[str]]:
+        mine = self._corpora(analyst)
+        return self._visible(analyst, mine), mine
 
     def _release(self, analyst: str, run_id: Any) -> pa.Table:
         visible = self._visible(analyst, self._corpora(analyst))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import socket
+import tracemalloc
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -74,9 +75,18 @@ def test_a_folder_with_a_files_name_is_a_folder(engine, tmp_path, no_noise):
 def test_a_first_line_without_an_end_is_not_read_whole(name, tmp_path, ledger, monkeypatch):
     monkeypatch.setattr(formats, "LONGEST_LINE", 1000)
     opened = gzip.open if name.endswith("gz") else open
-    with opened(tmp_path / name, "wt") as file:
-        file.write("x" * 5000)
+    with opened(tmp_path / name, "wb") as file:
+        file.write(bytes(20_000_000))
+    tracemalloc.start()
     refused(tmp_path / name, ledger, "its first line is longer than 1,000 characters")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 10_000_000
+
+
+def test_a_first_line_of_very_many_brackets_is_no_object(tmp_path, ledger):
+    (tmp_path / "a.jsonl").write_text("[" * 1_000_000)
+    refused(tmp_path / "a.jsonl", ledger, "one object a line, and the first line is none")
 
 
 def test_a_header_of_one_endless_name_is_refused(tmp_path, ledger):

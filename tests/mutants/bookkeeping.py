@@ -11,6 +11,12 @@ _GUARD = "tests/gateway/test_guard.py"
 
 MUTANTS = (
     Mutant(
+        "two draws of a run may have one name",
+        "self._drawn.add(step)",
+        "self._drawn.discard(step)",
+        ("tests/unit/test_journal.py::test_no_two_draws_of_a_run_have_one_name",),
+    ),
+    Mutant(
         "a run that fails costs nothing",
         '            run = records.in_state(records.held(con, hold), "cancel", "reserved")\n',
         '            con.execute("DROP TRIGGER states_move_forward")\n'

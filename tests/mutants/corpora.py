@@ -10,8 +10,21 @@ _HOSTILE = "tests/engines/test_hostile.py"
 _COUNTS = "tests/engines/test_counts.py"
 _AGAIN = "tests/unit/test_again.py"
 _SEVERAL = "tests/engines/test_several_columns.py"
+_NO_FILES = "tests/engines/test_no_files.py"
 
 MUTANTS = (
+    Mutant(
+        "a first line is read whole before it is found too long",
+        "text.readline(LONGEST_LINE + 1)",
+        "text.readline()",
+        (f"{_NO_FILES}::test_a_first_line_without_an_end_is_not_read_whole",),
+    ),
+    Mutant(
+        "sockets and devices pass for files",
+        "return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))",
+        "return stat.S_ISFIFO(mode)",
+        (f"{_NO_FILES}::test_sockets_and_devices_are_refused",),
+    ),
     Mutant(
         "reading: a text counts however long it is",
         'return f"first_characters(CAST({column} AS VARCHAR), {longest})"',

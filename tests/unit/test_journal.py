@@ -10,10 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dphh import items
+from dphh.again import request_of
 from dphh.engines.duckdb.session import DuckDBSession
 from dphh.engines.polars.session import PolarsSession
 from dphh.engines.session import DRAWING, Session
-from dphh.journal import as_stored
+from dphh.journal import as_stored, journaled, setting_of
+from tests.engines.levels import session_on
 
 ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]
 
@@ -43,6 +46,20 @@ def test_what_draws_and_nothing_else_takes_a_purpose_last(session: type) -> None
     asked = {name for name in vars(Session) if "purpose" in taken.get(name, ())}
     assert asked == DRAWING
     assert all(taken[name][-1] == "purpose" for name in DRAWING)
+
+
+def test_no_two_draws_of_a_run_have_one_name(ledger, no_noise, written) -> None:
+    corpus = written([(1, "a")])
+    plan = items(corpus, epsilon=1.0, delta=1e-6)
+    (level,) = plan.levels
+    hold = ledger.reserve("one", request_of(plan.price, corpus)).hold
+    with session_on("duckdb", corpus, no_noise) as session:
+        ledger.begin(hold, setting_of(plan.price, corpus, session, ledger, "a test's"), bytes(32))
+        journal = journaled(session, ledger, hold)
+        journal.hold_items()
+        journal.items_level(level, "items/round 1")
+        with pytest.raises(AssertionError, match="two draws of one run are called 'items/round 1'"):
+            journal.items_level(level, "items/round 1")
 
 
 def test_the_same_rows_are_stored_alike_however_an_engine_gave_them() -> None:
