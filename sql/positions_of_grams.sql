@@ -4,8 +4,8 @@
 -- ahead).
 -- In: positions (lots, lengths, keys, words) of this level; its released keys, told to
 -- dphh_places_of_grams.
--- Out: next_positions (lots, lengths, keys, words); key = left * 2^32 + right, by the numbers of the
--- pieces.
+-- Out: next_positions (lots, lengths, keys, words); key = left * 2^32 + right, by the numbers of
+-- the pieces.
 CREATE TEMP TABLE next_positions AS
 WITH
 

@@ -13,8 +13,8 @@ passed AS (
 
 spelled AS (
     SELECT
-        dphh_spelled(code) AS key,
-        noisy
+        noisy,
+        dphh_spelled(code) AS key
     FROM passed
 )
 

@@ -26,10 +26,9 @@ class Items(Gathers):
 
     def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
-        noised = self.tables["noised"]
-        passed = set_union.released_words(noised, self.whole_users, level.threshold_grid)
+        passed = self.passed(level.threshold_grid)
         self.drop("noised")
-        return passed.to_arrow()
+        return set_union.released_words(passed, self.whole_users).to_arrow()
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """To `noised`, whatever the threshold."""

@@ -52,8 +52,11 @@ class PolarsRun:
     def released(self, threshold: int) -> Any:
         """What may leave: the keys whose noised weight reaches the threshold. Sorted by what is
         released itself, so that the order says nothing of how the rows arrived."""
-        passed = self.tables["noised"].filter(pl.col("noisy") >= threshold)
+        passed = self.passed(threshold)
         return passed.sort("noisy", "key", descending=[True, False]).to_arrow()
+
+    def passed(self, threshold: int) -> pl.DataFrame:
+        return self.tables["noised"].filter(pl.col("noisy") >= threshold)
 
     def refuse_rows_of_nobody(self, users: pl.Series) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither

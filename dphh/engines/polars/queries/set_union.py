@@ -20,10 +20,9 @@ def words_level(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
     return histogram(users.rename({"codes": "keys"}), rule)
 
 
-def released_words(noised: pl.DataFrame, whole_users: WholeUsers, threshold: int) -> pl.DataFrame:
+def released_words(passed: pl.DataFrame, whole_users: WholeUsers) -> pl.DataFrame:
     """What may leave: the words whose noised weight reaches the threshold. Sorted by what is
     released itself, so that the order says nothing of how the rows arrived."""
-    passed = noised.filter(pl.col("noisy") >= threshold)
     spelled = pl.Series(whole_users.spelled(passed["key"].to_arrow()), dtype=pl.String)
     return (
         passed.select("noisy", key=spelled)
