@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from pyarrow import Table
+
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.sources import ROWS_OF_NOBODY
@@ -52,7 +57,16 @@ class Gathers(DuckDBRun):
     def _lay_out(self, table: str, gathering: Gathering) -> None:
         self.memory.settle()
         with engine_errors("gather_texts"):
-            for rows in gathering.rows():
+            for rows in one_ahead(gathering.rows()):
                 self.con.register("made", rows)
                 self.con.execute(f"INSERT INTO {table} FROM made")
                 self.con.unregister("made")
+
+
+def one_ahead(rows: Iterator[Table]) -> Iterator[Table]:
+    """Lays out the next rows in a thread while DuckDB takes these."""
+    with ThreadPoolExecutor(1) as beside:
+        following = beside.submit(next, rows, None)
+        while (made := following.result()) is not None:
+            following = beside.submit(next, rows, None)
+            yield made
