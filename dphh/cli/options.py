@@ -118,14 +118,16 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     if run["plan_only"]:
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else plan.describe(book))
         return
-    from rich.console import Console  # here, since most commands show no progress
+    if run["quiet"] or not sys.stderr.isatty():
+        console = status = None
+    else:
+        from rich.console import Console
 
-    console = Console(stderr=True)
-    silent = run["quiet"] or not sys.stderr.isatty()
-    status = None if silent else console.status("starting")
+        console = Console(stderr=True)
+        status = console.status("starting")
 
     def progress(said: str) -> None:
-        if status is not None:
+        if console is not None and status is not None:
             console.print(said, highlight=False, markup=False)
             status.update(said)
         elif said.startswith("note:") and not run["quiet"]:

@@ -40,8 +40,9 @@ rounding misses far less.) The sums m(c+1) + ... are so low by less than 2^-257.
 Then the series, in units of 2^-320. r is low by less than 3c + 2 at c (2 at r(0) and q, 1 for
 rounding), so g by less than 2 + 3 (1 + 2 + ... + c) < 2^22, since c <= 19 * 64 + 1. In the step
 from a_n to a_(n+1) the factors 2c / 4s^2 <= 0.3 and 1 / 4s^2 <= 2^-12 shrink errors and rounding
-adds 1, and an error of a_n counts 1 / (2 (n+1)) in G. The series ends where two a_n in a row come
-to 1 at most, so all that would follow to less than 2. So G is wrong by less than
+adds 1, and an error of a_n counts 1 / (2 (n+1)) in G. g is more than 2^50 everywhere, so the a_n
+are right to 2^-28 of themselves and 2 more. The series ends where two in a row come to 1 at most,
+in truth to 3.1, so all that would follow to less than 2. So G is wrong by less than
 0.6 * 2^22 + 200 < 2^22, and G(1) - G(v) by less than 2^23, either way. An entry is lowered by 2^23
 before it is rounded down to 2^-256. Together
 
@@ -61,7 +62,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from itertools import accumulate, count, takewhile
+from itertools import accumulate, count, islice, takewhile, zip_longest
 from math import factorial, floor, isqrt, ldexp
 
 import numpy as np
@@ -139,9 +140,10 @@ class RoundedGaussian:
         if width < 1:
             first = takewhile(bool, (self.survival(k) >> (BITS - 64) for k in count(1)))
             return np.array([*first, 0], dtype=np.uint64)[::-1], 0
-        # The series in units of 2^-68: 14 terms leave out less than 8, and each is low by less than
-        # 1; the steps `(integral >> w) * place` are wrong by less than 2^w. So G by less than
-        # (14 (2^w + 1) + 8) / 16 + 1 < 2^w + 4 units of 2^-64. No step reaches 2^62.
+        # The series in units of 2^-68: 14 terms leave out less than 8 of G(1) and of G(v), and each
+        # is low by less than 1; the steps `(integral >> w) * place` are wrong by less than 2^w. So
+        # an entry by less than (14 (2^w + 1) + 16) / 16 + 1 < 2^w + 4 units of 2^-64. No step
+        # reaches 2^62.
         wrong = (1 << width) + 4
         there = [at for at, beyond in enumerate(self.beyond) if beyond >> (_WORK - 64)]
         stretches = range(len(there) + 1)
@@ -149,13 +151,15 @@ class RoundedGaussian:
         parts = []
         many = max(_BLOCK >> width, 1)
         for start in stretches[::many]:
-            block = [self._series(stretch) for stretch in stretches[start : start + many]]
-            centres = [(centre >> (_WORK - 64)) - wrong for centre, _ in block]
+            centres, block = [], []
+            for stretch in stretches[start : start + many]:
+                terms = _integral_terms(self.sigma, stretch, self.densities[stretch])
+                needed = [*islice(terms, _LEADING_TERMS)]
+                centres.append((self.beyond[stretch] + sum(needed) >> (_WORK - 64)) - wrong)
+                block.append([term >> (_WORK - 64 - _LEADING_GUARD) for term in needed])
             integral = np.zeros((len(block), len(places)), dtype=np.int64)
-            for n in range(_LEADING_TERMS, 0, -1):
-                terms = [series[-n] if n <= len(series) else 0 for _, series in block]
-                cut = [term >> (_WORK - 64 - _LEADING_GUARD) for term in terms]
-                integral += np.array(cut, dtype=np.int64)[:, np.newaxis]
+            for column in reversed([*zip_longest(*block, fillvalue=0)]):
+                integral += np.array(column, dtype=np.int64)[:, np.newaxis]
                 integral >>= width
                 integral *= places
             integral >>= _LEADING_GUARD
