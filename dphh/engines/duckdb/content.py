@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 
 import duckdb
 
-from dphh.content import SPLITS, Content
+from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.engines.quoted import identifier, literal
+from dphh.engines.re2 import check_re2
 from dphh.engines.sources import (
     NO_GROUPS,
     NO_UNITS,
@@ -20,7 +21,7 @@ from dphh.engines.sources import (
     unreadable_files,
 )
 from dphh.engines.wide_files import refuse_wide_files
-from dphh.errors import CorpusError, UsageError
+from dphh.errors import CorpusError
 
 ROWS = "corpus_rows"
 #: So many can be described in no time.
@@ -211,19 +212,8 @@ def _bytes_of_binary(digits: str, content: Content) -> str:
 
 
 def check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
-    patterns = {"keep": content.keep, "drop": content.drop}
-    if content.split not in SPLITS:
-        patterns["split"] = content.split
-    for option, pattern in patterns.items():
-        if pattern is None:
-            continue
-        try:
-            con.execute("SELECT regexp_matches('', $pattern)", {"pattern": pattern})
-        except duckdb.Error as problem:
-            raise UsageError(
-                f"{option}: {pattern!r} is not a regular expression that DuckDB (RE2) takes: "
-                f"{problem}"
-            ) from None
+    for option, pattern in content.patterns.items():
+        check_re2(con, option, pattern)
 
 
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:

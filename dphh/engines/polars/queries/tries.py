@@ -15,7 +15,7 @@ def sequences_of_rows(tokens_of_rows: pl.LazyFrame) -> pl.LazyFrame:
     return rows_of_users.filter(pl.col("tokens").list.len() > 0)
 
 
-def spelled() -> list[pl.Expr]:
+def order_of_sequences() -> list[pl.Expr]:
     """What sequences are sorted by: their spelling first, which every engine orders alike. Where a
     separator inside a token spells two of them the same, the rest tells them apart."""
     tokens = pl.col("tokens")
@@ -36,7 +36,7 @@ def sequences_drawn(sequences: pl.LazyFrame, lots: pl.LazyFrame) -> pl.LazyFrame
     sequences_of_users = (
         sequences.join(lots, on="user_id")
         .group_by("user_id", "place")
-        .agg(pl.col("tokens").sort_by(*spelled()))
+        .agg(pl.col("tokens").sort_by(*order_of_sequences()))
     )
     drawn = sequences_of_users.select("user_id", pl.col("tokens").list.get(pl.col("place")))
 
@@ -47,7 +47,7 @@ def sequences_most_frequent(sequences: pl.LazyFrame) -> pl.LazyFrame:
     """One sequence a user: the one that most of the user's rows hold, the first of equals."""
     local_counts = sequences.group_by("user_id", "tokens").agg(appearances=pl.len().cast(pl.Int64))
     return local_counts.group_by("user_id").agg(
-        pl.col("tokens").sort_by(-pl.col("appearances"), *spelled()).first()
+        pl.col("tokens").sort_by(-pl.col("appearances"), *order_of_sequences()).first()
     )
 
 
