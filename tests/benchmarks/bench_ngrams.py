@@ -11,15 +11,15 @@ text, and strings by a running window.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).parents[2]
+from measuring import HERE, measured  # type: ignore[import-not-found]
+
+from dphh.asking.without_pandas import leave_pandas_out
 
 POSITIONS = """
 CREATE TEMP TABLE p AS
@@ -88,8 +88,10 @@ def run_exact(how: str, path: str, user: str, text: str, max_n: int, memory: str
 
 
 def run_private(
-    path: str, user: str, text: str, max_n: int, memory: str, max_items: int, profile: bool
-) -> None:
+    engine: str, path: str, user: str, text: str, max_n: int, memory: str, max_items: int,
+    profile: bool,
+) -> None:  # fmt: skip
+    leave_pandas_out()
     import dphh
 
     if profile:
@@ -99,7 +101,8 @@ def run_private(
         corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=max_items, method="dpne"
     )
     with tempfile.TemporaryDirectory() as folder:
-        plan.run(ledger=Path(folder) / "ledger.sqlite", threads=2, memory_limit=memory)
+        limits = {"threads": 2, "memory_limit": memory} if engine == "duckdb" else {}
+        plan.run(engine=engine, ledger=Path(folder) / "ledger.sqlite", **limits)
 
 
 def _show_steps() -> None:
@@ -116,27 +119,19 @@ def _show_steps() -> None:
     DuckDBRun.execute = timed  # type: ignore[method-assign]
 
 
-def measured(*arguments: str) -> tuple[float, float, float]:
-    """Seconds, processor seconds and peak megabytes of one child process."""
-    start = time.perf_counter()
-    child = subprocess.Popen([sys.executable, __file__, "--child", *arguments], cwd=HERE)
-    _, status, used = os.wait4(child.pid, 0)
-    if status:
-        sys.exit(f"{' '.join(arguments)}: failed")
-    return time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-
-
 def compare(title: str, exact: list[str], corpus: list[str], max_items: int, profile: bool) -> None:
-    print(f"\n{title}\n{'':28}{'seconds':>9}{'CPU s':>8}{'ratio':>8}{'MB':>8}")
+    print(f"\n{title}\n{'':28}{'seconds':>9}{'CPU s':>8}{'times':>9}{'CPU':>9}{'MB':>8}")
     flag = ["--profile"] if profile else []
-    private = measured("private", *corpus, "--max-items", str(max_items), *flag)
-    rows = {"ngrams, private": private}
-    for how in exact:
-        rows[how] = measured(how, *corpus)
+    this = (sys.executable, __file__, "--child")
+    rows = {how: measured(*this, how, *corpus) for how in exact}
+    for engine in ("duckdb", "polars"):
+        options = (*corpus, "--max-items", str(max_items), *flag)
+        rows[f"dpne, {engine}"] = measured(*this, engine, *options)
+    fastest = [min(rows[how][kind] for how in exact) for kind in (0, 1)]
     for name, (seconds, processors, megabytes) in rows.items():
-        ratio = f"{private[1] / processors:8.2f}" if name in EXACT else f"{'':8}"
-        print(f"{name:<28}{seconds:9.2f}{processors:8.1f}{ratio}{megabytes:8.0f}", flush=True)
-    print("(ratio: the private run's processor time over this one's)")
+        ratios = f"{seconds / fastest[0]:9.2f}{processors / fastest[1]:9.2f}"
+        print(f"{name:<28}{seconds:9.2f}{processors:8.1f}{ratios}{megabytes:8.0f}", flush=True)
+    print("(times: of the fastest exact count, seconds and CPU seconds)")
 
 
 def main() -> None:
@@ -164,8 +159,8 @@ def child(arguments: list[str]) -> None:
     parser.add_argument("--profile", action="store_true")
     x = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if x.how == "private":
-        run_private(x.path, x.user, x.text, x.max_n, x.memory, x.max_items, x.profile)
+    if x.how in ("duckdb", "polars"):
+        run_private(x.how, x.path, x.user, x.text, x.max_n, x.memory, x.max_items, x.profile)
     else:
         run_exact(x.how, x.path, x.user, x.text, x.max_n, x.memory)
 

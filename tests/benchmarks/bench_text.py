@@ -16,10 +16,12 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-HERE = Path(__file__).parents[2]
+from measuring import measured  # type: ignore[import-not-found]
+
+from dphh.asking.without_pandas import leave_pandas_out
+
 #: One phrase more or less: what a user may add to a length.
 MAX_ITEMS = 300
 
@@ -35,6 +37,7 @@ def floor(path: str) -> None:
 
 
 def ngrams(path: str, engine: str, method: str, max_n: str, memory: str) -> None:
+    leave_pandas_out()
     import dphh
 
     corpus = dphh.Corpus(path, user="author", text="body")
@@ -51,17 +54,6 @@ def lines(path: str, out: str) -> None:
     duckdb.connect().execute(
         f"COPY (SELECT body FROM '{path}') TO '{out}' (FORMAT csv, HEADER false, QUOTE '')"
     )
-
-
-def measured(*command: str) -> tuple[float, float, float]:
-    """Seconds, processor seconds and peak megabytes of one child process."""
-    start = time.perf_counter()
-    with subprocess.Popen(command, cwd=HERE, stdout=subprocess.DEVNULL) as child:
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"{' '.join(command)} failed")
-    return time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from mpmath import mp, mpf
 from scipy.stats import binom, chisquare, norm
@@ -119,6 +120,9 @@ class Bytes:
 
 
 def poison(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With its first array Arrow imports pandas, which names NumPy's generators in its types.
+    pa.array([0])
+
     def forbidden(*_: object, **__: object) -> None:
         raise AssertionError("a generator that is not the operating system's")
 
@@ -351,6 +355,7 @@ def test_reports_of_devices_are_fresh_and_hold_their_own_value_as_often_as_p() -
 DRAW = """
 import json, os, sys
 import numpy as np
+import pyarrow as pa
 from dphh.udfs.noise import draw_rounded_gaussian
 from dphh.udfs.randomness import RunRandomness, SystemRandomness
 from dphh.privacy.subset_selection import (subset_selection)
