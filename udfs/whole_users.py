@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dphh.udfs.blocks import places_of_texts
 from dphh.udfs.contributions import Weigh, contributions, evenly
 from dphh.udfs.hashes import Integers, Words, of_numbers, of_spellings
-from dphh.udfs.places import Released, candidates, that_matter
+from dphh.udfs.places import Released, candidates, candidates_that_matter
 from dphh.udfs.two_rounds import ByRow, Plainly
 from dphh.udfs.vocabulary import Vocabulary
 from dphh.udfs.whole_grams import whole_grams
@@ -115,8 +115,7 @@ class WholeUsers:
         lengths, places, ends = lengths_of(lists), values_of(lists), values_of(one_array(words))
         if len(ends):
             return lists_of(lengths, candidates(places, ends, ahead))
-        keys = candidates(places, places, 1)
-        return lists_of(*_kept(lengths, keys, that_matter(keys)))
+        return lists_of(*candidates_that_matter(lengths, places))
 
 
 def weighed(lots: Any, keys: Any, weigh: Weigh) -> pa.Array:
