@@ -120,6 +120,13 @@ class Content:
             )
 
     @property
+    def patterns(self) -> dict[str, str]:
+        """The regular expressions that somebody gave, by their options."""
+        split = None if self.split in SPLITS else self.split
+        given = {"keep": self.keep, "drop": self.drop, "split": split}
+        return {option: pattern for option, pattern in given.items() if pattern is not None}
+
+    @property
     def cleans_tokens(self) -> bool:
         return bool(self.strip) or self.keep is not None or self.drop is not None
 

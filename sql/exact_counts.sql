@@ -1,20 +1,20 @@
 -- How many users hold each key, exactly: for the owner's eyes, never for a release.
--- In: users (lot, codes).
+-- In: users (lots, lengths, codes).
 WITH
 
-held AS (
-    SELECT unnest(list_distinct(codes)) AS code
+-- One for each user who holds it; the users of a batch of rows are added up in its first row.
+holders AS (
+    SELECT unnest(dphh_holders(lots, lengths, codes)) AS holder
     FROM users
 ),
 
 counts AS (
     SELECT
-        code,
-        count(*) AS users
-    FROM held
-    WHERE code >= 0
-    GROUP BY code
-    HAVING count(*) >= $at_least
+        holder.key AS code,
+        CAST(sum(holder.weight) AS BIGINT) AS users
+    FROM holders
+    GROUP BY holder.key
+    HAVING sum(holder.weight) >= $at_least
 )
 
 SELECT

@@ -1,6 +1,7 @@
 -- DPNE above the first level: the same set union as words_level.sql, over the valid grams that
 -- somebody holds.
--- In: positions (lot, keys, words), where valid grams stand. Out: noised (key, noisy), drawn once.
+-- In: positions (lots, lengths, keys, words), where valid grams stand. Out: noised (key, noisy),
+-- drawn once.
 CREATE TEMP TABLE noised AS
 WITH
 
@@ -10,7 +11,9 @@ WITH
 users_contributions AS (
     SELECT
         unnest(
-            dphh_contributions_of_grams(lot, keys, $max_items, $grid_bits, CAST($salt AS UBIGINT))
+            dphh_contributions_of_grams(
+                lots, lengths, keys, $max_items, $grid_bits, CAST($salt AS UBIGINT)
+            )
         ) AS contribution
     FROM positions
 ),

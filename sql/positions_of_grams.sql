@@ -2,14 +2,17 @@
 -- pieces were released: its first k - 1 tokens, and its last k - 1 (pruning on both sides: a
 -- released gram one place ahead) or its last one (on a single side: a released word k - 1 places
 -- ahead).
--- In: positions (lot, keys, words) of this level; its released keys, told to dphh_places_of_grams.
--- Out: next_positions (lot, keys, words); key = left * 2^32 + right, by the pieces' numbers.
+-- In: positions (lots, lengths, keys, words) of this level; its released keys, told to
+-- dphh_places_of_grams.
+-- Out: next_positions (lots, lengths, keys, words); key = left * 2^32 + right, by the numbers of
+-- the pieces.
 CREATE TEMP TABLE next_positions AS
 WITH
 
 places AS (
     SELECT
-        lot,
+        lots,
+        lengths,
         dphh_places_of_grams(keys) AS grams,
         words
     FROM positions
@@ -17,15 +20,16 @@ places AS (
 
 candidates AS (
     SELECT
-        lot,
-        dphh_pairs(grams, words, $ahead) AS keys,
+        lots,
+        dphh_pairs(lengths, grams, words, $ahead) AS pairs,
         words
     FROM places
 )
 
 SELECT
-    lot,
-    keys,
+    lots,
+    pairs['lengths'] AS lengths,
+    pairs['keys'] AS keys,
     words
 FROM candidates
-WHERE len(keys) > 0;
+WHERE len(pairs['keys']) > 0;

@@ -4,7 +4,7 @@
 -- One text is one value to an engine, which holds it and its tokens whole: so no more counts than
 -- the start of it, of so many characters, or of a list's tokens.
 CREATE OR REPLACE TEMP MACRO first_characters(content, longest) AS
-left(content, longest);
+CASE WHEN strlen(content) > longest THEN left(content, longest) ELSE content END;
 
 CREATE OR REPLACE TEMP MACRO first_tokens(tokens, longest) AS
 CASE WHEN len(tokens) > longest THEN tokens[1:longest] ELSE tokens END;

@@ -1,26 +1,41 @@
-"""Texts that lie side by side become rows of whole users: a list of integers each, words by number,
-or which of some given items the user holds.
+"""Texts that come in any order become rows of whole users: lists of integers, words by number, or
+which of some given items the user holds.
 
-For engines whose rows hold lists (DuckDB, Polars), which bring a user's texts together by sorting;
-Spark's blocks are made in `spark_ladder.py`.
+For engines whose rows hold lists (DuckDB, Polars); Spark's blocks are made in `spark_ladder.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.udfs.blocks import places_of_texts
 from dphh.udfs.given_grams import GivenGrams
-from dphh.udfs.hashes import of_spellings
+from dphh.udfs.growing import Growing
+from dphh.udfs.hashes import Integers, of_spellings
 from dphh.udfs.vocabulary import Vocabulary
 from dphh.udfs.whole_grams import whole_grams
 from dphh.udfs.whole_users import lengths_of, lists_of, one_array
+
+TEXTS = ["key", "name", "tokens", "group_name"]
+#: How texts (tokens, group_name) are read: how many places each takes, and what stands at them.
+Read = Callable[[pa.Table], tuple[Integers, Any]]
+#: What is read at a time: texts of so many tokens and more.
+TOKENS = 1 << 19
+#: Users whose places end within the same so many share a row: several short ones, or one long.
+ROW = 64
+#: Texts, and places of theirs, that are laid out at a time.
+STRETCH, PLACES = 1 << 17, 1 << 20
+#: Bytes that it takes to lay out a text and a place.
+TEXT_BYTES, PLACE_BYTES = 48, 4
 
 
 @dataclass(frozen=True)
@@ -33,71 +48,219 @@ class Reading:
     lengths: tuple[int, int] | None = None
 
 
-def whole_users(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Texts (place, is_first, ...) in tables that end where a user ends.
+def words_of_texts(vocabulary: Vocabulary, reading: Reading) -> Read:
+    """Their words by number. Of a text without a word nothing is held."""
 
-    A user whose texts lay apart would count as several: so places count up by one, or nothing is
-    read.
+    def read(texts: pa.Table) -> tuple[Integers, Any]:
+        tokens = one_array(texts.column("tokens"))
+        if reading.lengths is not None:
+            tokens = whole_grams(tokens, range(reading.lengths[0], reading.lengths[1] + 1))
+        codes = vocabulary.codes(tokens.flatten())
+        lengths, places = places_of_texts(lengths_of(tokens), codes, reading.ends)
+        if reading.ends and (lengths == 1).any():
+            places = places[np.repeat(lengths > 1, lengths)]
+            lengths = np.where(lengths > 1, lengths, 0)
+        return lengths, places
+
+    return read
+
+
+def given_items_of_texts(given: GivenGrams, groups: Sequence[str]) -> Read:
+    """Which given items they hold, as keys; of a group that is not declared, NULL too, as of the
+    last. A key that several texts of a user hold stands several times."""
+
+    def read(texts: pa.Table) -> tuple[Integers, Any]:
+        numbers = None
+        if given.groups > 1:
+            names = one_array(texts.column("group_name")).cast(pa.large_string())
+            declared = pc.index_in(names, value_set=pa.array(groups, pa.large_string()))
+            numbers = declared.fill_null(len(groups)).to_numpy()
+        lengths, keys = given.keys(one_array(texts.column("tokens")), numbers)
+        return lengths, keys.astype(np.int32)
+
+    return read
+
+
+class Gathering:
+    """Texts are added in any order, by several threads; then come the rows of their users.
+
+    A user is a number (key), or else a name; or a rank (key), with the name beside.
     """
-    waiting: pa.Table | None = None
-    place = 0
-    for part in parts:
-        expected = place + np.arange(1, part.num_rows + 1)
-        if not np.array_equal(part.column("place").to_numpy(), expected):
-            raise RuntimeError("dphh: texts out of order")
-        place += part.num_rows
-        texts = part if waiting is None else pa.concat_tables([waiting, part])
-        starts = _starts(texts)
-        last = int(starts[-1]) if len(starts) else 0
-        yield texts.slice(0, last)
-        waiting = texts.slice(last)
-    if waiting is not None:
-        yield waiting
+
+    def __init__(self, read: Read, most: int | None = None) -> None:
+        """`most`: bytes that it may take to lay them out."""
+        self._read = read
+        self._most = most
+        self._lock = Lock()
+        self._waiting: list[tuple[Any, ...]] = []
+        self._tokens = 0
+        self._users, self._lengths = Growing(np.int64), Growing(np.int32)
+        self._places = Growing(np.int32)
+        self._user_names = Vocabulary()
+        self._are_named, self._key_type = False, pa.int64()
+        self._names_beside: list[Any] = []
+        #: Whether more was added than may be held: then all of it was in vain.
+        self.is_full = False
+        #: Whether a text with a token in it is nobody's; no run may go on.
+        self.holds_rows_of_nobody = False
+
+    def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> pa.Array:
+        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts in; 1 for each."""
+        each = pa.array(np.ones(len(keys), dtype=np.int32))
+        if self.is_full:
+            return each
+        with self._lock:
+            self._waiting.append((keys, names, tokens, groups))
+            self._tokens += len(one_array(tokens).values)
+            taken = self._taken() if self._tokens >= TOKENS else []
+        self._hold(taken)
+        return each
+
+    def _taken(self) -> list[tuple[Any, ...]]:
+        taken, self._waiting, self._tokens = self._waiting, [], 0
+        return taken
+
+    def _hold(self, parts: list[tuple[Any, ...]]) -> None:
+        if not parts:
+            return
+        texts = pa.table(
+            [pa.concat_arrays([*map(one_array, column)]) for column in zip(*parts, strict=True)],
+            TEXTS,
+        )
+        lengths, places = self._read(texts)
+        if texts.column("key").null_count and texts.column("name").null_count:
+            self._look_for_nobody(texts)
+        keys = one_array(texts.column("key"))
+        names = one_array(texts.column("name")).cast(pa.large_string())
+        some = lengths > 0
+        if not some.all():
+            lengths, held = lengths[some], pa.array(some)
+            keys, names = keys.filter(held), names.filter(held)
+        is_name, is_beside = keys.null_count > 0, names.null_count < len(names)
+        numbers = self._user_names.codes(names) if is_name else keys.to_numpy()
+        with self._lock:
+            self._users.add(numbers.astype(np.int64, copy=False))  # large ones turn around
+            self._lengths.add(lengths)
+            self._places.add(places)
+            self._are_named |= is_name
+            self._key_type = keys.type
+            if is_beside and not is_name:
+                self._names_beside.append(names)
+            size = TEXT_BYTES * len(self._users) + PLACE_BYTES * len(self._places)
+            self.is_full |= self._most is not None and size > self._most
+
+    def _look_for_nobody(self, texts: pa.Table) -> None:
+        tokens = one_array(texts.column("tokens"))
+        nobodys = pc.and_(*(pc.is_null(texts.column(name)) for name in ("key", "name")))
+        there = pc.not_equal(tokens.flatten().cast(pa.large_string()), "").fill_null(False)
+        of_nobody = np.repeat(np.asarray(nobodys), lengths_of(tokens))
+        if (of_nobody & there.to_numpy(zero_copy_only=False)).any():
+            self.holds_rows_of_nobody = True
+
+    def rows(self) -> Iterator[pa.Table]:
+        """(lots, lengths, codes): of some users, for each the number that stands for them where the
+        keys that count are chosen, and how many places are theirs."""
+        self._hold(self._taken())
+        lengths, places = self._lengths.all(), self._places.all()
+        starts: Any = np.cumsum(lengths, dtype=np.uint32 if len(places) >> 32 == 0 else np.uint64)
+        starts -= lengths.view(np.uint32)
+        for users, texts in by_user(self._users.all()):
+            of_texts, first_places = lengths.take(texts), starts.take(texts)
+            first = np.flatnonzero(np.append(True, users[1:] != users[:-1]))
+            of_users = np.add.reduceat(of_texts, first, dtype=np.int64)
+            lots = self._lots(users.take(first), texts.take(first), of_users)
+            stops = np.flatnonzero(np.diff(np.cumsum(of_users) // PLACES, append=-1)) + 1
+            text_of = np.append(first, len(users))
+            for start, stop in zip([0, *stops[:-1]], stops, strict=True):
+                these = slice(text_of[start], text_of[stop])
+                held = places.take(_spread(first_places[these], of_texts[these]))
+                yield rows_of_users(lots[start:stop], of_users[start:stop], held)
+
+    def _lots(self, users: Integers, texts: Integers, lengths: Integers) -> Integers:
+        """Of who holds one word none is chosen."""
+        several = lengths > 1
+        if self._names_beside:
+            names = pa.chunked_array(self._names_beside).take(pa.array(texts[several]))
+        elif self._are_named:
+            names = self._user_names.spelled(users[several])
+        else:
+            names = pa.array(users[several]).view(self._key_type).cast(pa.string())
+        lots = np.zeros(len(users), dtype=np.int64)
+        lots[several] = of_spellings(one_array(names)).view(np.int64)
+        return lots
 
 
-def rows_of_users(texts: pa.Table, vocabulary: Vocabulary, reading: Reading) -> pa.Table:
-    """(lot, codes), a row for each user who holds a word, of whole users' texts (is_first, name,
-    tokens): first of each user one with their name."""
-    tokens = one_array(texts.column("tokens"))
-    if reading.lengths is not None:
-        tokens = whole_grams(tokens, range(reading.lengths[0], reading.lengths[1] + 1))
-    codes = vocabulary.codes(tokens.flatten())
-    of_texts, places = places_of_texts(lengths_of(tokens), codes, reading.ends)
-
-    first = _starts(texts)
-    of_users = np.add.reduceat(of_texts, first) if len(first) else of_texts
-    # The ends of texts are no words: of who has nothing else there is nothing to bound.
-    ends = np.diff(first, append=texts.num_rows) if reading.ends else np.zeros_like(first)
-    words = of_users - ends
-    some = words > 0
-    if not some.all():
-        places = places[np.repeat(some, of_users)]
-        first, of_users, words = first[some], of_users[some], words[some]
-    # What stands for a user where the keys that count are chosen: of one word none is.
-    several = words > 1
-    lots = np.zeros(len(first), dtype=np.int64)
-    names = one_array(texts.column("name")).take(pa.array(first[several]))
-    lots[several] = of_spellings(names).view(np.int64)
-    return pa.table({"lot": lots, "codes": lists_of(of_users, places)})
+def register_gathered(con: duckdb.DuckDBPyConnection, gathering: Gathering, number: str) -> None:
+    """Teach a DuckDB connection to hand texts over; users who are numbers are of this type."""
+    con.create_function(
+        "dphh_gathered",
+        gathering.add,
+        [number, "VARCHAR", "VARCHAR[]", "VARCHAR"],
+        "INTEGER",
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,  # or equal texts would be handed over once
+    )
 
 
-def keys_of_users(texts: pa.Table, given: GivenGrams, groups: Sequence[str]) -> pa.Table:
-    """(keys), a row for each user who holds a given item, of whole users' texts (is_first,
-    group_name, tokens).
+def rows_of_users(lots: Integers, lengths: Integers, places: Any) -> pa.Table:
+    """(lots, lengths, codes), whole users: several short ones a row, or one long one."""
+    ends = np.cumsum(lengths)
+    last = np.flatnonzero(np.diff(ends // ROW, append=-1)) + 1
+    users, of_rows = np.diff(last, prepend=0), np.diff(ends[last - 1], prepend=0)
+    return pa.table(
+        {
+            "lots": lists_of(users, lots),
+            "lengths": lists_of(users, lengths.astype(np.int32)),
+            "codes": lists_of(of_rows, places),
+        }
+    )
 
-    A text of a group that is not declared, NULL too, is of the last. A key that several texts of a
-    user hold stands several times.
+
+def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Texts' users ascending, STRETCH or more at a time so that none is divided, and which texts
+    these are. The array is used up.
+
+    Where both fit, user and text are sorted as one integer, which takes a tenth of the time; and
+    where the users stand, since memory that is new costs more than sorting.
     """
-    numbers = None
-    if given.groups > 1:
-        names = one_array(texts.column("group_name"))
-        declared = pc.index_in(names, value_set=pa.array(groups, pa.string()))
-        numbers = declared.fill_null(len(groups)).to_numpy()
-    of_texts, keys = given.keys(one_array(texts.column("tokens")), numbers)
-    first = _starts(texts)
-    of_users = np.add.reduceat(of_texts, first) if len(first) else of_texts
-    return pa.table({"keys": lists_of(of_users[of_users > 0], keys.astype(np.int32))})
+    if not len(users):
+        return
+    least, most = int(users.min()), int(users.max())
+    bits = np.uint64((len(users) - 1).bit_length())
+    if (most - least).bit_length() + int(bits) > 64:
+        order = np.argsort(users, kind="stable")
+        for some in _stretches(in_order := users.take(order), 0):
+            yield in_order[some], order[some]
+        return
+    users -= least
+    pairs = users.view(np.uint64)
+    pairs <<= bits
+    for start in range(0, len(pairs), STRETCH):
+        piece = pairs[start : start + STRETCH]
+        piece |= np.arange(start, start + len(piece), dtype=np.uint64)
+    pairs.sort()
+    place = np.uint64((1 << int(bits)) - 1)
+    for some in _stretches(pairs, place):
+        yield (pairs[some] >> bits).view(np.int64) + least, (pairs[some] & place).view(np.int64)
 
 
-def _starts(texts: pa.Table) -> Any:
-    return pc.indices_nonzero(texts.column("is_first")).to_numpy().astype(np.int64)
+def _stretches(ascending: Any, beside: Any) -> Iterator[slice]:
+    """STRETCH of them at a time, or more: those that are equal but for bits `beside` stay
+    together."""
+    start = 0
+    while start < len(ascending):
+        stop = min(start + STRETCH, len(ascending))
+        stop = int(np.searchsorted(ascending, ascending[stop - 1] | beside, side="right"))
+        yield slice(start, stop)
+        start = stop
+
+
+def _spread(starts: Integers, lengths: Integers) -> Integers:
+    """The places of texts that start here and are so long, one after the other."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    if len(ends) == ends[-1]:  # one place each
+        return starts
+    places = np.repeat(starts - ends + lengths, lengths)
+    places += np.arange(len(places))
+    return places

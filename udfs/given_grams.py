@@ -24,7 +24,7 @@ from dphh.privacy.counts import Weighing
 from dphh.udfs.blocks import END, places_of_texts
 from dphh.udfs.contributions import distinct
 from dphh.udfs.places import Released
-from dphh.udfs.whole_users import lengths_of, lists_of, one_array, values_of
+from dphh.udfs.whole_users import lists_of, one_array, values_of
 
 Integers = NDArray[np.int64]
 #: Steps that are looked up in a table, of four bytes each: it stays in the processor's cache.
@@ -155,12 +155,12 @@ def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Inte
 
 
 def register_counted(con: duckdb.DuckDBPyConnection, weighing: Weighing) -> None:
-    """Teach a DuckDB connection `dphh_counted(keys)`: what the users of a batch add, in its first
-    row."""
+    """Teach a DuckDB connection `dphh_counted(lengths, codes)`: what the users of a batch add, in
+    its first row."""
     con.create_function(
         "dphh_counted",
         counted_at_first(weighing),
-        ["INTEGER[]"],
+        ["INTEGER[]", "INTEGER[]"],
         "STRUCT(key BIGINT, weight BIGINT)[]",
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,
@@ -168,24 +168,14 @@ def register_counted(con: duckdb.DuckDBPyConnection, weighing: Weighing) -> None
     )
 
 
-def keys_of_texts(given: GivenGrams) -> Callable[[Any, Any], Any]:
-    """Of columns (tokens, group): a list of keys a row."""
+def counted_at_first(weighing: Weighing) -> Callable[[Any, Any], Any]:
+    """Of users' keys, how many each has and which: what all of them add together in the first row,
+    and no more."""
 
-    def of_rows(tokens: Any, group: Any) -> Any:
-        several = given.groups > 1
-        held = given.keys(one_array(tokens), one_array(group).to_numpy() if several else None)
-        return lists_of(held[0], held[1].astype(np.int32))
-
-    return of_rows
-
-
-def counted_at_first(weighing: Weighing) -> Callable[[Any], Any]:
-    """Of a column of users' keys: what all of them add together in the first row, and no more."""
-
-    def of_rows(keys: Any) -> Any:
-        held = one_array(keys)
-        key, weight = counted(weighing, lengths_of(held), values_of(held))
+    def of_rows(lengths: Any, keys: Any) -> Any:
+        rows = one_array(keys)
+        key, weight = counted(weighing, values_of(one_array(lengths)), values_of(rows))
         pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
-        return lists_of(np.where(np.arange(len(held)) == 0, len(key), 0), pairs)
+        return lists_of(np.where(np.arange(len(rows)) == 0, len(key), 0), pairs)
 
     return of_rows

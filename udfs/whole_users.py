@@ -1,9 +1,10 @@
-"""Whole users as rows of lists, for engines whose rows hold lists (DuckDB, Polars): the steps that
+"""Whole users in rows of lists, for engines whose rows hold lists (DuckDB, Polars): the steps that
 see all of a user at once, over columns of Arrow. A batch of rows is a block of whole users.
 
-`codes` make texts numbers, `contributions` bound and weigh a user, `pairs` and `places` climb the
-ladder. None draws anything: what they make of a row hangs on that row, on what was released and
-on a level's salt.
+A row has several short users or one long: for each a number that stands for the user (`lots`) and
+how many places are theirs (`lengths`), and what stands at all their places (`codes`, `keys`).
+`contributions` bound and weigh a user, `places` and `pairs` climb the ladder. None draws anything:
+what they make of a row hangs on that row, on what was released and on a level's salt.
 """
 
 from __future__ import annotations
@@ -16,16 +17,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from duckdb.func import PythonUDFType
+from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
-from dphh.udfs.blocks import places_of_texts
-from dphh.udfs.contributions import Weigh, contributions, evenly
-from dphh.udfs.hashes import Integers, Words, of_numbers, of_spellings
-from dphh.udfs.places import Released, candidates, candidates_that_matter
+from dphh.udfs.contributions import Held, Weigh, contributions, evenly
+from dphh.udfs.hashes import Integers, Words, of_numbers
+from dphh.udfs.places import Released, candidates, candidates_that_matter, of_words
 from dphh.udfs.two_rounds import ByRow, Plainly
 from dphh.udfs.vocabulary import Vocabulary
-from dphh.udfs.whole_grams import whole_grams
 
 
 class WholeUsers:
@@ -38,39 +37,30 @@ class WholeUsers:
         #: How users weigh in the forecast ladder's present round.
         self.round_rule: Plainly | ByRow | None = None
 
-    def lots(self, names: Any) -> pa.Array:
-        """`dphh_lot(name)`: what stands for a user where the keys that count are chosen."""
-        return pa.array(of_spellings(one_array(names)).view(np.int64))
-
-    def codes(self, texts: Any) -> pa.Array:
-        """`dphh_codes(tokens)`: each token by its number, and -1 where the text ends."""
-        tokens = one_array(texts)
-        codes = self.vocabulary.codes(tokens.flatten())
-        lengths, places = places_of_texts(lengths_of(tokens), codes)
-        return lists_of(lengths, places)
-
-    def grams(self, texts: Any, shortest: int, longest: int) -> pa.Array:
-        """`dphh_grams(tokens, shortest, longest)`: every n-gram of a text, spelled out."""
-        return whole_grams(one_array(texts), range(shortest, longest + 1))
-
     def contributions_of_words(
-        self, lot: Any, codes: Any, max_items: int, grid_bits: int, salt: int
+        self, lots: Any, lengths: Any, codes: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
-        """`dphh_contributions_of_words(lot, codes, max_items, grid_bits, salt)`: what the
+        """`dphh_contributions_of_words(lots, lengths, codes, max_items, grid_bits, salt)`: what the
         users of these rows add to a histogram of words, in the first row."""
-        return weighed(lot, codes, evenly(max_items, grid_bits, salt, self.hashed_words))
+        rule = evenly(max_items, grid_bits, salt, self.hashed_words)
+        return weighed(lots, lengths, codes, rule)
 
     def contributions_of_grams(
-        self, lot: Any, keys: Any, max_items: int, grid_bits: int, salt: int
+        self, lots: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
-        """`dphh_contributions_of_grams(lot, keys, max_items, grid_bits, salt)`: the same of pairs
-        of released grams, whose numbers are public."""
-        return weighed(lot, keys, evenly(max_items, grid_bits, salt, of_numbers))
+        """`dphh_contributions_of_grams(lots, lengths, keys, max_items, grid_bits, salt)`: the same
+        of pairs of released grams, whose numbers are public."""
+        return weighed(lots, lengths, keys, evenly(max_items, grid_bits, salt, of_numbers))
 
-    def contributions_of_round(self, lot: Any, keys: Any) -> pa.Array:
-        """`dphh_contributions_of_round(lot, keys)`: the same in a round of the forecast ladder."""
+    def contributions_of_round(self, lots: Any, lengths: Any, keys: Any) -> pa.Array:
+        """`dphh_contributions_of_round(lots, lengths, keys)`: the same in a round of the forecast
+        ladder."""
         assert self.round_rule is not None
-        return weighed(lot, keys, self.round_rule)
+        return weighed(lots, lengths, keys, self.round_rule)
+
+    def holders(self, lots: Any, lengths: Any, codes: Any) -> pa.Array:
+        """`dphh_holders(lots, lengths, codes)`: of how many of these users a word is, unbounded."""
+        return weighed(lots, lengths, codes, each_once)
 
     def hashed_words(self, codes: Integers) -> Words:
         """By their spelling."""
@@ -92,67 +82,88 @@ class WholeUsers:
         self._released = Released(keys)
 
     def unreleased(self, codes: Any) -> pa.Array:
-        """`dphh_unreleased(codes)`: those that are not among the released words."""
+        """`dphh_unreleased(codes)`: the same, with -1 in the place of each released word."""
         lists = one_array(codes)
         held = values_of(lists)
-        return lists_of(*_kept(lengths_of(lists), held, self._numbers_of_words[held] < 0))
+        released = of_words(self._numbers_of_words, held) >= 0
+        return lists_of(lengths_of(lists), np.where(released, np.int32(-1), held))
 
     def places_of_words(self, codes: Any) -> pa.Array:
         """`dphh_places_of_words(codes)`: the number of the released word at each place, or -1."""
         lists = one_array(codes)
-        return lists_of(lengths_of(lists), self._numbers_of_words[values_of(lists)])
+        return lists_of(lengths_of(lists), of_words(self._numbers_of_words, values_of(lists)))
 
     def places_of_grams(self, keys: Any) -> pa.Array:
         """`dphh_places_of_grams(keys)`: the same of released grams."""
         lists = one_array(keys)
         return lists_of(lengths_of(lists), self._released.places(values_of(lists)))
 
-    def pairs(self, grams: Any, words: Any, ahead: int) -> pa.Array:
-        """`dphh_pairs(grams, words, ahead)`: at each place the key of the gram there and the next
-        one, places that can be part of none left out; or of the gram and, so many places ahead,
-        the word, where there are words: then every place stays."""
-        lists = one_array(grams)
-        lengths, places, ends = lengths_of(lists), values_of(lists), values_of(one_array(words))
+    def pairs(self, lengths: Any, grams: Any, words: Any, ahead: int) -> pa.Array:
+        """`dphh_pairs(lengths, grams, words, ahead)`: at each place the key of the pair that begins
+        there, and how many places are each user's.
+
+        A pair is the gram there and the next one; places that can be part of none are left out. Or
+        it is the gram and, so many places ahead, the word, where there are words: then every place
+        stays.
+        """
+        users, lists = one_array(lengths), one_array(grams)
+        places, ends = values_of(lists), values_of(one_array(words))
         if len(ends):
-            return lists_of(lengths, candidates(places, ends, ahead))
-        return lists_of(*candidates_that_matter(lengths, places))
+            found = users, lists_of(lengths_of(lists), candidates(places, ends, ahead))
+        else:
+            left, keys = candidates_that_matter(values_of(users), places)
+            found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
+        return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 
-def weighed(lots: Any, keys: Any, weigh: Weigh) -> pa.Array:
-    """The keys that count, with their weights: what all these users add, in the first one's row."""
-    lists = one_array(keys)
-    lengths = lengths_of(lists)
-    key, weight = contributions(_numbers(lots), lengths, values_of(lists), weigh)
+def each_once(held: Held) -> Integers:
+    """No bound: what it adds up is how many users hold a key."""
+    return np.ones(len(held.keys), dtype=np.int64)
+
+
+def weighed(lots: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:
+    """The keys that count, with their weights: what the users of all these rows add, in the first
+    row."""
+    rows = one_array(keys)
+    key, weight = contributions(
+        values_of(one_array(lots)), values_of(one_array(lengths)), values_of(rows), weigh
+    )
     pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
-    return lists_of(np.where(np.arange(len(lengths)) == 0, len(key), 0), pairs)
+    return lists_of(np.where(np.arange(len(rows)) == 0, len(key), 0), pairs)
 
 
 def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> None:
     """Teach a DuckDB connection these functions, by the names that they say."""
-    level = ["INTEGER", "INTEGER", "UBIGINT"]
+    rows, level = ["BIGINT[]", "INTEGER[]"], ["INTEGER", "INTEGER", "UBIGINT"]
     weights = "STRUCT(key BIGINT, weight BIGINT)[]"
     functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
         ("spelled", users.spelled, ["BIGINT"], "VARCHAR"),
         ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
         ("places_of_words", users.places_of_words, ["INTEGER[]"], "INTEGER[]"),
         ("places_of_grams", users.places_of_grams, ["BIGINT[]"], "INTEGER[]"),
-        ("pairs", users.pairs, ["INTEGER[]", "INTEGER[]", "INTEGER"], "BIGINT[]"),
+        (
+            "pairs",
+            users.pairs,
+            ["INTEGER[]", "INTEGER[]", "INTEGER[]", "INTEGER"],
+            "STRUCT(lengths INTEGER[], keys BIGINT[])",
+        ),
+        ("holders", users.holders, [*rows, "INTEGER[]"], weights),
         (
             "contributions_of_words",
             users.contributions_of_words,
-            ["BIGINT", "INTEGER[]", *level],
+            [*rows, "INTEGER[]", *level],
             weights,
         ),
         (
             "contributions_of_grams",
             users.contributions_of_grams,
-            ["BIGINT", "BIGINT[]", *level],
+            [*rows, "BIGINT[]", *level],
             weights,
         ),
         (
             "contributions_of_round",
             users.contributions_of_round,
-            ["BIGINT", "BIGINT[]"],
+            [*rows, "BIGINT[]"],
             weights,
         ),
     ]
@@ -163,6 +174,7 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
             takes,
             gives,
             type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
             side_effects=True,  # or a filter on what it gives would have it called twice
         )
 
@@ -210,10 +222,11 @@ def values_of(lists: Any) -> Any:
     return lists.flatten().to_numpy()
 
 
-def _kept(lengths: Integers, values: Any, keep: NDArray[np.bool_]) -> tuple[Integers, Any]:
-    before = np.concatenate([[0], np.cumsum(keep)])
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    return np.diff(before[ends]), values[keep]
+def sums_of(lists: Any, values: Integers) -> Integers:
+    """Of other values in the place of the lists' own: what those of each list come to."""
+    before = np.concatenate([[0], np.cumsum(values)])
+    sums: Integers = np.diff(before[np.concatenate([[0], np.cumsum(lengths_of(lists))])])
+    return sums
 
 
 def lists_of(lengths: Integers, values: Any) -> pa.Array:

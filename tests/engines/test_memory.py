@@ -17,7 +17,7 @@ from dphh import Corpus, CorpusError, UsageError, items, ngrams
 from dphh.engines.duckdb.memory import SharedMemory
 from tests.conftest import full
 
-USERS, PER_USER = 140_000, 6
+USERS, PER_USER = 280_000, 6
 
 
 def write(path: Path) -> None:
@@ -116,7 +116,7 @@ def test_texts_larger_than_what_the_engine_may_take_finish(tmp_path):
 
 def test_duckdb_has_what_the_rest_of_the_process_leaves_of_the_limit():
     con = duckdb.connect(config={"memory_limit": "8GB"})
-    memory = SharedMemory(con)
+    memory = SharedMemory(con, is_kept=True)
     assert memory.limit is not None
     assert 0.99 * 8e9 <= memory.limit <= 8e9
 
@@ -135,7 +135,7 @@ def test_duckdb_has_what_the_rest_of_the_process_leaves_of_the_limit():
 
 def test_a_limit_that_is_full_stays_as_it_was():
     con = duckdb.connect(config={"memory_limit": "200MB", "temp_directory": ""})
-    memory = SharedMemory(con)
+    memory = SharedMemory(con, is_kept=True)
     con.execute("CREATE TABLE numbers AS SELECT range AS number FROM range(12_000_000)")
     for _ in range(2):
         memory.settle()

@@ -28,8 +28,10 @@ units = st.integers(1, 5_000)
 
 def sums(users: Lists, rule: Rule) -> dict[int, int]:
     """What the product's kernel makes of users' lists of grams."""
-    held = pa.array([KEYS[user].tolist() for user in users], pa.list_(pa.int64()))
-    found = weighed(pa.array(np.arange(len(users))), held, rule)
+    lots, lengths = [[*range(len(users))]], [[len(user) for user in users]]
+    held = [[key for user in users for key in KEYS[user].tolist()]]
+    lists = pa.list_(pa.int64())
+    found = weighed(pa.array(lots, lists), pa.array(lengths, lists), pa.array(held, lists), rule)
     added: dict[int, int] = {}
     for row in found.flatten().to_pylist():
         added[row["key"]] = added.get(row["key"], 0) + row["weight"]

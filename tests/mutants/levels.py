@@ -69,8 +69,8 @@ MUTANTS = (
     ),
     Mutant(
         "sips: what a round released stays with its users",
-        "self._numbers_of_words[held] < 0)",
-        "self._numbers_of_words[held] >= -1)",
+        "released = of_words(self._numbers_of_words, held) >= 0",
+        "released = of_words(self._numbers_of_words, held) >= len(held)",
         ("tests/engines/test_sips.py::test_every_round_is_the_plain_python_one",),
     ),
     Mutant(

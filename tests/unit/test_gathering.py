@@ -1,8 +1,9 @@
-"""Texts that lie side by side, in tables that end anywhere, become rows of whole users."""
+"""Texts that come in any order, in tables that end anywhere, become rows of whole users."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,81 +11,139 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh.udfs.gathering import Reading, keys_of_users, rows_of_users, whole_users
+from dphh.udfs import gathering as module
+from dphh.udfs.gathering import Gathering, Read, Reading, given_items_of_texts, words_of_texts
 from dphh.udfs.given_grams import GivenGrams
+from dphh.udfs.hashes import of_spellings
 from dphh.udfs.vocabulary import Vocabulary
 
-USERS = st.lists(st.lists(st.lists(st.sampled_from(["a", "b", "é", ""]), max_size=3), min_size=1))
+Text = tuple[int, list[str]]
+TEXTS = st.lists(
+    st.tuples(st.integers(0, 5), st.lists(st.sampled_from(["a", "b", "é", ""]), max_size=3))
+)
+CUTS = st.lists(st.integers(0, 20), max_size=3)
+#: Who a user is said to be: a number, however large, a name, or a rank with a name beside.
+SAID: dict[str, Any] = {
+    "number": lambda user: (user, None),
+    "far numbers": lambda user: ((-1) ** user * (2**63 - 1 - user), None),
+    "name": lambda user: (None, "é" * user),
+    "rank and name": lambda user: (user, f"name {user}"),
+}
 
 
-def laid_out(users: list[list[list[str]]]) -> pa.Table:
-    texts = [text for user in users for text in user]
-    first = [place == 0 for user in users for place in range(len(user))]
-    names = [f"user {i}" if is_first else None for i, is_first in enumerate(first)]
-    return pa.table(
-        {
-            "place": np.arange(1, len(texts) + 1),
-            "is_first": pa.array(first, pa.bool_()),
-            "name": pa.array(names, pa.string()),
-            "tokens": pa.array(texts, pa.list_(pa.string())),
-        }
+def gathered(
+    texts: list[Text], cuts: list[int], read: Read, said: str = "number", groups: Any = None
+) -> list[tuple[int, list[int]]]:
+    """(lot, codes) of each user."""
+    users = [SAID[said](user) for user, _ in texts]
+    columns = (
+        pa.array([key for key, _ in users], pa.int64()),
+        pa.array([name for _, name in users], pa.string()),
+        pa.array([tokens for _, tokens in texts], pa.list_(pa.string())),
+        pa.array(groups or [None] * len(texts), pa.string()),
     )
+    gathering = Gathering(read)
+    for start, end in pairwise([0, *sorted(min(cut, len(texts)) for cut in cuts), len(texts)]):
+        gathering.add(*(column.slice(start, end - start) for column in columns))
+    found = []
+    for table in gathering.rows():
+        for row in table.to_pylist():
+            assert sum(row["lengths"]) == len(row["codes"])
+            ends = np.cumsum([0, *row["lengths"]]).tolist()
+            users_codes = [row["codes"][start:end] for start, end in pairwise(ends)]
+            found += zip(row["lots"], users_codes, strict=True)
+    return found  # type: ignore[return-value]
 
 
-def cut(texts: pa.Table, cuts: list[int]) -> list[pa.Table]:
-    ends = [0, *sorted(min(cut, texts.num_rows) for cut in cuts), texts.num_rows]
-    return [texts.slice(a, b - a) for a, b in pairwise(ends)]
+def by_user(texts: list[Text]) -> dict[int, list[list[str]]]:
+    users: dict[int, list[list[str]]] = {}
+    for user, tokens in texts:
+        users.setdefault(user, []).append(tokens)
+    return users
 
 
-def rows(parts: list[pa.Table], reading: Reading) -> list[list[str | None]]:
-    vocabulary = Vocabulary()
-    made = [rows_of_users(texts, vocabulary, reading) for texts in whole_users(parts)]
-    codes = [row for table in made for row in table.column("codes").to_pylist()]
-    return [[*vocabulary.spelled(row).to_pylist()] if row else [] for row in codes]
+@pytest.mark.parametrize("said", SAID)
+@settings(deadline=None, max_examples=40)
+@given(texts=TEXTS, cuts=CUTS, few=st.booleans())
+def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts, cuts, few):
+    with pytest.MonkeyPatch.context() as patch:
+        if few:  # tokens that are read, and places that are laid out, at a time
+            patch.setattr(module, "TOKENS", 3)
+            patch.setattr(module, "STRETCH", 2)
+            patch.setattr(module, "PLACES", 4)
+            patch.setattr(module, "ROW", 3)
+        vocabulary = Vocabulary()
+        found = gathered(texts, cuts, words_of_texts(vocabulary, Reading()), said)
+    words = {
+        user: sorted(word for text in of_user for word in text if word)
+        for user, of_user in by_user(texts).items()
+    }
+    spelled = [sorted(vocabulary.spelled(codes).to_pylist()) for _, codes in found]
+    assert sorted(spelled) == sorted(held for held in words.values() if held)
+    # What stands for a user hangs on the name alone; who holds one word needs none.
+    names = {user: SAID[said](user)[1] or str(SAID[said](user)[0]) for user in words}
+    lots = [
+        of_spellings(pa.array(["" if said == "name" and not user else names[user]]))
+        .view(np.int64)
+        .item()
+        if len(held) > 1
+        else 0
+        for user, held in words.items()
+        if held
+    ]
+    assert sorted(lot for lot, _ in found) == sorted(lots)
 
 
-@settings(deadline=None, max_examples=50)
-@given(users=USERS, cuts=st.lists(st.integers(0, 20), max_size=3))
-def test_a_user_is_one_row_wherever_the_tables_end(users, cuts):
-    texts = laid_out(users)
-    parts = cut(texts, cuts)
-    words = [[word for text in user for word in text if word] for user in users]
-    assert rows(parts, Reading()) == [row for row in words if row]
-
-
-@settings(deadline=None, max_examples=50)
-@given(users=USERS, cuts=st.lists(st.integers(0, 20), max_size=3), grouped=st.booleans())
-def test_given_items_are_held_by_a_user_wherever_the_tables_end(users, cuts, grouped):
-    names = ["DE", None, "FR", "else"]
-    numbers = [0, 2, 1, 2]
-    texts = laid_out(users)
-    of_texts = [place % 4 for place in range(texts.num_rows)]
-    column = pa.array([names[of_text] for of_text in of_texts], pa.string())
-    texts = texts.append_column("group_name", column)
+@settings(deadline=None, max_examples=40)
+@given(texts=TEXTS, cuts=CUTS, grouped=st.booleans())
+def test_given_items_are_held_by_a_user_in_whatever_order_texts_come(texts, cuts, grouped):
+    declared = {"DE": 0, "FR": 1, None: 2, "else": 2}
+    names = [[*declared][place % 4] for place in range(len(texts))]
     items, groups = [("a",), ("a", "b")], ("DE", "FR") if grouped else ()
-    expected, at = [], 0
-    for user in users:
-        held = set()
-        for text in user:
-            group = numbers[of_texts[at]] if grouped else 0
-            spelled = "".join(text)
-            held |= {k * (3 if grouped else 1) + group for k in (0, 1) if "ab"[: k + 1] in spelled}
-            at += 1
-        expected += [sorted(held)] if held else []
-    given_items = GivenGrams(items, 3 if grouped else 1)
-    found = [keys_of_users(whole, given_items, groups) for whole in whole_users(cut(texts, cuts))]
-    made = [sorted(set(row)) for table in found for row in table.column("keys").to_pylist()]
-    assert made == expected
+    held: dict[int, set[int]] = {}
+    for (user, text), name in zip(texts, names, strict=True):
+        keys = {k for k in (0, 1) if "ab"[: k + 1] in "".join(text)}
+        of_group = {key * 3 + declared[name] for key in keys} if grouped else keys
+        held[user] = held.get(user, set()) | of_group
+    read = given_items_of_texts(GivenGrams(items, 3 if grouped else 1), groups)
+    found = [sorted(set(codes)) for _, codes in gathered(texts, cuts, read, groups=names)]
+    assert sorted(found) == sorted(sorted(keys) for keys in held.values() if keys)
 
 
 def test_the_ends_of_texts_stay_where_they_are_asked_for():
-    texts = laid_out([[["a", "b"], [], ["a"]], [[""], []], [["b"]]])
-    found = rows_of_users(texts, Vocabulary(), Reading(ends=True))
-    assert found.column("codes").to_pylist() == [[0, 1, -1, -1, 0, -1], [1, -1]]
+    texts = [(1, ["a", "b"]), (2, ["", ""]), (1, []), (3, ["b"]), (1, ["a"])]
+    found = gathered(texts, [2], words_of_texts(Vocabulary(), Reading(ends=True)))
+    assert [codes for _, codes in found] == [[0, 1, -1, 0, -1], [1, -1]]
 
 
-def test_texts_that_come_in_another_order_are_refused():
-    texts = laid_out([[["a"]], [["b"], ["a"]]])
-    for misplaced in ([1, 0, 2], [0, 2], [0, 1, 1, 2]):
-        with pytest.raises(RuntimeError, match="out of order"):
-            list(whole_users([texts.take(misplaced)]))
+def test_short_users_share_a_row(monkeypatch):
+    monkeypatch.setattr(module, "ROW", 4)
+    gathering = Gathering(words_of_texts(Vocabulary(), Reading()))
+    tokens = [["a"], ["a", "b"], ["a"] * 9, ["b"], ["c"]]
+    columns = pa.array(range(5), pa.int64()), pa.nulls(5, pa.string())
+    gathering.add(*columns, pa.array(tokens), columns[1])
+    (table,) = gathering.rows()
+    assert table.column("lengths").to_pylist() == [[1, 2], [9, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    "users, tokens, found",
+    [([1, None], [["a"], ["b"]], True), ([1, None], [["a"], [""]], False), ([None], [[]], False)],
+)
+def test_rows_of_nobody_that_hold_a_token_are_told(users, tokens, found):
+    gathering = Gathering(words_of_texts(Vocabulary(), Reading()))
+    nothing = pa.nulls(len(users), pa.string())
+    columns = pa.array(users, pa.int64()), nothing, pa.array(tokens, pa.list_(pa.string()))
+    gathering.add(*columns, nothing)
+    list(gathering.rows())
+    assert gathering.holds_rows_of_nobody == found
+
+
+def test_no_more_is_held_than_may_be(monkeypatch):
+    monkeypatch.setattr(module, "TOKENS", 1)
+    gathering = Gathering(words_of_texts(Vocabulary(), Reading()), most=1_000)
+    nothing = pa.nulls(10, pa.string())
+    for _ in range(5):
+        gathering.add(pa.array(range(10), pa.int64()), nothing, pa.array([["a"]] * 10), nothing)
+    assert gathering.is_full
+    assert sum(len(table) for table in gathering.rows()) < 50

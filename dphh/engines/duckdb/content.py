@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 
 import duckdb
 
-from dphh.content import SPLITS, Content
+from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.engines.quoted import identifier, literal
+from dphh.engines.re2 import check_re2
 from dphh.engines.sources import (
     NO_GROUPS,
     NO_UNITS,
@@ -20,7 +21,7 @@ from dphh.engines.sources import (
     unreadable_files,
 )
 from dphh.engines.wide_files import refuse_wide_files
-from dphh.errors import CorpusError, UsageError
+from dphh.errors import CorpusError
 
 ROWS = "corpus_rows"
 #: So many can be described in no time.
@@ -30,6 +31,9 @@ Loader = Callable[[], None]
 PLAIN_TYPE = re.compile(
     r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
 )
+#: Types of users who are numbers of 64 bits, and of those who are as they are written.
+NUMBERS = re.compile(r"U?(TINY|SMALL|BIG)INT|U?INTEGER")
+NAMES = re.compile(r"VARCHAR|BLOB|BOOLEAN|DATE|UUID|U?HUGEINT|DECIMAL\(.*\)|ENUM\(.*\)", re.DOTALL)
 #: How DuckDB writes the type of a list column, of any length or of a fixed one.
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
@@ -51,10 +55,9 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     column = identifier(corpus.content.column)
     content = _as_written(corpus.content, types[corpus.content.column])
     con.execute(f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}")
-    # Texts of any length sort at half the speed of numbers.
-    is_text = not isinstance(corpus.user, str) or types[corpus.user] in ("VARCHAR", "BLOB")
-    order = "hash(user_id)" if is_text else "user_id"
-    con.execute(f"CREATE TEMP MACRO order_of_user(user_id) AS {order}")
+    key, name = key_and_name(types[corpus.user] if isinstance(corpus.user, str) else "VARCHAR")
+    con.execute(f"CREATE TEMP MACRO key_of_user(user_id) AS {key}")
+    con.execute(f"CREATE TEMP MACRO name_of_user(user_id) AS {name}")
     con.execute(
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus, types)} AS user_id, "
@@ -99,6 +102,17 @@ def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
         text = f"CAST({identifier(column)} AS VARCHAR)"
         parts.append(f"CAST(strlen({text}) AS VARCHAR) || ':' || {text}")
     return " || ".join(parts)
+
+
+def key_and_name(kind: str) -> tuple[str, str]:
+    """What stands for a user: a number, or the name. Of a type whose equal values may be written
+    apart it is a rank, which DuckDB gives by what it holds to be equal, and the name beside."""
+    if NUMBERS.fullmatch(kind):
+        number = "UBIGINT" if kind == "UBIGINT" else "BIGINT"
+        return f"CAST(user_id AS {number})", "CAST(NULL AS VARCHAR)"
+    if NAMES.fullmatch(kind):
+        return "CAST(NULL AS BIGINT)", "CAST(user_id AS VARCHAR)"
+    return "dense_rank() OVER (ORDER BY user_id)", "CAST(user_id AS VARCHAR)"
 
 
 def group_sql(by: str | None, types: Mapping[str, str]) -> str:
@@ -198,19 +212,8 @@ def _bytes_of_binary(digits: str, content: Content) -> str:
 
 
 def check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
-    patterns = {"keep": content.keep, "drop": content.drop}
-    if content.split not in SPLITS:
-        patterns["split"] = content.split
-    for option, pattern in patterns.items():
-        if pattern is None:
-            continue
-        try:
-            con.execute("SELECT regexp_matches('', $pattern)", {"pattern": pattern})
-        except duckdb.Error as problem:
-            raise UsageError(
-                f"{option}: {pattern!r} is not a regular expression that DuckDB (RE2) takes: "
-                f"{problem}"
-            ) from None
+    for option, pattern in content.patterns.items():
+        check_re2(con, option, pattern)
 
 
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:

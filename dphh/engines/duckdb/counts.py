@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dphh.engines.duckdb.items import Items
 from dphh.levels import CountsLevel
-from dphh.udfs.gathering import keys_of_users
+from dphh.udfs.gathering import given_items_of_texts
 from dphh.udfs.given_grams import GivenGrams, register_counted
 
 
@@ -23,12 +23,8 @@ class Counts(Items):
         purpose: str,
     ) -> Any:
         weighing = level.weighing
-        self.hold_rows()
-        self.refuse_rows_of_nobody("rows_of_corpus")
         given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
-        self._fill(
-            "counted_users", "keys INTEGER[]", lambda texts: keys_of_users(texts, given, groups)
-        )
+        self.gather("counted_users", given_items_of_texts(given, groups))
         register_counted(self.con, weighing)
         self._tell("asked", pa.table({"key": np.arange(weighing.keys + weighing.octaves)}))
         self.execute("counts_contributions")

@@ -14,7 +14,7 @@ from dphh.udfs.gathering import Reading
 
 class Ngrams(Items, Climbing):
     def hold_texts(self) -> None:
-        self._gather(Reading(ends=True))
+        self.hold_words(Reading(ends=True))
 
     def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
         self._noised("grams_level", level, purpose)
@@ -50,4 +50,4 @@ class Ngrams(Items, Climbing):
         return supported
 
     def hold_whole_grams(self, shortest: int, longest: int) -> None:
-        self._gather(Reading(lengths=(shortest, longest)))
+        self.hold_words(Reading(lengths=(shortest, longest)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -16,7 +16,7 @@ from dphh.engines.duckdb.memory import SharedMemory
 from dphh.engines.duckdb.stores import reach_stores
 from dphh.engines.session import Limits
 from dphh.engines.sources import ROWS_OF_NOBODY
-from dphh.errors import CorpusError, EngineOutOfMemory, UsageError
+from dphh.errors import CorpusError, UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
@@ -24,9 +24,6 @@ from dphh.udfs.randomness import Randomness
 from dphh.udfs.subset_reports import register_subsets
 from dphh.udfs.votes import register_votes
 from dphh.udfs.whole_users import WholeUsers, register_whole_users
-
-#: In how many parts the users are taken, until each fits the memory.
-PARTS = (1, 8, 64)
 
 
 class DuckDBRun:
@@ -42,7 +39,7 @@ class DuckDBRun:
         self._spill = PrivateFolder()
         try:
             self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.path))
-            self._memory = None if limits.memory is None else SharedMemory(self.con)
+            self.memory = SharedMemory(self.con, limits.memory is not None)
             # DuckDB's own bar would tell how much of the data each step reads.
             self.con.execute("SET enable_progress_bar = false")
             register_noise(self.con, randomness)
@@ -68,8 +65,7 @@ class DuckDBRun:
     def execute(self, name: str, **parameters: Any) -> None:
         """Run one file of `sql/`."""
         with engine_errors(name):
-            if self._memory is not None:
-                self._memory.settle()
+            self.memory.settle()
             self.con.execute(query(name), parameters or None)
 
     @contextmanager
@@ -110,27 +106,6 @@ class DuckDBRun:
                 self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
         self._within_reach = True
-
-    def in_parts(
-        self,
-        name: str,
-        start: Callable[[], None],
-        then: Callable[[int, int], None] | None = None,
-        **parameters: Any,
-    ) -> None:
-        """Start anew and run a file, and what follows it, for every part of the users, in more and
-        more parts until each fits the memory."""
-        for parts in PARTS:
-            start()
-            try:
-                for part in range(parts):
-                    self.execute(name, parts=parts, part=part, **parameters)
-                    if then is not None:
-                        then(parts, part)
-                return
-            except EngineOutOfMemory:
-                if parts == PARTS[-1]:
-                    raise
 
     def refuse_rows_of_nobody(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from dphh.content import SPLITS, Content
+from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.engines.polars.files import NO_INTERVALS, scan_files
 from dphh.engines.polars.patterns import check_pattern
@@ -39,7 +39,8 @@ def open_corpus(corpus: Corpus) -> Loader:
     tokens = tokens_expression(corpus.content, schema[corpus.content.column])
     user = unit_expression(corpus, schema)
     group = group_expression(corpus.by, schema)
-    _check_patterns(corpus.content)
+    for option, pattern in corpus.content.patterns.items():
+        check_pattern(option, pattern)
 
     def load() -> pl.LazyFrame:
         return (
@@ -209,15 +210,6 @@ def _size(content: Content) -> int:
             "engine='duckdb' of any length"
         )
     return size
-
-
-def _check_patterns(content: Content) -> None:
-    patterns = {"keep": content.keep, "drop": content.drop}
-    if content.split not in SPLITS:
-        patterns["split"] = content.split
-    for option, pattern in patterns.items():
-        if pattern is not None:
-            check_pattern(option, pattern)
 
 
 def _rows(corpus: Corpus) -> tuple[Loader, pl.Schema]:

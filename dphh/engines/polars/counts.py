@@ -10,6 +10,7 @@ import polars as pl
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import counts as queries
 from dphh.levels import CountsLevel
+from dphh.udfs.gathering import given_items_of_texts
 from dphh.udfs.given_grams import GivenGrams
 
 
@@ -23,9 +24,10 @@ class Counts(Items):
     ) -> Any:
         weighing = level.weighing
         given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
-        users = self.fetch("counts_users", queries.counted_users(self.load(), given, groups))
-        self.refuse_rows_of_nobody(users["user_id"])
-        sums = self.fetch("counts_level", queries.counts_level(users.lazy(), weighing))
+        self.gather("counted_users", given_items_of_texts(given, groups))
+        users = self.table("counted_users")
+        sums = self.fetch("counts_level", queries.counts_level(users, weighing))
+        self.drop("counted_users")
         asked = pl.DataFrame({"key": range(weighing.keys + weighing.octaves)})
         added = asked.join(sums, on="key", how="left", maintain_order="left")
         self._noised(added.with_columns(pl.col("weight").fill_null(0)), level, purpose)

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
+from dphh.engines.polars.gathering import Gathers
 from dphh.engines.polars.queries import set_union
-from dphh.engines.polars.run import PolarsRun, spelled_users
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
 from dphh.udfs.contributions import Evenly, evenly
+from dphh.udfs.gathering import Reading, words_of_texts
 from dphh.udfs.noise import draw_rounded_gaussian
 
 
-class Items(PolarsRun):
+class Items(Gathers):
     def hold_items(self) -> None:
-        self._gather("users", set_union.users(self.load(), self.whole_users))
+        self.hold_words(Reading())
+
+    def hold_words(self, reading: Reading) -> None:
+        """Fill `users`: the words of all, as numbers."""
+        self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
 
     def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
-        released = self.released(level.threshold_grid)
+        passed = self.passed(level.threshold_grid)
         self.drop("noised")
-        return released
+        return set_union.released_words(passed, self.whole_users).to_arrow()
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """To `noised`, whatever the threshold."""
         rule = self._rule(level, purpose, self.whole_users.hashed_words)
         histogram = self.fetch("words_level", set_union.words_level(self.table("users"), rule))
-        spelled = self.whole_users.spelled(histogram["key"].to_arrow())
-        words = histogram.select("weight", key=pl.Series(spelled))
-        self._noised(words, level, purpose)
+        # A test's draws hang on how a word is spelled, a run's on nothing.
+        spelled = self.whole_users.spelled if self.randomness.is_test else None
+        self._noised(histogram, level, purpose, spelled)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
         self.whole_users.release_words(released.column("key"))
@@ -40,15 +46,9 @@ class Items(PolarsRun):
 
     def exact_counts(self, at_least: int) -> Any:
         counts = self.fetch("exact_counts", set_union.exact_counts(self.table("users"), at_least))
-        spelled = self.whole_users.spelled(counts["code"].to_arrow())
-        named = counts.select("users", key=pl.Series(spelled)).select("key", "users")
+        spelled = self.whole_users.spelled(counts["key"].to_arrow())
+        named = counts.select(key=pl.Series(spelled), users="weight")
         return named.sort("users", "key", descending=[True, False]).to_arrow()
-
-    def _gather(self, step: str, rows: pl.LazyFrame) -> None:
-        users = self.fetch(step, rows)
-        self.refuse_rows_of_nobody(users["user_id"])
-        lots = self.whole_users.lots(spelled_users(users["user_id"]))
-        self.tables["users"] = users.select("codes", lot=pl.Series(lots))
 
     def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str, hashed: Any) -> Evenly:
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
@@ -59,11 +59,14 @@ class Items(PolarsRun):
         histogram: pl.DataFrame,
         level: SetUnionLevel | PrunedLevel | CountsLevel,
         purpose: str,
+        spelled: Callable[[Any], Any] | None = None,
     ) -> None:
-        """To `noised`: draw the noise once, on a frame."""
+        """To `noised`: draw the noise once, on a frame. Tests alone ask what draws are named by."""
         names = None
         if self.randomness.is_test:
-            names = histogram["key"].cast(pl.String).to_arrow().cast(pa.large_string())
+            keys = histogram["key"]
+            named = keys.cast(pl.String).to_arrow() if spelled is None else spelled(keys.to_arrow())
+            names = named.cast(pa.large_string())
         noise = draw_rounded_gaussian(
             self.randomness, level.sigma_grid, histogram.height, purpose, names
         )

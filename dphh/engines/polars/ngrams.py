@@ -9,14 +9,17 @@ import polars as pl
 from dphh.engines.climbing import Climbing
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import ladder as queries
-from dphh.engines.polars.queries import set_union
 from dphh.engines.two_rounds import Rule
 from dphh.ladder.rungs import Integers, Ladder
 from dphh.levels import PrunedLevel
+from dphh.udfs.gathering import Reading
 from dphh.udfs.hashes import of_numbers
 
 
 class Ngrams(Items, Climbing):
+    def hold_texts(self) -> None:
+        self.hold_words(Reading(ends=True))
+
     def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
         rule = self._rule(level, purpose, of_numbers)
         histogram = queries.grams_level(self.table("positions"), rule)
@@ -50,5 +53,4 @@ class Ngrams(Items, Climbing):
         return supported.to_arrow()
 
     def hold_whole_grams(self, shortest: int, longest: int) -> None:
-        rows = set_union.users_grams(self.load(), self.whole_users, shortest, longest)
-        self._gather("users_grams", rows)
+        self.hold_words(Reading(lengths=(shortest, longest)))

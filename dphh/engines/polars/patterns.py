@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import duckdb
 import polars as pl
 
+from dphh.engines.re2 import check_re2
 from dphh.errors import UsageError
 
 _ESCAPES = {
@@ -50,13 +51,7 @@ def in_rust(pattern: str) -> str:
 def check_pattern(option: str, pattern: str) -> None:
     """Refuse what is not RE2, or what Polars cannot say."""
     with duckdb.connect() as con:
-        try:
-            con.execute("SELECT regexp_matches('', $pattern)", {"pattern": pattern})
-        except duckdb.Error as problem:
-            raise UsageError(
-                f"{option}: {pattern!r} is not a regular expression (of RE2, which all engines "
-                f"take): {problem}"
-            ) from None
+        check_re2(con, option, pattern)
     try:
         pl.Series([""]).str.contains(rf"\A(?:{in_rust(pattern)})\z")
     except pl.exceptions.PolarsError as problem:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import duckdb
 import polars as pl
-import pyarrow as pa
 
 from dphh.corpus import Corpus
 from dphh.engines.polars.content import open_corpus
 from dphh.engines.polars.failures import engine_errors
+from dphh.engines.polars.queries.names import spelled_users
 from dphh.engines.session import Limits
 from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, UsageError
@@ -53,8 +52,11 @@ class PolarsRun:
     def released(self, threshold: int) -> Any:
         """What may leave: the keys whose noised weight reaches the threshold. Sorted by what is
         released itself, so that the order says nothing of how the rows arrived."""
-        passed = self.tables["noised"].filter(pl.col("noisy") >= threshold)
+        passed = self.passed(threshold)
         return passed.sort("noisy", "key", descending=[True, False]).to_arrow()
+
+    def passed(self, threshold: int) -> pl.DataFrame:
+        return self.tables["noised"].filter(pl.col("noisy") >= threshold)
 
     def refuse_rows_of_nobody(self, users: pl.Series) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
@@ -68,16 +70,6 @@ class PolarsRun:
 
     def drop(self, table: str) -> None:
         self.tables.pop(table, None)
-
-
-def spelled_users(users: pl.Series) -> Any:
-    """Users' names as DuckDB spells them, an Arrow array."""
-    if users.dtype == pl.String or users.dtype.is_integer():  # there is one way to spell them
-        return users.cast(pl.String).to_arrow().cast(pa.string())
-    with duckdb.connect() as con:
-        con.register("users", pa.table({"user_id": users.to_arrow()}))
-        spelled = con.sql("SELECT CAST(user_id AS VARCHAR) AS name FROM users")
-        return spelled.to_arrow_table().column("name").combine_chunks()
 
 
 def _refuse_limits(limits: Limits) -> None:

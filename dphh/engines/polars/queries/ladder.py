@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
-from dphh.engines.polars.queries.set_union import CODES, KEYS, histogram, of_users
+from dphh.engines.polars.queries.set_union import CODES, histogram, of_users
 from dphh.udfs.contributions import Weigh
 from dphh.udfs.whole_users import WholeUsers
+
+PAIRS = pl.Struct({"lengths": CODES, "keys": pl.List(pl.Int64)})
 
 
 def positions_of_words(users: pl.LazyFrame, whole_users: WholeUsers, single: bool) -> pl.LazyFrame:
@@ -14,7 +18,9 @@ def positions_of_words(users: pl.LazyFrame, whole_users: WholeUsers, single: boo
     for none. A pair is valid where both words were released; they stand side by side in one text.
     Places that can be part of none go; but where pruning is on a single side every place stays, and
     the released words beside, to be what longer grams end in."""
-    places = users.select("lot", grams=of_users(whole_users.places_of_words, CODES, "codes"))
+    places = users.select(
+        "lots", "lengths", grams=of_users(whole_users.places_of_words, CODES, "codes")
+    )
     words = pl.col("grams") if single else pl.lit([], CODES)
     return _candidates(places.with_columns(words=words), whole_users, 1)
 
@@ -27,15 +33,18 @@ def positions_of_grams(
     released gram one place ahead) or its last one (on a single side: a released word k - 1 places
     ahead)."""
     grams = of_users(whole_users.places_of_grams, CODES, "keys")
-    return _candidates(positions.select("lot", "words", grams=grams), whole_users, ahead)
+    return _candidates(
+        positions.select("lots", "lengths", "words", grams=grams), whole_users, ahead
+    )
 
 
 def _candidates(places: pl.LazyFrame, whole_users: WholeUsers, ahead: int) -> pl.LazyFrame:
-    def pairs(grams: object, words: object) -> object:
-        return whole_users.pairs(grams, words, ahead)
+    def pairs(lengths: Any, grams: Any, words: Any) -> Any:
+        return whole_users.pairs(lengths, grams, words, ahead)
 
-    keys = of_users(pairs, KEYS, "grams", "words")
-    return places.select("lot", "words", keys=keys).filter(pl.col("keys").list.len() > 0)
+    found = of_users(pairs, PAIRS, "lengths", "grams", "words")
+    candidates = places.select("lots", "words", pairs=found).unnest("pairs")
+    return candidates.filter(pl.col("keys").list.len() > 0)
 
 
 def grams_level(positions: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:

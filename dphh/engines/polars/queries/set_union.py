@@ -8,36 +8,10 @@ from typing import Any
 import polars as pl
 
 from dphh.udfs.contributions import Evenly, Weigh
-from dphh.udfs.whole_users import WholeUsers, weighed
+from dphh.udfs.whole_users import WholeUsers, each_once, weighed
 
-CODES, KEYS = pl.List(pl.Int32), pl.List(pl.Int64)
+CODES = pl.List(pl.Int32)
 WEIGHTS = pl.List(pl.Struct({"key": pl.Int64, "weight": pl.Int64}))
-
-
-def users(tokens_of_rows: pl.LazyFrame, whole_users: WholeUsers) -> pl.LazyFrame:
-    """The corpus, one row a whole user: the words of all the user's texts as numbers, -1 after each
-    text. Words are made numbers before they are gathered, so that a place takes four bytes."""
-    texts = tokens_of_rows.select("user_id", codes=of_users(whole_users.codes, CODES, "tokens"))
-    return _of_users(texts)
-
-
-def users_grams(
-    tokens_of_rows: pl.LazyFrame, whole_users: WholeUsers, shortest: int, longest: int
-) -> pl.LazyFrame:
-    """The same of the n-grams that texts hold, no matter what was released: every run of `shortest`
-    to `longest` words, spelled out."""
-
-    def grams(tokens: Any) -> Any:
-        return whole_users.codes(whole_users.grams(tokens, shortest, longest))
-
-    texts = tokens_of_rows.select("user_id", codes=of_users(grams, CODES, "tokens"))
-    return _of_users(texts)
-
-
-def _of_users(texts: pl.LazyFrame) -> pl.LazyFrame:
-    # No text without a word: whoever it is of, there is nothing to bound.
-    of_words = texts.filter(pl.col("codes").list.len() > 1)
-    return of_words.group_by("user_id").agg(pl.col("codes").explode())
 
 
 def words_level(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
@@ -46,16 +20,25 @@ def words_level(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
     return histogram(users.rename({"codes": "keys"}), rule)
 
 
+def released_words(passed: pl.DataFrame, whole_users: WholeUsers) -> pl.DataFrame:
+    """What may leave: the words whose noised weight reaches the threshold. Sorted by what is
+    released itself, so that the order says nothing of how the rows arrived."""
+    spelled = pl.Series(whole_users.spelled(passed["key"].to_arrow()), dtype=pl.String)
+    return (
+        passed.select("noisy", key=spelled)
+        .select("key", "noisy")
+        .sort("noisy", "key", descending=[True, False])
+    )
+
+
 def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
-    """Of each whole user (lot, keys) the distinct keys that count, weighed, and their sums. What
-    the users of a batch of rows add together stands in its first row.
+    """Of each whole user (lots, lengths, keys) the distinct keys that count, weighed, and their
+    sums. What the users of a batch of rows add together stands in its first row.
 
     Polars' integer sums wrap around without a word: these cannot, as a frame has less than 2^32
     rows, each of them weighs at most 2^b, and b is at most GRID_BITS.
     """
-    contributions = users.select(
-        contribution=of_users(lambda lot, keys: weighed(lot, keys, rule), WEIGHTS, "lot", "keys")
-    )
+    contributions = users.select(contribution=_weighed(rule))
     some = contributions.filter(pl.col("contribution").list.len() > 0)
     of_keys = some.explode("contribution").unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())
@@ -68,9 +51,15 @@ def forget_released(users: pl.LazyFrame, whole_users: WholeUsers) -> pl.LazyFram
 
 def exact_counts(users: pl.LazyFrame, at_least: int) -> pl.LazyFrame:
     """How many users hold each key, exactly: for the owner's eyes, never for a release."""
-    held = users.select(code=pl.col("codes").list.unique()).explode("code")
-    counts = held.filter(pl.col("code") >= 0).group_by("code").agg(users=pl.len().cast(pl.Int64))
-    return counts.filter(pl.col("users") >= at_least)
+    counts = histogram(users.rename({"codes": "keys"}), each_once)
+    return counts.filter(pl.col("weight") >= at_least)
+
+
+def _weighed(rule: Weigh) -> pl.Expr:
+    def step(lots: Any, lengths: Any, keys: Any) -> Any:
+        return weighed(lots, lengths, keys, rule)
+
+    return of_users(step, WEIGHTS, "lots", "lengths", "keys")
 
 
 def of_users(step: Callable[..., Any], gives: Any, *columns: str) -> pl.Expr:

@@ -1,0 +1,41 @@
+"""`sql/gather_texts.sql`: every text of the corpus, and whose it is, handed to the gathering."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from dphh.engines.polars.queries.names import spelled_users
+from dphh.engines.polars.queries.set_union import of_users
+from dphh.udfs.gathering import Gathering
+
+#: Types of users who are numbers of 64 bits.
+NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
+
+
+def gather_texts(tokens_of_rows: pl.LazyFrame, gathering: Gathering) -> pl.LazyFrame:
+    """Handed in any order to `udfs/gathering.py`, which numbers the words and lays out whole users.
+    What stands for a user is a number, or the user's name; or a rank among all, and the name
+    beside."""
+
+    key, name = _key_and_name(tokens_of_rows.collect_schema()["user_id"])
+    rows = tokens_of_rows.with_row_index("row")
+    texts = rows.select("tokens", "group_name", key=key, name=name)
+    handed = of_users(gathering.add, pl.Int32, "key", "name", "tokens", "group_name")
+    return texts.select(texts=handed).sum()
+
+
+def _key_and_name(kind: pl.DataType) -> tuple[pl.Expr, pl.Expr]:
+    user = pl.col("user_id")
+    if kind in NUMBERS:
+        number = pl.UInt64 if kind == pl.UInt64 else pl.Int64
+        return user.cast(number), pl.lit(None, pl.String)
+    if kind == pl.String or kind.is_integer():
+        return pl.lit(None, pl.Int64), user.cast(pl.String)
+    # Values that are equal may be written apart: the first of a user's rows stands for the user.
+    first = pl.col("row").first().over(user).cast(pl.Int64)
+    name = user.map_batches(_spelled, return_dtype=pl.String, is_elementwise=True)
+    return pl.when(user.is_not_null()).then(first), name
+
+
+def _spelled(users: pl.Series) -> pl.Series:
+    return pl.Series(spelled_users(users), dtype=pl.String)

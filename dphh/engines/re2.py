@@ -1,0 +1,17 @@
+"""Regular expressions are RE2's, as DuckDB takes them; every engine reads the same ones."""
+
+from __future__ import annotations
+
+import duckdb
+
+from dphh.errors import UsageError
+
+
+def check_re2(con: duckdb.DuckDBPyConnection, option: str, pattern: str) -> None:
+    try:
+        con.execute("SELECT regexp_matches('', $pattern)", {"pattern": pattern})
+    except duckdb.Error as problem:
+        raise UsageError(
+            f"{option}: {pattern!r} is not a regular expression (of RE2, which all engines "
+            f"take): {problem}"
+        ) from None
