@@ -50,14 +50,6 @@ class Block:
     def with_places(self, places: Integers) -> Block:
         return Block(self.lots, self.lengths, places)
 
-    def held(self, keep: NDArray[np.bool_]) -> Block:
-        """These places alone, of the users who have any."""
-        kept = np.concatenate([[0], np.cumsum(keep)])
-        ends = np.concatenate([[0], np.cumsum(self.lengths)])
-        lengths = np.diff(kept[ends])
-        some = lengths > 0
-        return Block(self.lots[some], lengths[some], self.places[keep])
-
 
 def places_of_texts(lengths: Integers, codes: Any, ends: bool = True) -> tuple[Integers, Any]:
     """Texts of so many tokens each: how many places each takes, and what stands at them; after each

@@ -53,20 +53,13 @@ def _pairs(left: Any, right: Any) -> Integers:
     return np.maximum(pairs, -1, out=pairs)
 
 
-def that_matter(keys: Integers) -> NDArray[np.bool_]:
-    """The places where a pair begins, and of one -1 after each run of them.
-
-    No other can be part of a longer gram; neighbours stay neighbours.
-    """
-    there = keys >= 0
-    matter = there.copy()
-    matter[1:] |= there[:-1]
-    return matter
-
-
 def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
     """The candidates of grams side by side, at the places that matter alone: how many places are
-    left of each user's, and what begins there."""
+    left of each user's, and what begins there.
+
+    The places that matter are those where a pair begins, and of one -1 after each run of them. No
+    other can be part of a longer gram; neighbours stay neighbours.
+    """
     matter = np.zeros(len(grams), dtype=np.bool_)
     for start in range(0, len(grams) - 1, PIECE):
         right = grams[start + 1 : start + 1 + PIECE]
@@ -78,19 +71,11 @@ def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Int
         keys[there] = _pairs(grams.take(rows), grams.take(rows + 1, mode="clip"))
     if matter[-1:].any():
         keys[-1] = -1  # nothing stands ahead of the last place
-    return kept_of(lengths, matter), keys
+    return _left(lengths, matter), keys
 
 
-def kept(lengths: Integers, values: Any, keep: NDArray[np.bool_]) -> tuple[Integers, Any]:
-    """How many values are kept of each user's, and which."""
-    found = np.empty(np.count_nonzero(keep), dtype=values.dtype)
-    for rows, there in _kept_rows(keep):
-        values.take(rows, out=found[there], mode="clip")
-    return kept_of(lengths, keep), found
-
-
-def kept_of(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
-    """How many places are kept of each user's."""
+def _left(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
+    """How many places are left of each user's."""
     starts = np.cumsum(lengths) - lengths
     number: Integers = np.add.reduceat(np.append(keep, False), starts, dtype=np.int32)
     number[lengths == 0] = 0  # of no places, reduceat gives what stands next

@@ -19,7 +19,7 @@ from dphh.udfs.arrow_bytes import packed, unpacked
 from dphh.udfs.blocks import Block, block_at, block_of_tokens, row_of
 from dphh.udfs.contributions import Evenly, Held, Sums, Weigh, contributions
 from dphh.udfs.hashes import Integers, of_spellings
-from dphh.udfs.places import Released, candidates, that_matter
+from dphh.udfs.places import Released, candidates, candidates_that_matter
 from dphh.udfs.texts import tokens_of
 from dphh.udfs.whole_grams import whole_grams
 
@@ -193,10 +193,12 @@ def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Intege
 
 def _positions(block: Block, grams: Any, words: Any | None, ahead: int) -> Iterator[Row]:
     """The valid grams above, at the places that matter; at all, with words, which stay."""
-    ends = grams if words is None else words
-    placed = block.with_places(candidates(grams, ends, ahead))
     if words is None:
-        placed = placed.held(that_matter(placed.places))
+        lengths, keys = candidates_that_matter(block.lengths, grams)
+        some = lengths > 0
+        placed = Block(block.lots[some], lengths[some], keys)
+    else:
+        placed = block.with_places(candidates(grams, words, ahead))
     if (placed.places >= 0).any():
         kept = None if words is None else words.astype("<i4").tobytes()
         yield {**row_of(placed, "keys"), "words": pa.array([kept], pa.binary())}

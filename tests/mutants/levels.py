@@ -123,7 +123,7 @@ MUTANTS = (
     ),
     Mutant(
         "candidates across a gap",
-        "    matter[1:] |= there[:-1]\n",
+        "        matter[start + 1 : start + 1 + len(right)] |= begins\n",
         "",
         (f"{_LADDER}::test_every_level_is_the_brute_force_one",),
     ),

@@ -12,9 +12,7 @@ from dphh.udfs.places import (
     Released,
     candidates,
     candidates_that_matter,
-    kept,
     of_words,
-    that_matter,
 )
 
 Gram = tuple[str, ...]
@@ -32,13 +30,6 @@ def random_texts(rng: np.random.Generator) -> list[list[list[str]]]:
 def block_of(users: list[list[list[str]]]) -> tuple[Block, pa.Array]:
     texts = pa.array([text for texts in users for text in texts], pa.list_(pa.string()))
     return block_of_tokens(np.arange(len(users)), np.array([len(u) for u in users]), texts)
-
-
-def all_users(before: Block, after: Block) -> Block:
-    """The users who went, back without a place, so that they can be looked at by number."""
-    lengths = np.zeros(len(before.lots), dtype=np.int64)
-    lengths[np.searchsorted(before.lots, after.lots)] = after.lengths
-    return Block(before.lots, lengths, after.places)
 
 
 def grams_of(texts: list[list[str]], length: int) -> set[Gram]:
@@ -63,11 +54,11 @@ def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
     words = block.places
     for level in range(2, 6):
         both = pruning == "both"
-        keys = candidates(block.places, block.places if both else words, 1 if both else level - 1)
         if both:
-            placed = block.with_places(keys)
-            block = all_users(placed, placed.held(that_matter(keys)))
-            keys = block.places
+            lengths, keys = candidates_that_matter(block.lengths, block.places)
+            block = Block(block.lots, lengths, keys)
+        else:
+            keys = candidates(block.places, words, level - 1)
         owner = block.owners
 
         def spelled(key: int, below: list[Gram] = released) -> Gram:
@@ -91,16 +82,21 @@ def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
 
 
 def test_a_place_without_a_pair_goes_but_for_one_after_each_run():
-    keys = np.array([1, -1, -1, 2, 3, -1, -1, -1, -1, -1, 6, 7, 8, -1])
-    block = Block(np.arange(4), np.array([6, 3, 0, 5]), keys).held(that_matter(keys))
-    assert block.places.tolist() == [1, -1, 2, 3, -1, 6, 7, 8, -1]
-    assert block.lots.tolist() == [0, 3]
-    assert block.lengths.tolist() == [5, 4]
+    grams = np.array([0, 1, -1, 2, -1, -1, 3, 4, 5, -1, -1, 6, -1], dtype=np.int32)
+    lengths, keys = candidates_that_matter(np.array([5, 0, 5, 3]), grams)
+    assert [(key >> 32, key & 7) if key >= 0 else None for key in keys.tolist()] == [
+        (0, 1),
+        None,
+        (3, 4),
+        (4, 5),
+        None,
+    ]
+    assert lengths.tolist() == [2, 0, 3, 0]
 
 
 @pytest.mark.parametrize("piece", [1, 3, 8, 1 << 16])
 @pytest.mark.parametrize("seed", range(6))
-def test_users_keep_what_matters_wherever_a_piece_ends(seed, piece, monkeypatch):
+def test_the_same_places_matter_wherever_a_piece_ends(seed, piece, monkeypatch):
     monkeypatch.setattr(places, "PIECE", piece)
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 6, 12)
@@ -108,24 +104,20 @@ def test_users_keep_what_matters_wherever_a_piece_ends(seed, piece, monkeypatch)
     numbers = np.array([7, -1, 5, 9], dtype=np.int32)
     assert of_words(numbers, grams).tolist() == [numbers[gram] for gram in grams]
 
-    left = candidates_that_matter(lengths, grams)
     keys = candidates(grams, grams, 1)
-    matter = that_matter(keys)
+    matter = (keys >= 0) | np.append(False, keys[:-1] >= 0)
     owner = np.repeat(np.arange(12), lengths)
-    for found in (left, kept(lengths, keys, matter)):
-        assert found[0].tolist() == [int(matter[owner == user].sum()) for user in range(12)]
-        assert found[1].tolist() == keys[matter].tolist()
+    left, found = candidates_that_matter(lengths, grams)
+    assert left.tolist() == [int(matter[owner == user].sum()) for user in range(12)]
+    assert found.tolist() == keys[matter].tolist()
 
 
-def test_of_nobody_nothing_is_kept():
+def test_of_nobody_nothing_is_left():
     nothing = np.empty(0, dtype=np.int64)
     for lengths in (nothing, np.zeros(3, dtype=np.int64)):
-        for found in (
-            candidates_that_matter(lengths, nothing.astype(np.int32)),
-            kept(lengths, nothing, nothing >= 0),
-        ):
-            assert found[0].tolist() == lengths.tolist()
-            assert found[1].tolist() == []
+        left, keys = candidates_that_matter(lengths, nothing.astype(np.int32))
+        assert left.tolist() == lengths.tolist()
+        assert keys.tolist() == []
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 1000, 40_000])
