@@ -31,7 +31,7 @@ Read = Callable[[pa.Table], tuple[Integers, Any]]
 #: What is read at a time: texts of so many tokens and more.
 TOKENS = 1 << 19
 #: Users whose places end within the same so many share a row: several short ones, or one long.
-ROW = 64
+ROW = 128
 #: Texts, and places of theirs, that are laid out at a time.
 STRETCH, PLACES = 1 << 17, 1 << 20
 #: Bytes that it takes to lay out a text and a place.

@@ -108,7 +108,7 @@ def test_texts_larger_than_what_the_engine_may_take_finish(tmp_path):
     write_words(tmp_path / "many.parquet", rows)
     corpus = Corpus(tmp_path / "many.parquet", user="who", text="what")
     plan = ngrams(corpus, max_n=2, epsilon=4, delta=1e-7, max_items=12, method="dpne")
-    release = plan.run(engine="duckdb", memory_limit=f"{rows // 10_000}MB", threads=1)
+    release = plan.run(engine="duckdb", memory_limit=f"{rows // 5_000}MB", threads=1)
     released = {level["level"]: level["released"] for level in release.manifest["levels"]}
     assert released[1] == 1000
     assert released[2] > (1000 if full() else 10)
