@@ -31,5 +31,4 @@ SELECT
     pairs['lengths'] AS lengths,
     pairs['keys'] AS keys,
     words
-FROM candidates
-WHERE len(pairs['keys']) > 0;
+FROM candidates;

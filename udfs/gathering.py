@@ -30,7 +30,8 @@ TEXTS = ["key", "name", "tokens", "group_name"]
 Read = Callable[[pa.Table], tuple[Integers, Any]]
 #: What is read at a time: texts of so many tokens and more.
 TOKENS = 1 << 19
-#: Users whose places end within the same so many share a row: several short ones, or one long.
+#: There is a row for every so many places, and a user is in the row in which they end. So however
+#: long users are, an engine that takes so many rows at a time takes so many places.
 ROW = 128
 #: Texts, and places of theirs, that are laid out at a time.
 STRETCH, PLACES = 1 << 17, 1 << 20
@@ -204,10 +205,11 @@ def register_gathered(con: duckdb.DuckDBPyConnection, gathering: Gathering, numb
 
 
 def rows_of_users(lots: Integers, lengths: Integers, places: Any) -> pa.Table:
-    """(lots, lengths, codes), whole users: several short ones a row, or one long one."""
+    """(lots, lengths, codes), whole users: several short ones a row; or one long one, and rows of
+    nobody before it for the places that it has more."""
     ends = np.cumsum(lengths)
-    last = np.flatnonzero(np.diff(ends // ROW, append=-1)) + 1
-    users, of_rows = np.diff(last, prepend=0), np.diff(ends[last - 1], prepend=0)
+    users = np.bincount(ends // ROW)
+    of_rows = np.diff(np.append(0, ends)[np.cumsum(users)], prepend=0)
     return pa.table(
         {
             "lots": lists_of(users, lots),

@@ -116,14 +116,14 @@ def test_the_ends_of_texts_stay_where_they_are_asked_for():
     assert [codes for _, codes in found] == [[0, 1, -1, 0, -1], [1, -1]]
 
 
-def test_short_users_share_a_row(monkeypatch):
+def test_short_users_share_a_row_and_a_long_one_takes_several(monkeypatch):
     monkeypatch.setattr(module, "ROW", 4)
     gathering = Gathering(words_of_texts(Vocabulary(), Reading()))
     tokens = [["a"], ["a", "b"], ["a"] * 9, ["b"], ["c"]]
     columns = pa.array(range(5), pa.int64()), pa.nulls(5, pa.string())
     gathering.add(*columns, pa.array(tokens), columns[1])
     (table,) = gathering.rows()
-    assert table.column("lengths").to_pylist() == [[1, 2], [9, 1, 1]]
+    assert table.column("lengths").to_pylist() == [[1, 2], [], [], [9, 1, 1]]
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,7 @@ def _candidates(places: pl.LazyFrame, whole_users: WholeUsers, ahead: int) -> pl
         return whole_users.pairs(lengths, grams, words, ahead)
 
     found = of_users(pairs, PAIRS, "lengths", "grams", "words")
-    candidates = places.select("lots", "words", pairs=found).unnest("pairs")
-    return candidates.filter(pl.col("keys").list.len() > 0)
+    return places.select("lots", "words", pairs=found).unnest("pairs")
 
 
 def grams_level(positions: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
