@@ -32,7 +32,7 @@ Read = Callable[[pa.Table], tuple[Integers, Any]]
 TOKENS = 1 << 19
 #: There is a row for every so many places, and a user is in the row in which they end. So however
 #: long users are, an engine that takes so many rows at a time takes so many places.
-ROW = 128
+ROW = 256
 #: Texts, and places of theirs, that are laid out at a time.
 STRETCH, PLACES = 1 << 17, 1 << 20
 #: Bytes that it takes to lay out a text and a place.
