@@ -28,13 +28,15 @@ from dphh.udfs.whole_users import lengths_of, lists_of, one_array
 TEXTS = ["key", "name", "tokens", "group_name"]
 #: How texts (tokens, group_name) are read: how many places each takes, and what stands at them.
 Read = Callable[[pa.Table], tuple[Integers, Any]]
-#: What is read at a time: texts of so many tokens and more.
-TOKENS = 1 << 19
+#: What is read at a time: texts of so many bytes and more.
+BYTES = 1 << 23
 #: There is a row for every so many places, and a user is in the row in which they end. So however
 #: long users are, an engine that takes so many rows at a time takes so many places.
 ROW = 256
 #: Texts, and places of theirs, that are laid out at a time.
 STRETCH, PLACES = 1 << 17, 1 << 20
+#: Below so many, four bytes say where a text starts.
+NARROW = 1 << 32
 #: Bytes that it takes to lay out a text and a place.
 TEXT_BYTES, PLACE_BYTES = 48, 4
 
@@ -94,7 +96,7 @@ class Gathering:
         self._most = most
         self._lock = Lock()
         self._waiting: list[tuple[Any, ...]] = []
-        self._tokens = 0
+        self._bytes = 0
         self._users, self._lengths = Growing(np.int64), Growing(np.int32)
         self._places = Growing(np.int32)
         self._user_names = Vocabulary()
@@ -112,13 +114,13 @@ class Gathering:
             return each
         with self._lock:
             self._waiting.append((keys, names, tokens, groups))
-            self._tokens += len(one_array(tokens).values)
-            taken = self._taken() if self._tokens >= TOKENS else []
+            self._bytes += sum(column.nbytes for column in (keys, names, tokens, groups))
+            taken = self._taken() if self._bytes >= BYTES else []
         self._hold(taken)
         return each
 
     def _taken(self) -> list[tuple[Any, ...]]:
-        taken, self._waiting, self._tokens = self._waiting, [], 0
+        taken, self._waiting, self._bytes = self._waiting, [], 0
         return taken
 
     def _hold(self, parts: list[tuple[Any, ...]]) -> None:
@@ -163,8 +165,8 @@ class Gathering:
         keys that count are chosen, and how many places are theirs."""
         self._hold(self._taken())
         lengths, places = self._lengths.all(), self._places.all()
-        starts: Any = np.cumsum(lengths, dtype=np.uint32 if len(places) >> 32 == 0 else np.uint64)
-        starts -= lengths.view(np.uint32)
+        starts: Any = np.cumsum(lengths, dtype=np.uint32 if len(places) < NARROW else np.int64)
+        starts -= lengths.view(np.uint32)  # of none below 0
         for users, texts in by_user(self._users.all()):
             of_texts, first_places = lengths.take(texts), starts.take(texts)
             first = np.flatnonzero(np.append(True, users[1:] != users[:-1]))

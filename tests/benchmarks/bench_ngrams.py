@@ -114,7 +114,7 @@ def _show_steps() -> None:
         wall, cpu = time.perf_counter(), time.process_time()
         execute(self, name, **parameters)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        print(f"    {wall:8.2f} s  {cpu:8.2f} s of processors  {name}", flush=True)
+        print(f"    {wall:8.2f} s  {cpu:8.2f} s of processors  {name}", file=sys.stderr)
 
     DuckDBRun.execute = timed  # type: ignore[method-assign]
 

@@ -67,8 +67,9 @@ def by_user(texts: list[Text]) -> dict[int, list[list[str]]]:
 @given(texts=TEXTS, cuts=CUTS, few=st.booleans())
 def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts, cuts, few):
     with pytest.MonkeyPatch.context() as patch:
-        if few:  # tokens that are read, and places that are laid out, at a time
-            patch.setattr(module, "TOKENS", 3)
+        if few:  # bytes that are read, and places that are laid out, at a time
+            patch.setattr(module, "BYTES", 50)
+            patch.setattr(module, "NARROW", 0)
             patch.setattr(module, "STRETCH", 2)
             patch.setattr(module, "PLACES", 4)
             patch.setattr(module, "ROW", 3)
@@ -140,10 +141,28 @@ def test_rows_of_nobody_that_hold_a_token_are_told(users, tokens, found):
 
 
 def test_no_more_is_held_than_may_be(monkeypatch):
-    monkeypatch.setattr(module, "TOKENS", 1)
+    monkeypatch.setattr(module, "BYTES", 1)
     gathering = Gathering(words_of_texts(Vocabulary(), Reading()), most=1_000)
     nothing = pa.nulls(10, pa.string())
     for _ in range(5):
         gathering.add(pa.array(range(10), pa.int64()), nothing, pa.array([["a"]] * 10), nothing)
     assert gathering.is_full
     assert sum(len(table) for table in gathering.rows()) < 50
+
+
+def test_what_waits_to_be_read_is_bounded_in_bytes_and_not_in_texts(monkeypatch):
+    monkeypatch.setattr(module, "BYTES", 1_000)
+    read = []
+
+    def count(texts: pa.Table) -> tuple[Any, Any]:
+        read.append(len(texts))
+        return np.zeros(len(texts), dtype=np.int64), np.empty(0, dtype=np.int32)
+
+    gathering = Gathering(count)
+    nothing = pa.nulls(1, pa.string())
+    for tokens in ([["a" * 600]], [[]]):
+        for user in range(200):
+            columns = pa.array([user], pa.int64()), nothing, pa.array(tokens, pa.list_(pa.string()))
+            gathering.add(*columns, nothing)
+    assert read[0] == 2
+    assert len(read) > 102

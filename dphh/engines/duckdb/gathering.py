@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
+import duckdb
 from pyarrow import Table
 
 from dphh.engines.duckdb.failures import engine_errors
@@ -34,7 +36,7 @@ class Gathers(DuckDBRun):
                 for part in range(parts):
                     self._lay_out(table, self._gathered(read, parts, part))
                 return
-            except EngineOutOfMemory:
+            except (EngineOutOfMemory, MemoryError):
                 if parts == PARTS[-1]:
                     raise
 
@@ -48,8 +50,9 @@ class Gathers(DuckDBRun):
         try:
             self.execute("gather_texts", parts=parts, part=part)
         finally:
-            self.con.remove_function("dphh_gathered")
-            self.drop("handed")
+            with suppress(duckdb.Error):  # a step's own error is the one to tell
+                self.con.remove_function("dphh_gathered")
+                self.drop("handed")
         if gathering.is_full:
             raise EngineOutOfMemory("gather_texts: more than may be held at a time")
         return gathering

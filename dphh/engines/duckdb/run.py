@@ -71,8 +71,7 @@ class DuckDBRun:
     @contextmanager
     def side_by_side(self) -> Iterator[None]:
         """For steps over rows of whole users: DuckDB gives each thread 122,880 rows of a table, and
-        so often all that there are to one. It has but a name for tests for less: 2,048. On MSNBC,
-        with a million rows, that costs 0.2 to 0.3 processor seconds a run."""
+        so often all that there are to one. It has but a name for tests for less: 2,048."""
         with engine_errors("side_by_side"):
             self.con.execute("PRAGMA verify_parallelism")
         try:

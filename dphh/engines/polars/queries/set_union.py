@@ -35,8 +35,8 @@ def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     """Of each whole user (lots, lengths, keys) the distinct keys that count, weighed, and their
     sums. What the users of a batch of rows add together stands in its first row.
 
-    Polars' integer sums wrap around without a word: these cannot, as a frame has less than 2^32
-    rows, each of them weighs at most 2^b, and b is at most GRID_BITS.
+    Polars' integer sums wrap around without a word: these cannot, as there are less than
+    2^32 texts, whose users weigh at most 2^b each, and b is at most GRID_BITS.
     """
     contributions = users.select(contribution=_weighed(rule))
     some = contributions.filter(pl.col("contribution").list.len() > 0)
