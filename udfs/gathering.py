@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.udfs.blocks import places_of_texts
+from dphh.udfs.contributions import starts
 from dphh.udfs.given_grams import GivenGrams
 from dphh.udfs.growing import Growing
 from dphh.udfs.hashes import Integers, of_spellings
@@ -165,11 +166,11 @@ class Gathering:
         keys that count are chosen, and how many places are theirs."""
         self._hold(self._taken())
         lengths, places = self._lengths.all(), self._places.all()
-        starts: Any = np.cumsum(lengths, dtype=np.uint32 if len(places) < NARROW else np.int64)
-        starts -= lengths.view(np.uint32)  # of none below 0
+        begins: Any = np.cumsum(lengths, dtype=np.uint32 if len(places) < NARROW else np.int64)
+        begins -= lengths.view(np.uint32)  # of none below 0
         for users, texts in by_user(self._users.all()):
-            of_texts, first_places = lengths.take(texts), starts.take(texts)
-            first = np.flatnonzero(np.append(True, users[1:] != users[:-1]))
+            of_texts, first_places = lengths.take(texts), begins.take(texts)
+            first = starts(users)
             of_users = np.add.reduceat(of_texts, first, dtype=np.int64)
             lots = self._lots(users.take(first), texts.take(first), of_users)
             stops = np.flatnonzero(np.diff(np.cumsum(of_users) // PLACES, append=-1)) + 1
@@ -260,11 +261,11 @@ def _stretches(ascending: Any, beside: Any) -> Iterator[slice]:
         start = stop
 
 
-def _spread(starts: Integers, lengths: Integers) -> Integers:
+def _spread(begins: Integers, lengths: Integers) -> Integers:
     """The places of texts that start here and are so long, one after the other."""
     ends = np.cumsum(lengths, dtype=np.int64)
     if len(ends) == ends[-1]:  # one place each
-        return starts
-    places = np.repeat(starts - ends + lengths, lengths)
+        return begins
+    places = np.repeat(begins - ends + lengths, lengths)
     places += np.arange(len(places))
     return places

@@ -24,7 +24,7 @@ from dphh.privacy.counts import Weighing
 from dphh.udfs.blocks import END, places_of_texts
 from dphh.udfs.contributions import distinct
 from dphh.udfs.places import Released
-from dphh.udfs.whole_users import lists_of, one_array, values_of
+from dphh.udfs.whole_users import in_first_row, one_array, values_of
 
 Integers = NDArray[np.int64]
 #: Steps that are looked up in a table, of four bytes each: it stays in the processor's cache.
@@ -175,7 +175,6 @@ def counted_at_first(weighing: Weighing) -> Callable[[Any, Any], Any]:
     def of_rows(lengths: Any, keys: Any) -> Any:
         rows = one_array(keys)
         key, weight = counted(weighing, values_of(one_array(lengths)), values_of(rows))
-        pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
-        return lists_of(np.where(np.arange(len(rows)) == 0, len(key), 0), pairs)
+        return in_first_row(len(rows), key, weight)
 
     return of_rows

@@ -128,8 +128,13 @@ def weighed(lots: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:
     key, weight = contributions(
         values_of(one_array(lots)), values_of(one_array(lengths)), values_of(rows), weigh
     )
+    return in_first_row(len(rows), key, weight)
+
+
+def in_first_row(rows: int, key: Integers, weight: Integers) -> pa.Array:
+    """A list a row, of which the first has all that the users of all these rows add."""
     pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
-    return lists_of(np.where(np.arange(len(rows)) == 0, len(key), 0), pairs)
+    return lists_of(np.where(np.arange(rows) == 0, len(key), 0), pairs)
 
 
 def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> None:
