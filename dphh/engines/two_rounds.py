@@ -40,6 +40,7 @@ class TwoRounds:
         lists = self._noised(-1 - np.arange(len(lists)), lists, "list sizes")
 
         self._shape = len(valid.forecasts), len(law.starts)
+        # Every valid gram that anybody holds, also where all that users gave it comes to 0.
         self._keys = keys[sizes:]
         self._first = self._noised(self._keys, sums[sizes:], "round 1")
         group = valid.of(self._keys)
@@ -52,7 +53,8 @@ class TwoRounds:
         self._held = Released(self._keys)
         rule = ByRow(unit, self._held, weights.ravel()[self._row])
         keys, sums = _ascending(*self._sums(rule))
-        # A weight may be nothing, and its gram stays away: it gets its noise all the same.
+        # Users may have given a gram nothing; then it is not among the sums. Its sum is 0, and it
+        # gets its noise like any other.
         second = np.zeros(len(self._keys), dtype=np.int64)
         second[self._held.places(keys)] = sums
         self._second = self._noised(self._keys, second, "round 2")
