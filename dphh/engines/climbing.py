@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.engines.two_rounds import Rule, TwoRounds
+from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.ladder.forecast import Step
 from dphh.ladder.rungs import Integers, Ladder, ValidGrams
 from dphh.ladder.spurious import with_spurious
@@ -45,8 +45,8 @@ class Climbing(ABC):
         """Of an Arrow table (key, number) the rows whose key has one in `noised`."""
 
     @abstractmethod
-    def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
-        """What users add to each gram by the rule of a round: keys and sums, without noise."""
+    def _rounds(self, purpose: str) -> ForecastRounds:
+        """The two rounds of a level over `positions`."""
 
     def hold_texts(self) -> None:
         self.hold_items()
@@ -78,8 +78,10 @@ class Climbing(ABC):
 
     def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
         self._place_all(ladder)
-        rounds = TwoRounds(lambda rule: self._sums(rule, ladder), self.randomness, purpose)
-        return step.run(rounds).to_table()
+        rounds = self._rounds(purpose)
+        released = step.run(rounds).to_table()
+        rounds.close()
+        return released
 
     def _place_all(self, ladder: Ladder) -> None:
         """A run that goes on was not asked for the levels that it drew before."""
