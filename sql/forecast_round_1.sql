@@ -1,14 +1,14 @@
--- Round 1 of a level of the forecast ladder (docs/forecast.md): what every user adds, evenly, to the
--- valid grams that they hold, and the noise of every valid gram, held or not.
+-- Round 1 of a level of the forecast ladder (docs/forecast.md): what every user adds, evenly, to
+-- the valid grams that they hold, and the noise of every valid gram, held or not.
 -- In, private: positions (lots, lengths, keys, words), whole users in batches, where valid grams
 -- stand. In, public: forecasts (gram, as_first, as_last), of each released gram of the level below;
 -- classes (class, valid), how many valid grams there are of each.
 -- Out, private: round_1 (key, noisy, class, bin), of the valid grams that somebody holds; absent
 -- (class, bin, grams), of those that nobody holds. Out, public: list_sizes (bin, noisy).
 
--- Each user gives isqrt(98 unit^2 / 100 n) to each of their n valid grams, and isqrt(unit^2 / 50) to
--- the size of their list, at the key -1 - (bin of n): a norm of $unit at most. Where n is so large
--- that this is 0, the gram is named all the same: round 2 asks which grams somebody holds.
+-- Each user gives isqrt(98 unit^2 / 100 n) to each of their n valid grams, and isqrt(unit^2 / 50)
+-- to the size of their list, at the key -1 - (bin of n): a norm of $unit at most. Where n is so
+-- large that this is 0, the gram is named all the same: round 2 asks which grams somebody holds.
 CREATE TEMP TABLE plain_sums AS
 WITH
 
@@ -51,8 +51,8 @@ SELECT
 FROM plain_sums
 WHERE key >= 0;
 
--- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its row: the class that
--- its pieces foretell, and the bin of its noised weight.
+-- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its row is the class
+-- that its pieces foretell, and the bin of its noised weight.
 CREATE TEMP TABLE round_1 AS
 SELECT
     noised.key,
@@ -63,8 +63,8 @@ FROM noised
 INNER JOIN forecasts AS first_piece ON noised.key >> 32 = first_piece.gram
 INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram;
 
--- Valid grams that nobody holds are too many to write down. Their sums are 0: how many of a class
--- fall into each bin is drawn by the noise's own law.
+-- Valid grams that nobody holds are too many to write down. Their sums are 0, so how many of a
+-- class fall into each bin is drawn by the noise's own law.
 CREATE TEMP TABLE absent AS
 WITH
 
@@ -92,7 +92,7 @@ drawn AS (
 )
 
 SELECT
-    class,
-    fallen.bin,
-    fallen.grams
+    drawn.class,
+    drawn.fallen['bin'] AS bin,
+    drawn.fallen['grams'] AS grams
 FROM drawn;

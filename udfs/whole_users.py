@@ -53,15 +53,15 @@ class WholeUsers:
         return weighed(lots, lengths, keys, evenly(max_items, grid_bits, salt, of_numbers))
 
     def plain_contributions(self, lots: Any, lengths: Any, keys: Any, unit: int) -> pa.Array:
-        """`dphh_plain_contributions(lots, lengths, keys, unit)`: the same in round 1 of the forecast
-        ladder."""
+        """`dphh_plain_contributions(lots, lengths, keys, unit)`: the same in round 1 of the
+        forecast ladder."""
         return weighed(lots, lengths, keys, Plainly(unit))
 
     def shared_contributions(
         self, lots: Any, lengths: Any, keys: Any, grams: int, unit: int
     ) -> pa.Array:
-        """`dphh_shared_contributions(lots, lengths, keys, grams, unit)`: the same in round 2, by the
-        g of each gram."""
+        """`dphh_shared_contributions(lots, lengths, keys, grams, unit)`: the same in round 2, by
+        the g of each gram."""
         return weighed(lots, lengths, keys, ByRow(unit, *self.looked_up[grams]))
 
     def look_up_in(self, known: Any) -> int:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.engines.forecast_rounds import ForecastRounds
+from dphh.engines.two_rounds import TwoRounds
 from dphh.ladder.forecast import Step
 from dphh.ladder.rungs import Integers, Ladder, ValidGrams
 from dphh.ladder.spurious import with_spurious
@@ -45,7 +46,7 @@ class Climbing(ABC):
         """Of an Arrow table (key, number) the rows whose key has one in `noised`."""
 
     @abstractmethod
-    def _rounds(self, purpose: str) -> ForecastRounds:
+    def _rounds(self, purpose: str) -> ForecastRounds | TwoRounds:
         """The two rounds of a level over `positions`."""
 
     def hold_texts(self) -> None:

@@ -80,6 +80,9 @@ class TwoRounds:
             np.concatenate([self._second[kept], drawn.second]),
         )
 
+    def close(self) -> None:
+        """Nothing is kept but in this object."""
+
     def _noised(self, keys: Integers, sums: Integers, what: str) -> Integers:
         named = pa.array(keys).cast(pa.string()) if self._randomness.is_test else None
         purpose = f"{self._purpose}/{what}"

@@ -1,14 +1,17 @@
 """What one user moves in the two rounds of a level, through the whole path of each engine.
 
 D and D + u are two corpora, each read by itself: with its own rows, its own numbers of words and
-its own grams that somebody holds. What is public is the same on both sides: the released words,
-and the noised weight of each gram in round 1, which here is a number that hangs on the gram alone.
+its own grams that somebody holds. What is public is the same on both sides: the released words, and
+the weights of round 2, which here hang on a gram's class alone, so that they are the same whatever
+round 1 showed. There is no noise, so that what passes shows the sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,16 +25,21 @@ from hypothesis import strategies as st
 
 from dphh import Corpus
 from dphh.engines import ENGINES
-from dphh.engines.two_rounds import TwoRounds
-from dphh.ladder.classes import ValidClasses, valid_classes
-from dphh.ladder.rungs import Ladder, first_ladder
+from dphh.engines.two_rounds import Rule, TwoRounds
+from dphh.ladder.classes import valid_classes
+from dphh.ladder.rungs import PAIR, first_ladder
 from dphh.privacy.forecast.rounds import bins
 from dphh.testing import SeededRandomness
+from dphh.udfs.contributions import Held
+from dphh.udfs.two_rounds import Plainly
+from tests.engines.ladders import Quiet
 from tests.engines.levels import session_on
 
 WORDS = [f"w{number:02}" for number in range(12)]
 SIGMA_GRID = 2**10
 LADDER = first_ladder(pa.array(WORDS), "both")
+MASSES = np.geomspace(1.0, 1_000.0, len(WORDS))
+VALID = valid_classes(LADDER.top, MASSES, np.array([MASSES.sum()]))
 #: All 144 pairs, each of them once in the texts of who holds them all.
 ALL_PAIRS = " ".join(f"{one} {other}" for one in WORDS for other in WORDS)
 Rows = Sequence[tuple[str, str]]
@@ -39,46 +47,78 @@ Rows = Sequence[tuple[str, str]]
 
 @dataclass
 class Added:
-    """What all users add to each key in a round, before its noise."""
+    """What all users add to each gram that somebody holds, where round 2 gives it something."""
 
     round_1: dict[int, int]
-    lists: dict[int, int]
+    lists: list[int]
     round_2: dict[int, int]
 
 
-class Watched(TwoRounds):
-    """Keeps the sums of both rounds. The noised weight of a gram hangs on the gram alone."""
-
-    def __init__(self, sums: Any) -> None:
-        super().__init__(sums, SeededRandomness(7), "test")
-        self.seen: dict[str, dict[int, int]] = {}
-
-    def _noised(self, keys: Any, sums: Any, what: str) -> Any:
-        self.seen[what] = dict(zip(keys.tolist(), sums.tolist(), strict=True))
-        return (keys * 2_654_435_761) % (14 * SIGMA_GRID) - SIGMA_GRID
-
-
-def classes(ladder: Ladder) -> ValidClasses:
-    masses = np.geomspace(1.0, 100.0, len(ladder.top))
-    return valid_classes(ladder.top, masses, np.array([masses.sum()]))
+def held_pairs(rows: Rows) -> set[int]:
+    """The keys of the valid pairs that stand in some text."""
+    number = {word: place for place, word in enumerate(WORDS)}
+    pairs = set()
+    for _, text in rows:
+        tokens = text.split()
+        pairs |= {(one, other) for one, other in pairwise(tokens)}
+    return {
+        number[one] << PAIR | number[other]
+        for one, other in pairs
+        if one in number and other in number
+    }
 
 
 def added(engine: str, rows: Rows, unit: int, seed: int) -> Added:
     """Both rounds over a corpus of (user, text)."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.parquet"
+        table = pl.DataFrame(rows, schema={"who": pl.String, "what": pl.String}, orient="row")
+        table.write_parquet(path)
         corpus = Corpus(path, user="who", text="what")
-        pl.DataFrame(
-            rows, schema={"who": pl.String, "what": pl.String}, orient="row"
-        ).write_parquet(path)
-        with session_on(engine, corpus, SeededRandomness(7)) as session:
+        with session_on(engine, corpus, Quiet(seed)) as session:
             session.hold_texts()
             session._place_all(LADDER)
-            rounds = Watched(lambda rule: session._sums(rule, LADDER))
-            shape = rounds.first_round(2, classes(LADDER), bins(SIGMA_GRID), unit).counts.shape
-            weights = np.random.default_rng(seed).integers(1, 3_500, shape)
-            rounds.second_round(weights, unit)
-    return Added(rounds.seen["round 1"], rounds.seen["list sizes"], rounds.seen["round 2"])
+            rounds = session._rounds("test")
+            seen = rounds.first_round(2, VALID, bins(SIGMA_GRID), unit)
+            of_class = np.random.default_rng(seed).integers(1, 3_500, len(VALID.sizes))
+            rounds.second_round(np.tile(of_class[:, None], seen.counts.shape[1]), unit)
+            passed = rounds.passed(np.ones(seen.counts.shape, dtype=np.int64))
+            rounds.close()
+    held = np.isin(passed.keys, list(held_pairs(rows)))
+    keys = passed.keys[held].tolist()
+    return Added(
+        dict(zip(keys, passed.first[held].tolist(), strict=True)),
+        seen.lists.tolist(),
+        dict(zip(keys, passed.second[held].tolist(), strict=True)),
+    )
+
+
+def both_ways(engine: str, rows: Rows, seed: int) -> Iterator[Any]:
+    """The engine's rounds, and those in plain arrays over what its users add."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "corpus.parquet"
+        pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
+        corpus = Corpus(path, user="who", text="what")
+        with session_on(engine, corpus, SeededRandomness(seed)) as session:
+            session.hold_texts()
+            session._place_all(LADDER)
+            yield session._rounds("test")
+    yield TwoRounds(partial(in_plain_arrays, rows), SeededRandomness(seed), "test")
+
+
+def in_plain_arrays(rows: Rows, rule: Rule) -> tuple[Any, Any]:
+    """What these users add, each of one text, by the rule of a round."""
+    users = [np.array(sorted(held_pairs([row])), dtype=np.int64) for row in rows]
+    number = np.array([len(keys) for keys in users])
+    held = Held(np.concatenate(users), np.repeat(np.arange(len(users)), number), number, number)
+    keys, where = np.unique(held.keys, return_inverse=True)
+    sums = np.zeros(len(keys), dtype=np.int64)
+    np.add.at(sums, where, rule(held))
+    if not isinstance(rule, Plainly):
+        return keys, sums
+    sizes, weights = rule.list_sizes(number)
+    lists = np.bincount(-1 - sizes, weights).astype(np.int64)
+    return np.r_[-1 - np.arange(len(lists)), keys], np.r_[lists, sums]
 
 
 def squared_distance(one: dict[int, int], other: dict[int, int]) -> int:
@@ -88,9 +128,10 @@ def squared_distance(one: dict[int, int], other: dict[int, int]) -> int:
 def moves_the_unit_at_most(engine: str, others: Rows, user: Rows, unit: int, seed: int) -> None:
     without = added(engine, others, unit, seed)
     with_user = added(engine, [*others, *user], unit, seed)
-    first = squared_distance(without.round_1, with_user.round_1)
-    first += squared_distance(without.lists, with_user.lists)
-    assert first <= unit**2
+    both = without.round_1.keys() & with_user.round_1.keys()
+    first = sum((without.round_1[key] - with_user.round_1[key]) ** 2 for key in both)
+    lists = zip(without.lists, with_user.lists, strict=True)
+    assert first + sum((one - other) ** 2 for one, other in lists) <= unit**2
     assert squared_distance(without.round_2, with_user.round_2) <= unit**2
 
 
@@ -102,12 +143,6 @@ def test_a_newcomer_moves_nobodys_weights_where_others_hold_so_much_that_they_gi
     forgotten, a newcomer of one of them would have all these users weigh it in round 2."""
     others = [(f"long {number}", ALL_PAIRS) for number in range(40)]
     moves_the_unit_at_most(engine, others, [("new", f"{WORDS[3]} {WORDS[7]}")], unit, 1)
-
-
-def test_every_gram_that_somebody_holds_gets_noise_in_both_rounds(engine):
-    rounds = added(engine, [("long", ALL_PAIRS)], 8, 1)
-    assert len(rounds.round_1) == len(rounds.round_2) == len(WORDS) ** 2
-    assert set(rounds.round_1.values()) == {0}
 
 
 words = st.sampled_from([*WORDS, *WORDS, "never released", "nor this"])
@@ -122,3 +157,25 @@ rows_of_others = st.lists(st.tuples(st.sampled_from("abcdef"), texts), max_size=
 )
 def test_any_user_moves_each_round_by_the_unit_at_most(engine, others, newcomer, unit, seed):
     moves_the_unit_at_most(engine, others, [("new", text) for text in newcomer], unit, seed)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_queries_show_what_the_rounds_in_plain_arrays_show(engine, seed):
+    """The oracle: both rounds over one array of sums, from the same draws."""
+    rows = [(f"u{n}", ALL_PAIRS) for n in range(3)]
+    rows += [(f"v{n}", " ".join(WORDS[n % 5 : n % 5 + 3])) for n in range(400)]
+    thresholds = np.random.default_rng(seed).integers(
+        1, 3 * SIGMA_GRID, (len(VALID.sizes), len(bins(SIGMA_GRID).starts))
+    )
+    weights = np.random.default_rng(seed).integers(1, 3_500, thresholds.shape)
+    shown = []
+    for rounds in both_ways(engine, rows, seed):
+        seen = rounds.first_round(2, VALID, bins(SIGMA_GRID), 100)
+        negatives = rounds.second_round(weights, 120)
+        passed = rounds.passed(thresholds)
+        arrays = (seen.counts, seen.lists, negatives, *vars(passed).values())
+        shown.append([array.tolist() for array in arrays])
+        rounds.close()
+    assert shown[0] == shown[1]
+    assert len(shown[0][3]) > 10

@@ -1,24 +1,13 @@
-"""The forecast ladder's rounds in DuckDB: `sql/forecast_*.sql`, and the functions they call."""
+"""The forecast ladder's rounds in DuckDB: `sql/forecast_*.sql`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import duckdb
-import numpy as np
-import pyarrow as pa
-from duckdb.func import FunctionNullHandling, PythonUDFType
-
+from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.forecast_rounds import ForecastRounds
-from dphh.ladder.absent import bins_of_class, negatives_of_row, spurious_of_class
-from dphh.privacy.forecast.rounds import LIST_SIZES, bins
+from dphh.privacy.forecast.rounds import LIST_SIZES
 from dphh.udfs.places import Released
-from dphh.udfs.randomness import Randomness
-from dphh.udfs.whole_users import WholeUsers
-
-if TYPE_CHECKING:
-    from dphh.engines.duckdb.ngrams import Ngrams
 
 #: What a level makes, in the order of its queries.
 TABLES = (
@@ -28,7 +17,7 @@ TABLES = (
 
 
 class DuckDBRounds(ForecastRounds):
-    def __init__(self, session: Ngrams, purpose: str) -> None:
+    def __init__(self, session: DuckDBRun, purpose: str) -> None:
         self.session, self.purpose = session, purpose
 
     def _round_1(self, unit: int) -> tuple[Any, Any]:
@@ -75,74 +64,3 @@ class DuckDBRounds(ForecastRounds):
         for table in TABLES:
             self.session.drop(table)
         self.session.whole_users.looked_up.clear()
-
-
-def register_forecast(
-    con: duckdb.DuckDBPyConnection, randomness: Randomness, users: WholeUsers
-) -> None:
-    """Teach a DuckDB connection which bin a noised weight falls into, and the draws of valid grams
-    that nobody holds: these are of a class a row, or of a bin of one, so they are few."""
-
-    def bin_of(noisy: Any, sigma: Any) -> Any:
-        return pa.array(bins(sigma[0].as_py()).of(noisy.to_numpy()))
-
-    def absent_bins(group: int, grams: int, sigma: int, purpose: str) -> list[dict[str, int]]:
-        fallen = bins_of_class(group, grams, bins(sigma), randomness, purpose)
-        return [{"bin": column, "grams": number} for column, number in enumerate(fallen)]
-
-    def absent_negatives(group: int, column: int, grams: int, sigma: int, purpose: str) -> int:
-        return negatives_of_row(group, column, grams, bins(sigma), randomness, purpose)
-
-    def absent_that_pass(
-        group: int, rows: list[dict[str, int]], valid: int, grams: int, sigma: int, purpose: str
-    ) -> list[dict[str, int]]:
-        held, _ = users.looked_up[grams]
-        columns = (
-            np.array([row[name] for row in rows]) for name in ("grams", "negatives", "threshold")
-        )
-        passed = spurious_of_class(
-            users.looked_up[valid],
-            group,
-            *columns,
-            lambda keys: held.places(keys) >= 0,
-            bins(sigma),
-            randomness,
-            purpose,
-        )
-        names = ("key", "bin", "first", "second")
-        values = (passed.keys, passed.bins, passed.first, passed.second)
-        return pa.table([pa.array(value) for value in values], names=names).to_pylist()
-
-    row, gram = (
-        "STRUCT(bin BIGINT, grams BIGINT, negatives BIGINT, threshold BIGINT)[]",
-        "STRUCT(key BIGINT, bin BIGINT, first BIGINT, second BIGINT)[]",
-    )
-    drawn = ["BIGINT", "VARCHAR"]
-    functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
-        (
-            "absent_bins",
-            absent_bins,
-            ["BIGINT", "BIGINT", *drawn],
-            "STRUCT(bin BIGINT, grams BIGINT)[]",
-        ),
-        ("absent_negatives", absent_negatives, ["BIGINT", "BIGINT", "BIGINT", *drawn], "BIGINT"),
-        (
-            "absent_that_pass",
-            absent_that_pass,
-            ["BIGINT", row, "INTEGER", "INTEGER", *drawn],
-            gram,
-        ),
-    ]
-    con.create_function(
-        "dphh_bin", bin_of, ["BIGINT", "BIGINT"], "BIGINT", type=PythonUDFType.ARROW
-    )
-    for name, function, takes, gives in functions:
-        con.create_function(
-            f"dphh_{name}",
-            function,
-            takes,
-            gives,
-            type=PythonUDFType.NATIVE,
-            null_handling=FunctionNullHandling.SPECIAL,
-            side_effects=True,  # each row draws by itself
-        )

@@ -12,7 +12,7 @@ import duckdb
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import open_corpus
 from dphh.engines.duckdb.failures import engine_errors
-from dphh.engines.duckdb.forecast import register_forecast
+from dphh.engines.duckdb.forecast_functions import register_forecast
 from dphh.engines.duckdb.memory import SharedMemory
 from dphh.engines.duckdb.stores import reach_stores
 from dphh.engines.session import Limits
@@ -65,7 +65,7 @@ class DuckDBRun:
         self._spill.close()
 
     def execute(self, name: str, **parameters: Any) -> None:
-        """Run one file of `sql/`, statement by statement, each with the parameters that it names."""
+        """Run one file of `sql/`: its statements, each with the parameters that it names."""
         with engine_errors(name):
             for statement in self.con.extract_statements(query(name)):
                 named = {key: parameters[key] for key in statement.named_parameters}
