@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.engines.two_rounds import TwoRounds
-from dphh.ladder.forecast import Step
+from dphh.ladder.rounds import TwoRoundsOf
 from dphh.ladder.rungs import Integers, Ladder, ValidGrams
 from dphh.ladder.spurious import with_spurious
 from dphh.levels import PrunedLevel, SetUnionLevel
@@ -77,10 +77,10 @@ class Climbing(ABC):
         held[supported.column("number").to_numpy()] = True
         return held
 
-    def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
+    def forecast_level(self, level: TwoRoundsOf, ladder: Ladder, purpose: str) -> Any:
         self._place_all(ladder)
         rounds = self._rounds(purpose)
-        released = step.run(rounds).to_table()
+        released = level.run(rounds).to_table()
         rounds.close()
         return released
 

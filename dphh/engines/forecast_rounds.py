@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.ladder.classes import ValidClasses
-from dphh.ladder.forecast import FirstRound, Passed
+from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast.rounds import Bins
 

@@ -2,7 +2,7 @@
 
 An engine gives, for a rule, what all its users add to each key, without noise: (keys, sums). Noise
 is drawn here, once for each sum, and only then is anything counted or compared. Everything in a
-`TwoRounds` is private but what its three verbs return (`dphh.ladder.forecast.Rounds`).
+`TwoRounds` is private but what its three verbs return (`dphh.ladder.rounds.Rounds`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.ladder.classes import ValidClasses
-from dphh.ladder.forecast import FirstRound, Passed
+from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast.rounds import LIST_SIZES, Bins
 from dphh.udfs.noise import draw_rounded_gaussian
