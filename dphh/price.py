@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dphh.levels import FoundCounts, Level, level_from_json
-from dphh.privacy.events import Event, event_from_json
+from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
 from dphh.unit import User, named
 
@@ -144,6 +144,9 @@ class Price:
     #: How what is found is counted when all levels are done, if it is.
     counting: FoundCounts | None = None
 
+    def __post_init__(self) -> None:
+        costs_of(self.events)
+
     def __getitem__(self, parameter: str) -> Any:
         return dict(self.parameters)[parameter]
 
@@ -155,7 +158,7 @@ class Price:
             "levels": [level.to_json() for level in self.levels],
             "privacy": self.privacy.to_json(),
             "finds": self.finds.to_json(),
-            "events": [event.to_json() for event in self.events],
+            "events": events_to_json(self.events),
             **({} if self.counting is None else {"counting": self.counting.to_json()}),
         }
 
@@ -168,7 +171,7 @@ class Price:
             levels=tuple(level_from_json(level) for level in found["levels"]),
             privacy=Privacy.from_json(found["privacy"]),
             finds=Finds.from_json(found["finds"]),
-            events=tuple(event_from_json(event) for event in found["events"]),
+            events=events_from_json(found["events"]),
             counting=FoundCounts.from_json(found["counting"]) if "counting" in found else None,
         )
 

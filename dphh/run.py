@@ -35,7 +35,7 @@ from dphh.mechanisms.counts_levels import with_counts
 from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
-from dphh.privacy.events import event_from_json
+from dphh.privacy.events import events_from_json, events_to_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
@@ -263,8 +263,8 @@ def _manifest(
         "privacy": stated(price.privacy, corpus.user).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
-        "events": [event.to_json() for event in price.events],
-        **({} if drew == price.events else {"drawn": [event.to_json() for event in drew]}),
+        "events": events_to_json(price.events),
+        **({} if drew == price.events else {"drawn": events_to_json(drew)}),
         "randomness": _whose(randomness),
         "engine": {"name": session.name, "version": session.version},
         "versions": {
@@ -283,7 +283,7 @@ def _whose(randomness: Randomness) -> str:
 
 def settled(book: Ledger, release: Release, hold: Hold) -> Release:
     drawn = release.manifest.get("drawn")
-    drew = None if drawn is None else [event_from_json(event) for event in drawn]
+    drew = None if drawn is None else events_from_json(drawn)
     try:
         book.settle(hold, release.manifest, release.parquet(), drew)
     except NotHeldError:

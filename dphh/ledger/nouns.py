@@ -14,7 +14,7 @@ from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
 from dphh.ledger.said import accounts_text
 from dphh.ledger.sources import Source
-from dphh.privacy.events import Event
+from dphh.privacy.events import Event, events_to_json
 from dphh.unit import User
 
 Manifest = dict[str, Any]
@@ -134,7 +134,7 @@ class Request:
             self.parameters,
             self.source.to_json(),
             self.account,
-            [event.to_json() for event in self.price.events],
+            events_to_json(self.price.events),
             self.price.epsilon,
             self.price.delta,
         ]
