@@ -166,7 +166,7 @@ def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
     return next(iter(_dicts(con, query, (run_id,))), None)
 
 
-def asked_before(con: sqlite3.Connection, digest: str, files: str) -> dict[str, Any] | None:
+def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[str, Any] | None:
     """The last run of this very request, if `files` tells its data from no others; whatever its id.
 
     The last alone, of a frame's query the last: among many earlier states of the files, so few bits
@@ -176,10 +176,10 @@ def asked_before(con: sqlite3.Connection, digest: str, files: str) -> dict[str, 
         return None
     query = """
         SELECT runs.*, files FROM runs JOIN asked ON run = sequence
-        WHERE digest = ? AND state <> 'cancelled' AND substr(files, ?) = ?
+        WHERE digest IN (?, ?) AND state <> 'cancelled' AND substr(files, ?) = ?
         ORDER BY sequence DESC LIMIT 1
     """
-    of_query = (digest, CHECK + 1, files[CHECK:])
+    of_query = (*request.digests, CHECK + 1, files[CHECK:])
     found = next(iter(_dicts(con, query, of_query)), None)
     return found if found is not None and found["files"] == files else None
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from enum import Enum, auto
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -59,11 +60,23 @@ _RANGES = {
 }
 
 
+class Role(Enum):
+    """Which part of a price an event is, where a run may come to its end without drawing it."""
+
+    #: A level's, or all levels': those that ran say what they drew.
+    LEVEL = auto()
+    #: The counts' of what was found: where nothing was found there are none.
+    COUNTS = auto()
+
+
 @dataclass(frozen=True)
 class Event(ABC):
-    """One step of a run. Its fields are numbers that `_RANGES` knows, and a note that is shown."""
+    """One step of a run: numbers that `_RANGES` knows, and a note, which is shown and no more."""
 
     kind: ClassVar[str]
+    #: For the process that priced it; what is written of an event is what it cost. Without a role
+    #: it is drawn in any case.
+    role: Role | None = field(default=None, kw_only=True, compare=False)
 
     @property
     @abstractmethod
@@ -76,22 +89,25 @@ class Event(ABC):
         """All that it costs; whoever charges asks `cost_of`."""
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name != "note":
-                _check_number(self.kind, field.name, value)
-            elif not isinstance(value, str):
-                raise UsageError(
-                    f"note of an event of kind {self.kind} must be text, "
-                    f"found {type(value).__name__}; leave it out or quote it."
-                )
+        for name in _numbers(type(self)):
+            _check_number(self.kind, name, getattr(self, name))
+        if not isinstance(self.note, str):
+            raise UsageError(
+                f"note of an event of kind {self.kind} must be text, "
+                f"found {type(self.note).__name__}; leave it out or quote it."
+            )
+
+    def numbers(self) -> Json:
+        """What it is, without the note."""
+        said = {name: float(getattr(self, name)) for name in _numbers(type(self))}
+        return {"kind": self.kind, **said}
 
     def to_json(self) -> Json:
-        said = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {
-            "kind": self.kind,
-            **{name: value if name == "note" else float(value) for name, value in said.items()},
-        }
+        return {**self.numbers(), "note": self.note}
+
+
+def _numbers(kind: type[Event]) -> list[str]:
+    return [each.name for each in fields(kind) if each.name not in ("note", "role")]
 
 
 @dataclass(frozen=True)
@@ -100,7 +116,7 @@ class GaussianEvent(Event):
 
     kind = "gaussian"
     sigma: float
-    note: str = ""
+    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -113,7 +129,7 @@ class DeltaEvent(Event):
 
     kind = "delta"
     delta: float
-    note: str = ""
+    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -133,7 +149,7 @@ class SetUnionEvent(Event):
     kind = "set union"
     sigma: float
     delta: float
-    note: str = ""
+    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -147,7 +163,7 @@ class ApproximateEvent(Event):
     kind = "approximate"
     epsilon: float
     delta: float
-    note: str = ""
+    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -165,7 +181,7 @@ class OneDirectionEvent(Event):
     kind = "one direction"
     epsilon: float
     delta: float
-    note: str = ""
+    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -182,7 +198,7 @@ class LocalEvent(Event):
 
     kind = "local"
     epsilon: float
-    note: str = ""
+    note: str = field(default="", compare=False)
 
     @cached_property
     def cost(self) -> Cost:
@@ -226,6 +242,13 @@ def events_to_json(events: Iterable[Event]) -> list[Json]:
     return [event.to_json() for event in events]
 
 
+def priced_in(events: Iterable[Event]) -> list[Json]:
+    """The same without notes: what tells one price from another."""
+    events = list(events)
+    costs_of(events)
+    return [event.numbers() for event in events]
+
+
 def events_from_json(records: Iterable[Mapping[str, object]]) -> tuple[Event, ...]:
     return tuple(event_from_json(record) for record in records)
 
@@ -240,11 +263,11 @@ def event_from_json(record: Mapping[str, object]) -> Event:
             "was it written by a newer dphh?"
         )
     values: dict[str, Any] = {name: value for name, value in record.items() if name != "kind"}
-    known = [field.name for field in fields(kind)]
+    numbers = _numbers(kind)
+    known = [*numbers, "note"]
     # An unknown field may be one that a newer version prices; passing over it could undercharge.
     unknown = sorted(set(values) - set(known))
-    missing = [name for name in known if name not in values and name != "note"]
-    if unknown or missing:
+    if unknown or not values.keys() >= set(numbers):
         raise UsageError(
             f"an event of kind {found} has the fields {', '.join(known)}, found "
             f"{', '.join(sorted(values)) or 'none'}; was it written by a newer dphh?"

@@ -52,9 +52,27 @@ MUTANTS = (
     ),
     Mutant(
         "what a run gives back takes the price of its counts with it",
-        "    return (*(event for level in drew for event in _events(level)), *counts, arithmetic)\n",
-        "    return (*(event for level in drew for event in _events(level)), arithmetic)\n",
+        "    stay = tuple(event for event in priced if event.role is not Role.LEVEL)\n",
+        "    stay = tuple(event for event in priced if event.role is None)\n",
         ("tests/unit/test_counting_plan.py",),
+    ),
+    Mutant(
+        "what a run gives back takes the price of its arithmetic with it",
+        "    stay = tuple(event for event in priced if event.role is not Role.LEVEL)\n",
+        "    stay = tuple(event for event in priced if event.role is Role.COUNTS)\n",
+        ("tests/unit/test_counting_plan.py",),
+    ),
+    Mutant(
+        "a request in other words is another request",
+        "        return self._digest(priced_in(self.price.events))\n",
+        "        return self._digest(events_to_json(self.price.events))\n",
+        ("tests/ledger/test_ledger_runs.py",),
+    ),
+    Mutant(
+        "a request that an earlier dphh wrote down spends again",
+        "        WHERE digest IN (?, ?) AND state",
+        "        WHERE digest IN (?, '' || substr(?, 1, 0)) AND state",
+        ("tests/ledger/test_ledger_older.py",),
     ),
     Mutant(
         "noise of one round is rounded down on the grid",
