@@ -266,6 +266,7 @@ def _manifest(
         "events": events_to_json(price.events),
         **({} if drew == price.events else {"drawn": events_to_json(drew)}),
         "randomness": _whose(randomness),
+        "is_test": randomness.is_test,
         "engine": {"name": session.name, "version": session.version},
         "versions": {
             "dphh": version("dphh"),

@@ -105,6 +105,12 @@ MUTANTS = (
         (f"{_RUN}::test_a_seeded_run_says_that_it_is_not_private",),
     ),
     Mutant(
+        "a seeded release is taken for one that keeps its promise",
+        '        "is_test": randomness.is_test,\n',
+        '        "is_test": False,\n',
+        (f"{_RUN}::test_a_seeded_run_says_that_it_is_not_private",),
+    ),
+    Mutant(
         "progress tells how many items there are",
         'say(f"level {step.level.level}: {step.rows.num_rows:,} released")',
         'say(f"level {step.level.level}: {step.rows.num_rows:,} released of '

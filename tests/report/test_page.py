@@ -94,8 +94,10 @@ def test_the_page_says_what_it_shows_and_what_it_does_not():
 
 def test_a_tests_release_is_not_taken_for_a_private_one():
     made = items()
-    made.manifest["randomness"] = "a test's seed: this release is NOT private"
-    assert "NOT private" in page_of(made)
+    made.manifest.update(randomness="a seed", is_test=True)
+    assert "<p class='warning'>a seed</p>" in page_of(made)
+    made.manifest.update(randomness="NOT a seed", is_test=False)
+    assert "<p class='warning'>" not in page_of(made)
 
 
 def test_people_are_shown_with_what_their_own_release_promises():

@@ -242,7 +242,7 @@ def test_the_manifest_says_what_was_run(corpus, ledger):
     assert [level["round"] for level in found["levels"]] == [1, 2]
     assert len(found["drawn"]) < len(found["events"])
     assert sum(level["released"] for level in found["levels"]) == 3
-    assert found["randomness"] == "operating system"
+    assert (found["randomness"], found["is_test"]) == ("operating system", False)
     assert found["engine"]["name"] == "duckdb"
     assert found["finds"]["probability"] == 0.9
 
@@ -271,6 +271,7 @@ def seeded(corpus, seed):
 def test_a_seeded_run_says_that_it_is_not_private(corpus):
     release = seeded(corpus, 1)
     assert release.manifest["randomness"] == "a test's seed: this release is NOT private"
+    assert release.manifest["is_test"] and release.is_test
     assert "NOT private" in repr(release)
 
 
