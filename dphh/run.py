@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.again import Asking, notice, recorded
+from dphh.again import Asking, Note, notice, recorded
 from dphh.columns import described, in_order, meanings
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
@@ -101,7 +101,7 @@ def run(
             release = Release.from_parquet(parquet, manifest)
         else:
             if not reservation.capped:
-                say("note: nobody has capped this corpus; `dphh ledger add` does")
+                say(Note("nobody has capped this corpus; `dphh ledger add` does"))
             try:
                 release = _made(price, corpus, session, book, reservation.hold, source, say)
             except LedgerError:
@@ -203,7 +203,7 @@ def _made(
     if beginning.attempt > 1:
         say(f"going on with a run that did not finish, attempt {beginning.attempt}")
         if corpus.kind != "path":
-            say("note: a table in memory cannot be compared; its rows must be those it began with")
+            say(Note("a table in memory cannot be compared; its rows must be those it began with"))
     try:
         journal = journaled(session, book, hold)
         release = released(price, corpus, journal, hold.run_id, randomness, say)
