@@ -93,6 +93,14 @@ MUTANTS = (
         (f"{_LEDGER}_runs.py::test_a_settled_run_leaves_neither_key_nor_levels_in_the_file",),
     ),
     Mutant(
+        "an analyst's plan tells what its owner's accounts have",
+        '    return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])\n',
+        "    from dphh.show import plan_sections\n"
+        '    both = [*plan_sections(plan.price, plan.corpus, book), ("ledger", told)]\n'
+        "    return plan_table(both)\n",
+        ("tests/gateway/test_job.py::test_a_plan_tells_an_analyst_of_their_share_alone",),
+    ),
+    Mutant(
         "an analyst spends past their share",
         "    check_share(con, analyst, named, request)\n",
         "",
