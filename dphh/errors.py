@@ -33,6 +33,14 @@ class UsageError(DphhError, ValueError):
     exit_code = 2
 
 
+class UnpricedEventError(UsageError):
+    """An event of a kind that this dphh does not know, so that nobody can say what it costs."""
+
+
+class PortTakenError(UsageError):
+    """The gateway cannot listen where it was told to: somebody else does, perhaps."""
+
+
 class CorpusError(DphhError):
     """The corpus is not where or not what it was said to be."""
 

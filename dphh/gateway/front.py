@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import h11
 
-from dphh.errors import UsageError
+from dphh.errors import PortTakenError
 from dphh.gateway.wire import MOST_BYTES
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ class Front:
             )
         except (OSError, OverflowError) as problem:
             self._end_loop()
-            raise UsageError(f"serve: could not listen at {host}:{port} ({problem})") from None
+            raise PortTakenError(f"serve: could not listen at {host}:{port} ({problem})") from None
 
     def close(self) -> None:
         self._on_loop(self._stop())

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("h11")
 
-from dphh.errors import UsageError
+from dphh.errors import PortTakenError
 from dphh.gateway.front import Allowance, Answer, Front
 from tests.gateway.conftest import free_port, until
 
@@ -184,5 +184,8 @@ def test_bent_requests_are_answered_or_ended_and_break_nothing() -> None:
 
 
 def test_a_taken_port_is_said() -> None:
-    with front() as port, pytest.raises(UsageError, match=f"could not listen at 127.0.0.1:{port}"):
+    with (
+        front() as port,
+        pytest.raises(PortTakenError, match=f"could not listen at 127.0.0.1:{port}"),
+    ):
         Front("127.0.0.1", port, bytes, LIMITS)
