@@ -64,10 +64,17 @@ class Served:
         try:
             for number in range(rows.batches):
                 what = "more" if number else "keep"
-                if not wanted() or "failed" in self._told({what: name}, rows.batch(number)):
-                    raise UsageError("The gateway has no room for the answer; ask for less of it")
+                if not wanted():
+                    raise _no_room()
+                told = self._told({what: name}, rows.batch(number))
+                if told.get("failed") == duckdb.OutOfMemoryException.__name__:
+                    raise _no_room()
+                if "failed" in told and wanted():
+                    raise UsageError(
+                        "The answer has a column of a type that cannot be kept; cast it to another"
+                    )
             if not wanted():
-                raise UsageError("The gateway has no room for the answer; ask for less of it")
+                raise _no_room()
         except (UsageError, Gone):
             if self.alive():
                 self.drop([name])
@@ -113,6 +120,10 @@ class Served:
         except Gone:
             self._child.end()  # it takes milliseconds: whatever holds it up holds everybody up
             raise
+
+
+def _no_room() -> UsageError:
+    return UsageError("The gateway has no room for the answer; ask for less of it")
 
 
 def _main() -> None:
