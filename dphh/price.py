@@ -8,7 +8,7 @@ from typing import Any
 from dphh.levels import FoundCounts, Level, level_from_json
 from dphh.privacy.events import Event, event_from_json
 from dphh.privacy.weak import warnings
-from dphh.unit import User, named
+from dphh.unit import RowWise, User, checked_row_wise, named, proviso
 
 #: A parameter's value: what JSON can say, with lists as tuples so that plans stay hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
@@ -30,6 +30,8 @@ class Privacy:
     central_epsilon: float | None = None
     #: Where the unit is less than a user: the same for all that one user adds.
     user_epsilon: float | None = None
+    #: Of a frame or a view: how it is known that each row comes of one user's rows. Of files None.
+    row_wise: RowWise | None = None
 
     @property
     def booked_epsilon(self) -> float:
@@ -43,7 +45,11 @@ class Privacy:
         return warnings(published, self.delta)
 
     def to_json(self) -> dict[str, Any]:
-        of_locals = {"central_epsilon": self.central_epsilon, "user_epsilon": self.user_epsilon}
+        of_some = {
+            "central_epsilon": self.central_epsilon,
+            "user_epsilon": self.user_epsilon,
+            "row_wise": self.row_wise,
+        }
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
@@ -53,7 +59,7 @@ class Privacy:
             "delta_shares": dict(self.delta_shares),
             "caveats": list(self.caveats),
             **({"warnings": list(self.warnings)} if self.warnings else {}),
-            **{name: value for name, value in of_locals.items() if value is not None},
+            **{name: value for name, value in of_some.items() if value is not None},
         }
 
     @classmethod
@@ -63,12 +69,17 @@ class Privacy:
                 **{name: value for name, value in found.items() if name != "warnings"},
                 "delta_shares": tuple(found["delta_shares"].items()),
                 "caveats": tuple(found["caveats"]),
+                "row_wise": checked_row_wise(found.get("row_wise")),
             }
         )
 
 
-def stated(privacy: Privacy, user: User) -> Privacy:
-    """The promise as it holds for a corpus: of several columns a unit is less than a user."""
+def stated(privacy: Privacy, user: User, row_wise: RowWise | None) -> Privacy:
+    """The promise as it holds for a corpus: of several columns a unit is less than a user, and
+    where a table's rows were not seen to be made one by one it hangs on that."""
+    said = proviso(row_wise)
+    caveats = privacy.caveats if said is None else (said, *privacy.caveats)
+    privacy = replace(privacy, row_wise=row_wise, caveats=caveats)
     if isinstance(user, str):
         return privacy
     columns = named(user)
