@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dphh.characters.unseen import steerless_json
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
+from dphh.ledger.corpora import how_rows_were_made
 from dphh.levels import FoundCounts, Level
 from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
@@ -56,7 +57,7 @@ class Plan:
         return (
             self.price.privacy
             if self.corpus is None
-            else stated(self.price.privacy, self.corpus.user)
+            else stated(self.price.privacy, self.corpus.user, how_rows_were_made(self.corpus))
         )
 
     @property
@@ -153,7 +154,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
             f"plan: {problem} is missing or of another shape; pass what Plan.to_json() gave"
         ) from None
     anew = _priced_anew(plan)
-    says = stated(anew.price.privacy, _user(found))
+    says = stated(anew.price.privacy, _user(found), plan.price.privacy.row_wise)
     if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
             f"plan: its noise, thresholds or prices are not those that this dphh gives "

@@ -27,10 +27,11 @@ from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
-from dphh.ledger.behind import files_told
+from dphh.ledger.behind import origin_of
 from dphh.ledger.budget import checked_draw
-from dphh.ledger.corpora import check_account, unseen
+from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
 from dphh.ledger.nouns import checked_run_id
+from dphh.ledger.origin import Origin
 from dphh.mechanisms.counts_levels import with_counts
 from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
@@ -70,7 +71,8 @@ def run(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
     asking = Asking.of(price, corpus, book)
-    _warn_of_deleted_rows(corpus)
+    origin = origin_of(corpus)
+    _warn_of_deleted_rows(origin)
     # A test's randomness is chosen by hand, and so is what it is drawn for.
     once = run_id is None and not again and randomness is None
     before = asking.before(say) if once else None
@@ -84,6 +86,8 @@ def run(
         engine or engine_of(corpus), corpus, source, Limits(memory_limit, threads)
     )
     try:
+        if (refusal := mixed(corpus, origin)) is not None:
+            raise UsageError(refusal)
         _refuse_rows_of_nobody(corpus, session, known)
         reservation = book.reserve(
             run_id or uuid.uuid4().hex,
@@ -132,10 +136,9 @@ def _check_asked(
         )
 
 
-def _warn_of_deleted_rows(corpus: Corpus) -> None:
-    files, whole = files_told(corpus)
-    if whole:  # where a reader of logs gave them, they are what its log has
-        warn_of_files_of_tables(files)
+def _warn_of_deleted_rows(origin: Origin) -> None:
+    if origin.whole:  # where a reader of logs gave them, they are what its log has
+        warn_of_files_of_tables(origin.files)
 
 
 def _refuse_rows_of_nobody(corpus: Corpus, session: Session, known: bool) -> None:
@@ -253,14 +256,15 @@ def _manifest(
     done: list[LevelDone],
 ) -> dict[str, Any]:
     found = any(step.rows.num_rows for step in done)
+    origin = origin_of(corpus)
     drew = checked_draw(price.events, drawn_events(price, [step.level for step in done], found))
     return {
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
         "parameters": recorded(price, corpus),
-        **({} if (said := unseen(corpus)) is None else {"not_seen": said}),
-        "privacy": stated(price.privacy, corpus.user).to_json(),
+        **({} if (said := unseen(corpus, origin)) is None else {"not_seen": said}),
+        "privacy": stated(price.privacy, corpus.user, how_rows_were_made(corpus, origin)).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),

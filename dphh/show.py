@@ -16,7 +16,7 @@ from dphh.again import request_of
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
-from dphh.ledger.corpora import source_of, unseen
+from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
 from dphh.ledger.said import account_lines
 from dphh.levels import (
     BY_CHANCE,
@@ -62,7 +62,9 @@ def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
 
 
 def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
-    privacy = price.privacy if corpus is None else stated(price.privacy, corpus.user)
+    privacy = price.privacy
+    if corpus is not None:
+        privacy = stated(privacy, corpus.user, how_rows_were_made(corpus))
     return [
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),
@@ -245,8 +247,8 @@ def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
 
 
 def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:
-    """Why the ledger would refuse this run now; None where it would not."""
-    return (ledger or Ledger()).would_refuse(request_of(price, corpus))
+    """Why this run would be refused now, by the ledger or before it; None where it would not."""
+    return mixed(corpus) or (ledger or Ledger()).would_refuse(request_of(price, corpus))
 
 
 def plan_text(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:

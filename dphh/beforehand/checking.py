@@ -24,10 +24,10 @@ from dphh.engines.session import Limits
 from dphh.engines.sources import parquet_pattern
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.corpora import check_account, source_of, unseen
+from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
 from dphh.report.style import CHART_CSS
 from dphh.udfs.randomness import SystemRandomness
-from dphh.unit import as_json, counted_by
+from dphh.unit import as_json, counted_by, proviso
 from dphh.wording.asked import named_in_words
 from dphh.wording.lines import wrapped
 
@@ -108,7 +108,7 @@ def check(
     opened = _opens(corpus, engine or engine_of(corpus))
     findings = [opened]
     if opened.verdict != "stops":
-        findings += [*_alike(corpus), _somebodys(corpus, look)]
+        findings += [*_alike(corpus), *_made(corpus), _somebodys(corpus, look)]
     findings += _accounts(corpus, book)
     return Checked(repr(corpus), tuple(findings))
 
@@ -171,6 +171,19 @@ def _lacking(option: str, column: str, corpus: Corpus) -> tuple[Verdict, str, st
     return "mind", f"some have no column {column!r}", costs
 
 
+def _made(corpus: Corpus) -> Iterator[Finding]:
+    """Whether each row of a frame or a view is of one user alone."""
+    if (refusal := mixed(corpus)) is not None:
+        yield Finding("rows", "stops", refusal, "No run begins.")
+    elif (said := proviso(how_made := how_rows_were_made(corpus))) is not None:
+        yield Finding(
+            "rows", "unknown", f"what is promised holds {said}",
+            "If that is not so, what one user adds hangs on others, and nothing is promised.",
+        )  # fmt: skip
+    elif how_made == "seen":
+        yield Finding("rows", "good", "the query takes rows one by one")
+
+
 def _somebodys(corpus: Corpus, look: bool) -> Finding:
     """Whether each row is somebody's."""
     if not look and not can_be_looked_at(corpus):
@@ -200,7 +213,9 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     except DphhError as problem:
         yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
         return
-    if (said := unseen(corpus)) is not None:
+    if (said := unseen(corpus)) is not None and book.caps_corpora():
+        yield Finding("ledger", "stops", said, "This ledger caps corpora, so a run is refused.")
+    elif said is not None:
         yield Finding("ledger", "mind", said, "The same rows may be paid for twice, or by nobody.")
     for name in sorted(touched):
         account = book.status(name)

@@ -151,6 +151,10 @@ class Accounts:
             source = self.status(source).source
         return tuple(row.label for row in sharing(source.absolute(), self._named()))
 
+    def caps_corpora(self) -> bool:
+        """Whether any corpus has a name here: then rows of nobody knows which files need one."""
+        return bool(self._named())
+
     def accounts(self) -> list[Account]:
         """Every corpus, in the order in which the ledger met them."""
         return [row.account(prices) for row, prices in self._priced()]

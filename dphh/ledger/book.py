@@ -42,6 +42,7 @@ from dphh.ledger.paying import (
     check_own,
     first_to_refuse,
     payers,
+    refuse_untold,
     repeated,
     sharing,
     unnamed,
@@ -96,6 +97,7 @@ class Ledger(Accounts):
                 rows = records.accounts(con)
                 if {row.id for row in rows if row.name is not None} != {row.id for row in named}:
                     continue
+                refuse_untold(request, named)
                 paying = payers(con, rows, request, shared)
                 if self.analyst is not None:
                     check_own(con, paying, request, self.analyst)
@@ -116,6 +118,7 @@ class Ledger(Accounts):
         """What `reserve` would refuse this with now; None where it would not. Only looks, so
         another run may come first."""
         try:
+            refuse_untold(request, self._named())
             refusing = first_to_refuse(self._payers(request), request, self.analyst)
         except BudgetRefused as problem:
             return str(problem)

@@ -50,6 +50,19 @@ class Payer(NamedTuple):
         return budget.refusal(self.account.label, self.prices, self.account.cap, request.price)
 
 
+def refuse_untold(request: Request, named: Sequence[AccountRow]) -> None:
+    """Rows that may be of capped files, for all that can be told, are nobody's to spend unnamed."""
+    if request.whole or request.account is not None or not named:
+        return
+    which = "all files that" if request.source.files else "which files"
+    raise BudgetRefused(
+        f"Refused: this ledger caps corpora, and {which} these rows come from cannot be told, so "
+        "they may be of a capped one. Nothing was spent. Say who pays: name= (account := in SQL) "
+        "takes an account of the ledger, and Ledger.add(name, corpus, epsilon, delta) makes one of "
+        "these rows' own."
+    )
+
+
 def payers(
     con: sqlite3.Connection, rows: Sequence[AccountRow], request: Request, shared: Collection[int]
 ) -> list[Payer]:

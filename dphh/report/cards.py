@@ -9,6 +9,7 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.ledger.bars import account_html
+from dphh.ledger.corpora import how_rows_were_made
 from dphh.price import Finds, Price, stated
 from dphh.report.chart import chart_html, chart_of
 from dphh.report.promise import in_words
@@ -23,6 +24,7 @@ from dphh.show import (
     promises,
     refused,
 )
+from dphh.unit import proviso
 from dphh.wording import shown
 from dphh.wording.lines import plural
 
@@ -52,8 +54,12 @@ def release_card(release: Released) -> str:
 def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
     """What it would find, what it costs and what is left; levels and theorem to unfold."""
     weak = [("Warning", said) for said in price.privacy.warnings]
-    if corpus is not None and not isinstance(corpus.user, str):
-        weak.append(("Unit", stated(price.privacy, corpus.user).unit))
+    if corpus is not None:
+        how_made = how_rows_were_made(corpus)
+        if not isinstance(corpus.user, str):
+            weak.append(("Unit", stated(price.privacy, corpus.user, how_made).unit))
+        if (said := proviso(how_made)) is not None:
+            weak.append(("Promised", said))
     promise = " ".join(
         f"{what.capitalize()}: {said}." if what else f"{said}."
         for what, said in promises(price.privacy)
