@@ -8,7 +8,7 @@ so is tested on Spark (`make test-spark`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from math import isqrt
 from types import SimpleNamespace
 from typing import Any
@@ -18,10 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.ladder.rungs import PAIR
+from dphh.ladder.classes import valid_classes
+from dphh.ladder.forecast import ForecastRelease
+from dphh.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
 from dphh.privacy.counts import Weighing
-from dphh.privacy.forecast.rounds import list_bin, list_weight, plain_weight
+from dphh.privacy.forecast.rounds import bins, list_bin, list_weight, plain_weight
 from dphh.sql import query_for
 from dphh.testing import SeededRandomness
 from dphh.udfs import contributions as kernel
@@ -222,11 +224,16 @@ def pairs_held(texts: list[list[str]], released: list[Sequence[int]], single: bo
 
 TO_BE, BE_OR, OR_NOT = 3 << PAIR | 0, 0 << PAIR | 2, 2 << PAIR | 1
 RUNGS: list[list[Sequence[int]]] = [[], [sorted([TO_BE, BE_OR, OR_NOT])]]
-RULES: list[Callable[[], Any]] = [
-    lambda: evenly(50, BITS, 7, of_numbers),
-    lambda: Plainly(900),
-    lambda: ByRow(900, Released([TO_BE, BE_OR, OR_NOT]), np.array([64, 10, 300])),
-]
+#: Round 2's weights, of all that anybody holds.
+WEIGHTS = {
+    a << PAIR | b: 10 + 7 * a + 90 * b
+    for a in range(len(VOCABULARY))
+    for b in range(len(VOCABULARY))
+}
+
+
+def by_weights(unit: int) -> ByRow:
+    return ByRow(unit, Released(list(WEIGHTS)), np.array(list(WEIGHTS.values())))
 
 
 @pytest.mark.parametrize("single", [False, True])
@@ -253,16 +260,13 @@ def test_round_1_adds_plain_weights_and_the_sizes_of_lists() -> None:
 
 
 def test_round_2_shares_out_the_norm_by_weights() -> None:
-    weights = {TO_BE: 64, BE_OR: 10, OR_NOT: 300}
-    rule = ByRow(
-        900, Released(sorted(weights)), np.array([weights[key] for key in sorted(weights)])
-    )
     wanted: Counter[int] = Counter()
     for texts in USERS.values():
-        g = {key: weights[key] for key in pairs_held(texts, [], False) if key in weights}
+        g = {key: WEIGHTS[key] for key in pairs_held(texts, [], False)}
         length = isqrt(max(sum(x * x for x in g.values()), 1) - 1) + 1
         wanted.update({key: 900 * x // length for key, x in g.items()})
-    assert of_grams(placed(blocks_of(*halves()), [], False), rule) == wanted
+    for parts in ((USERS,), halves()):
+        assert of_grams(placed(blocks_of(*parts), [], False), by_weights(900)) == wanted
 
 
 def test_sums_that_leave_a_worker_early_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,13 +420,31 @@ def test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold() -> Non
 
 
 def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
-    session = Asked()
+    """What is registered when the sums are fetched is the rule of the round."""
     rows = placed(blocks_of(USERS), [], False)
-    weights = np.array([64, 10, 300])
-    for rule in (Plainly(900), ByRow(500, Released(sorted([TO_BE, BE_OR, OR_NOT])), weights)):
-        keys, added = session._sums(rule, None)  # type: ignore[arg-type]
-        assert (keys.tolist(), added.tolist()) == ([4], [2])
-        assert sums(session.spark, rows) == of_grams(rows, rule)
+    added: list[Counter[Any]] = []
+
+    class Adding(Asked):
+        placed = 1
+
+        def fetch(self, name: str, **parameters: Any) -> Any:
+            super().fetch(name, **parameters)
+            added.append(sums(self.spark, rows))
+            return pa.table({"key": [*added[-1]], "weight": [*added[-1].values()]})
+
+    class Step:
+        def run(self, rounds: Any) -> ForecastRelease:
+            count = len(VOCABULARY)
+            valid = valid_classes(first_rung(count), np.ones(count), np.array([4.0]))
+            seen = rounds.first_round(2, valid, bins(2**11), 900)
+            rounds.second_round(np.full(seen.counts.shape, 64), 500)
+            return ForecastRelease(np.empty(0, np.int64), np.empty(0), (0.1, 0.1), 0.0)
+
+    session = Adding()
+    vocabulary = first_ladder(pa.array(VOCABULARY), "both")
+    session.forecast_level(Step(), vocabulary, "level 2")  # type: ignore[arg-type]
+    evenly_shared = ByRow(500, Released(list(WEIGHTS)), np.full(len(WEIGHTS), 64))
+    assert added == [of_grams(rows, Plainly(900)), of_grams(rows, evenly_shared)]
     assert [query for query, _ in session.run] == 2 * ["contributions_of_grams", "forecast_sums"]
 
 

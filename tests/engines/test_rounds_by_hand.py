@@ -3,33 +3,41 @@
 What users add, what is noised, how it is binned, which signs are counted and what passes are worked
 out here once more, in plain Python, from users' lists and from the words that were dealt: bins of
 sums without their noise, list sizes without theirs, a weight or a threshold of another row, or a
-comparison that is off by one, each come to another number.
+comparison that is off by one, each come to another number. On every engine, by its own verb.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, isqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.special import ndtri
 
+from dphh import Corpus
+from dphh.engines import ENGINES
 from dphh.ladder.classes import ValidClasses, valid_classes
-from dphh.ladder.forecast import FirstRound, Passed
-from dphh.ladder.rungs import PAIR, first_rung
+from dphh.ladder.forecast import FirstRound, ForecastRelease, Passed
+from dphh.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.privacy.forecast.rounds import EDGES, LIST_SIZES, bins
 from dphh.testing import SeededRandomness
+from tests.engines.levels import session_on
 from tests.forecast.test_two_rounds import rounds
 
 SIGMA, UNITS = 2**11, (700, 500)
 WORDS = 6
 PAIRS = [(a, b) for a in range(WORDS) for b in range(WORDS)]
 Row = tuple[int, int]
+Lists = list[list[int]]
 
 
 class Noted:
@@ -39,15 +47,20 @@ class Noted:
 
     def __init__(self, seed: int) -> None:
         self._source = SeededRandomness(seed)
-        #: What was asked for with keys, call by call.
-        self.noise: list[dict[int, int]] = []
+        #: The round that is under way, and of each what was drawn for which key, how often.
+        self.round = 1
+        self.noise: defaultdict[int, dict[int, int]] = defaultdict(dict)
 
     def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
-        words = self._source.words(count, purpose, keys)
+        words = self._dealt(count, purpose, keys)
         if keys is not None:
             names = [int(key) for key in keys.to_pylist()]
-            self.noise.append(dict(zip(names, map(_noise, words.tolist()), strict=True)))
+            assert not self.noise[self.round].keys() & set(names), "noise was drawn twice"
+            self.noise[self.round] |= dict(zip(names, map(_noise, words.tolist()), strict=True))
         return words
+
+    def _dealt(self, count: int, purpose: str, keys: pa.Array | None) -> Any:
+        return self._source.words(count, purpose, keys)
 
 
 def _noise(word: int) -> int:
@@ -56,7 +69,7 @@ def _noise(word: int) -> int:
     return -magnitude if word & 1 else magnitude
 
 
-def held_by(users: int, pairs: list[tuple[int, int]]) -> list[list[int]]:
+def held_by(users: int, pairs: list[tuple[int, int]]) -> Lists:
     """Users of one pair, of some, and of all: indices of PAIRS."""
     those = [WORDS * a + b for a, b in pairs]
     return [those[: 1 + user % len(those)] for user in range(users)] + [those] * 3
@@ -67,8 +80,8 @@ class ByHand:
     """What both rounds have to come to."""
 
     valid: ValidClasses
-    users: list[list[int]]
-    noise: list[dict[int, int]]
+    users: Lists
+    noise: dict[int, dict[int, int]]
 
     def row(self, key: int, first: int) -> Row:
         edges = [ceil(edge * SIGMA) for edge in EDGES[1:].tolist()]
@@ -83,13 +96,13 @@ class ByHand:
         for user in self.users:
             each = isqrt(UNITS[0] ** 2 * 49 // (50 * len(user)))
             sums.update(dict.fromkeys(self.keys(user), each))
-        (noise,) = (part for part in self.noise[:2] if min(part) >= 0)
+        noise = {key: noise for key, noise in self.noise[1].items() if key >= 0}
         assert noise.keys() == sums.keys()
         return {key: total + noise[key] for key, total in sums.items()}
 
     def lists(self) -> list[int]:
         """Noised list sizes, which have the rest of a user's norm: a fiftieth of its square."""
-        (noise,) = (part for part in self.noise[:2] if min(part) < 0)
+        noise = {key: noise for key, noise in self.noise[1].items() if key < 0}
         sizes = LIST_SIZES.tolist()
         sums = Counter(bisect_right(sizes, len(user)) - 1 for user in self.users)
         each = isqrt(UNITS[0] ** 2 // 50)
@@ -105,9 +118,42 @@ class ByHand:
             square = sum(x * x for x in g.values())
             length = isqrt(square - 1) + 1  # rounded up
             sums.update({key: UNITS[1] * x // length for key, x in g.items()})
-        (noise,) = self.noise[2:]
-        assert noise.keys() == rows.keys()
-        return {key: sums[key] + noise[key] for key in rows}
+        assert self.noise[2].keys() == rows.keys()
+        return {key: sums[key] + self.noise[2][key] for key in rows}
+
+
+Drive = Callable[[Any], Passed]
+
+
+def in_memory(users: Lists, noted: Noted, drive: Drive, _: Path) -> None:
+    """Over sums that plain Python adds up."""
+    drive(rounds(users, noted))  # type: ignore[arg-type]
+
+
+def on_engine(engine: str, users: Lists, noted: Noted, drive: Drive, folder: Path) -> None:
+    """As a level of a run, of texts of two words each."""
+    rows = [(user, [str(word) for word in PAIRS[i]]) for user, of in enumerate(users) for i in of]
+    path = folder / "corpus.parquet"
+    pl.DataFrame({"who": [u for u, _ in rows], "what": [t for _, t in rows]}).write_parquet(path)
+    corpus = Corpus(path, user="who", text="what", as_="list")
+
+    class Step:
+        def run(self, both: Any) -> ForecastRelease:
+            keys = drive(both).keys
+            return ForecastRelease(keys, np.ones(len(keys)), (0.1, 0.1), 0.0)
+
+    with session_on(engine, corpus, noted) as session:
+        session.hold_texts()
+        ladder = first_ladder(pa.array([str(word) for word in range(WORDS)]), "both")
+        session.forecast_level(Step(), ladder, "level")  # type: ignore[arg-type]
+
+
+HOW = ["in memory", *ENGINES]
+
+
+@pytest.fixture(params=HOW)
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @dataclass
@@ -120,22 +166,33 @@ class Ran:
     passed: Passed
 
 
-def ran(pairs: list[tuple[int, int]], seed: int) -> Ran:
+def ran(engine: str, pairs: list[tuple[int, int]], seed: int, folder: Path) -> Ran:
     masses = np.array([1.0, 2.0, 5.0, 20.0, 60.0, 100.0])
     valid = valid_classes(first_rung(WORDS), masses, np.array([masses.sum()]))
     users, noted, rng = held_by(9, pairs), Noted(seed), np.random.default_rng(seed)
-    both = rounds(users, noted)  # type: ignore[arg-type]
-    seen = both.first_round(2, valid, bins(SIGMA), UNITS[0])
-    weights = rng.integers(1, 3_500, seen.counts.shape)
-    negatives = both.second_round(weights, UNITS[1])
-    thresholds = rng.integers(1, 3 * SIGMA, seen.counts.shape)
     hand = ByHand(valid, users, noted.noise)
-    # Each threshold stands where it decides: at a noised weight of its row, or right above it.
-    second = hand.second(weights)
-    for place, (key, first) in enumerate(hand.first().items()):
-        if second[key] > 0:
-            thresholds[hand.row(key, first)] = second[key] + place % 2
-    return Ran(hand, seen, weights, negatives, thresholds, both.passed(thresholds))
+    found: list[Ran] = []
+
+    def drive(both: Any) -> Passed:
+        seen = both.first_round(2, valid, bins(SIGMA), UNITS[0])
+        weights = rng.integers(1, 3_500, seen.counts.shape)
+        noted.round = 2
+        negatives = both.second_round(weights, UNITS[1])
+        noted.round = 3
+        thresholds = rng.integers(1, 3 * SIGMA, seen.counts.shape)
+        # Each threshold stands where it decides: at a noised weight of its row, or right above it.
+        second = hand.second(weights)
+        for place, (key, first) in enumerate(hand.first().items()):
+            if second[key] > 0:
+                thresholds[hand.row(key, first)] = second[key] + place % 2
+        passed: Passed = both.passed(thresholds)
+        found.append(Ran(hand, seen, weights, negatives, thresholds, passed))
+        return passed
+
+    run = in_memory if engine == "in memory" else partial(on_engine, engine)
+    run(users, noted, drive, folder)
+    assert not noted.noise[3]
+    return found[0]
 
 
 def by_row(rows: list[Row], shape: tuple[int, ...]) -> np.ndarray:
@@ -163,8 +220,10 @@ def what_passed(run: Ran) -> dict[int, tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_where_every_gram_is_held_both_rounds_are_what_they_say(seed: int) -> None:
-    run = ran(PAIRS, seed)
+def test_where_every_gram_is_held_both_rounds_are_what_they_say(
+    engine: str, seed: int, tmp_path: Path
+) -> None:
+    run = ran(engine, PAIRS, seed, tmp_path)
     first, second = run.hand.first(), run.hand.second(run.weights)
     rows = {key: run.hand.row(key, noised) for key, noised in first.items()}
     assert run.seen.counts.tolist() == by_row(list(rows.values()), run.seen.counts.shape).tolist()
@@ -176,8 +235,10 @@ def test_where_every_gram_is_held_both_rounds_are_what_they_say(seed: int) -> No
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside(seed: int) -> None:
-    run = ran(PAIRS[::3], seed)
+def test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside(
+    engine: str, seed: int, tmp_path: Path
+) -> None:
+    run = ran(engine, PAIRS[::3], seed, tmp_path)
     first, second = run.hand.first(), run.hand.second(run.weights)
     rows = {key: run.hand.row(key, noised) for key, noised in first.items()}
     held = by_row(list(rows.values()), run.seen.counts.shape)
@@ -195,21 +256,34 @@ def test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside
         assert weight >= run.thresholds[group, column] > 0
 
 
-def test_a_gram_whose_noise_comes_to_nothing_is_counted_with_those_below() -> None:
+def test_a_gram_that_comes_to_nothing_is_counted_with_those_below(
+    engine: str, tmp_path: Path
+) -> None:
     """At 0 a gram is not above 0: the rule of signs counts it."""
 
     class Silent(Noted):
-        def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
+        def _dealt(self, count: int, purpose: str, keys: pa.Array | None) -> Any:
             if keys is None:
-                return super().words(count, purpose)
+                return super()._dealt(count, purpose, keys)
             return np.full(count, 2**64 - 1, dtype=np.uint64)
 
-    masses = np.ones(2)
-    valid = valid_classes(first_rung(2), masses, np.array([2.0]))
-    both = rounds([[0, 1, 6, 7], [0]], Silent(1))  # type: ignore[arg-type]
-    seen = both.first_round(2, valid, bins(SIGMA), 700)
-    weights = np.ones(seen.counts.shape, dtype=np.int64)
-    # A user of norm 1 and four grams gives nothing to any; the other gives all to one.
-    assert both.second_round(weights, 1).sum() == 3
-    passed = both.passed(np.ones(seen.counts.shape, dtype=np.int64))
-    assert (passed.keys.tolist(), passed.second.tolist()) == ([0], [1])
+    masses = np.ones(WORDS)
+    valid = valid_classes(first_rung(WORDS), masses, np.array([6.0]))
+    noted = Silent(1)
+    told: list[Any] = []
+
+    def drive(both: Any) -> Passed:
+        seen = both.first_round(2, valid, bins(SIGMA), 700)
+        noted.round = 2
+        # Users of norm 1 and more than one gram give nothing to any; the last gives all to one.
+        told.append(both.second_round(np.ones(seen.counts.shape, dtype=np.int64), 1))
+        told.append(both.passed(np.ones(seen.counts.shape, dtype=np.int64)))
+        passed: Passed = told[-1]
+        return passed
+
+    everything = list(range(len(PAIRS)))
+    run = in_memory if engine == "in memory" else partial(on_engine, engine)
+    run([everything, [0, 7], [7]], noted, drive, tmp_path)
+    negatives, passed = told
+    assert negatives.sum() == len(PAIRS) - 1
+    assert (passed.keys.tolist(), passed.second.tolist()) == ([1 << PAIR | 1], [1])
