@@ -34,7 +34,7 @@ EVERYTHING = -(10**12)
 
 
 class OneWord:
-    """The same word for all noise; salts are the system's."""
+    """The same word for all noise; salts and spurious grams are the system's."""
 
     is_test = False
 
@@ -43,7 +43,7 @@ class OneWord:
         self.word = min(int(tail * 2**64), 2**63 - 1) << 1 | (out < 0)
 
     def words(self, count: int, purpose: str, keys: Any = None) -> Any:
-        if purpose.endswith("/salt"):
+        if purpose.endswith("/salt") or "/spurious" in purpose:
             return SystemRandomness().words(count, purpose, keys)
         return np.full(count, self.word, dtype=np.uint64)
 
@@ -112,3 +112,19 @@ def test_what_comes_out_is_the_sum_and_the_noise(
         drawn, added = level(session)
     noised = drawn.column("noisy").to_pylist()
     assert sorted(noised) == sorted(total + noise(out, SIGMA) for total in added.values())
+
+
+def test_a_sum_of_one_user_gets_its_noise_as_any_other(engine: str, tmp_path: Any) -> None:
+    """Noise that hangs on how many hold a gram would tell them apart."""
+    path = tmp_path / "alone.parquet"
+    rows = [(1, ["a", "a", "b"]), *((user, ["b", "b"]) for user in range(2, 9))]
+    pl.DataFrame({"who": [u for u, _ in rows], "what": [t for _, t in rows]}).write_parquet(path)
+    corpus = Corpus(path, user="who", text="what", as_="list")
+    ladder = first_ladder(pa.array(["a", "b"]), "both")
+    level = PrunedLevel(2, 100, BITS, SIGMA, 0.1, "both", EVERYTHING, 4)
+    one, own = 1 << BITS, isqrt(4**BITS // 2)
+    with session_on(engine, corpus, OneWord(1.25)) as session:
+        session.hold_texts()
+        valid = ladder.valid_grams()
+        held = session.grams_level(level, ladder, valid, "test").column("noisy").to_pylist()
+    assert Counter(held) >= Counter([own + 1_250, own + 1_250, 7 * one + 1_250])

@@ -50,12 +50,16 @@ class Noted:
         #: The round that is under way, and of each what was drawn for which key, how often.
         self.round = 1
         self.noise: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self._named: set[tuple[str, int]] = set()
 
     def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
         words = self._dealt(count, purpose, keys)
         if keys is not None:
             names = [int(key) for key in keys.to_pylist()]
             assert not self.noise[self.round].keys() & set(names), "noise was drawn twice"
+            named = {(purpose, name) for name in names}
+            assert not self._named & named, "noise of one name was drawn for both rounds"
+            self._named |= named
             self.noise[self.round] |= dict(zip(names, map(_noise, words.tolist()), strict=True))
         return words
 

@@ -55,14 +55,16 @@ class Told:
     def passed(self, thresholds: Integers) -> Passed:
         self.thresholds = thresholds
         group = self.valid.of(KEYS)
-        column = self.law.of(FIRST * self.units[0])
-        second = self.weights[group, column] // 64 * FIRST * self.units[1]
-        return Passed(KEYS, column, FIRST * self.units[0], second)
+        self.masses = self.valid.forecasts[group]
+        first = (self.masses * self.units[0]).astype(np.int64)
+        column = self.law.of(first)
+        weights = self.weights[group, column] / 64
+        second = (self.masses * weights * self.units[1]).astype(np.int64)
+        return Passed(KEYS, column, first, second)
 
 
-#: Three grams that come out, heavy enough to be sure of.
+#: Three grams that come out, as heavy as is foretold.
 KEYS = np.array([0 << PAIR | 1, 1 << PAIR | 0, 1 << PAIR | 2])
-FIRST = np.array([600, 500, 400])
 
 
 def start(levels: int = 4, left: float = 0.8, mu: float = 0.25, spurious: float = 0.1) -> Climb:
@@ -141,10 +143,14 @@ def test_weights_are_whole_numbers_above_nothing_for_every_row() -> None:
 
 def test_scores_are_masses_in_plain_weights() -> None:
     """A mass shows in round 1 as what is left beside the list sizes, and in round 2 by its row's
-    weight; where users share their norm with nobody, that is the mass itself."""
-    released = start().step().run(Told(lists=[0] * 18 + [10_000]))
+    weight, where lists are so long that a weight takes from nobody."""
+    engine = Told(lists=[0] * 18 + [10_000])
+    released = start().step().run(engine)
     assert released.keys.tolist() == KEYS.tolist()
-    assert released.masses == pytest.approx(FIRST, rel=0.03)
+    assert released.masses == pytest.approx(engine.masses, rel=0.02)
+    group = engine.valid.of(KEYS)
+    rows = group, engine.law.of((engine.masses * engine.units[0]).astype(np.int64))
+    assert (engine.weights[rows] > 16).any(), "round 2 hardly has a say"
 
 
 def test_list_sizes_that_noise_may_have_made_are_none() -> None:

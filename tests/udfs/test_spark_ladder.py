@@ -7,11 +7,13 @@ so is tested on Spark (`make test-spark`).
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isqrt
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import duckdb
 import numpy as np
@@ -33,7 +35,7 @@ from dphh.udfs.hashes import of_numbers
 from dphh.udfs.noise import draw_rounded_gaussian, register_noise
 from dphh.udfs.places import Released
 from dphh.udfs.two_rounds import ByRow, Plainly
-from tests.conftest import NoNoise
+from tests.conftest import HERE, NoNoise
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
 from dphh.engines.spark.session import SparkSessionOfRun
@@ -48,7 +50,7 @@ USERS: Users = {
     "ann": [["to", "be", "or"], ["not", "to", "be"]],
     "bob": [["to", "be"], []],
     "cyd": [["be", "be", "", "be"]],
-    "dan": [["to", "be", "or", "not", "to", "be"], ["or"]],
+    "dan": [["to", "be", "or", "not", "to", "be"], ["or"], ["to", "be"]],
 }
 
 
@@ -248,6 +250,16 @@ def test_users_add_their_weight_to_each_valid_gram_once(
         assert of_grams(rows, evenly(50, BITS, 7, of_numbers)) == weighed(held)
 
 
+def test_which_grams_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
+    mine: Users = {"me": [["to", "be", "or", "not"] * 3, ["be", "be", "to", "to", "not", "not"]]}
+    others: Users = {"a": [["not"]], "b": [["or", "or"]], "c": [["unknown", "to"]]}
+    rule = evenly(CAP, BITS, 7, of_numbers)
+    alone = of_grams(placed(blocks_of(mine), [], False), rule)
+    assert len(alone) == CAP < len(pairs_held(mine["me"], [], False))
+    beside = of_grams(placed(blocks_of(others), [], False), rule)
+    assert of_grams(placed(blocks_of(others | mine), [], False), rule) - beside == alone
+
+
 def test_round_1_adds_plain_weights_and_the_sizes_of_lists() -> None:
     wanted: Counter[int] = Counter()
     for texts in USERS.values():
@@ -275,6 +287,19 @@ def test_sums_that_leave_a_worker_early_are_not_lost(monkeypatch: pytest.MonkeyP
     parts = [{name: texts} for name, texts in users.items()]
     monkeypatch.setattr(kernel.Sums.__init__, "__defaults__", (10,))
     assert of_words(blocks_of(*parts)) == weighed(map(words_of, users.values()), CAP)
+
+
+def test_each_worker_adds_up_what_it_was_given_alone() -> None:
+    """Several run in one process, one after the other or at once."""
+    spark = Spark()
+    ladder.register_sums_of_words(spark, evenly(CAP, BITS, 7, of_numbers))  # type: ignore[arg-type]
+    one, other = halves()
+    assert sums(spark, blocks_of(one)) == weighed(map(words_of, one.values()))
+    assert sums(spark, blocks_of(other)) == weighed(map(words_of, other.values()))
+    make = spark.functions["dphh_contributions"].func
+    begun, unused = make(), make()
+    assert not [table for batch in blocks_of(one) for table in begun.eval(batch)]
+    assert not list(unused.terminate())
 
 
 def test_counts_are_of_whole_users_within_their_groups() -> None:
@@ -360,6 +385,49 @@ def test_the_rounds_of_a_forecast_have_sums_without_noise() -> None:
     con.register("contributions", pa.table(rows))
     sums_of = con.execute(query_for("spark", "forecast_sums")).fetchall()
     assert sorted(sums_of) == [(-1, 5), (4, 10), (9, 1)]
+
+
+DRAWS = ("dphh_noise", "dphh_votes", "dphh_word", "dphh_subset")
+
+
+def steps_asked_by(verbs: set[str]) -> set[str]:
+    """The queries that Spark's sessions run by these verbs, as far as they are named outright."""
+    found = set()
+    for path in (HERE / "dphh" / "engines" / "spark").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                first = node.args[0] if node.args else None
+                if node.func.attr in verbs and isinstance(first, ast.Constant):
+                    found.add(str(first.value))
+    return found
+
+
+def test_no_query_that_draws_is_looked_at_or_fetched() -> None:
+    """Whatever reads a view runs its query again, and would draw again."""
+    written, looked_at = steps_asked_by({"execute"}), steps_asked_by({"look", "fetch"})
+
+    def draws_something(step: str) -> bool:
+        return any(f"{name}(" in query_for("spark", step) for name in DRAWS)
+
+    assert {"noised", "counts_level", "trie_level"} <= set(filter(draws_something, written))
+    assert looked_at and not set(filter(draws_something, looked_at))
+
+
+def test_a_step_is_written_whole_and_read_anew() -> None:
+    """What is read has no memory of how it came about, so nothing is drawn again."""
+    session: Any = Asked()
+    session.spark, session._written, session._count = MagicMock(), {}, 0
+    session._folder = SimpleNamespace(path="folder", drop=lambda name: None)
+    drawn = session.spark.sql.return_value
+    SparkSessionOfRun.execute(session, "noised", sigma=7, purpose="level 1")
+    (asked_for,) = session.spark.sql.call_args_list
+    assert asked_for.kwargs == {"args": {"sigma": 7, "purpose": "level 1"}}
+    writing = drawn.write.option.return_value.parquet
+    reading = session.spark.read.schema.return_value.parquet
+    (written,), (read,) = writing.call_args_list, reading.call_args_list
+    assert written == read
+    assert not drawn.createOrReplaceTempView.called
+    reading.return_value.createOrReplaceTempView.assert_called_once_with("noised")
 
 
 class Asked(SparkSessionOfRun):
