@@ -26,7 +26,8 @@ from scipy.special import ndtri
 from dphh import Corpus
 from dphh.engines import ENGINES
 from dphh.ladder.classes import ValidClasses, valid_classes
-from dphh.ladder.forecast import FirstRound, ForecastRelease, Passed
+from dphh.ladder.forecast import ForecastRelease
+from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.privacy.forecast.rounds import EDGES, LIST_SIZES, bins
 from dphh.testing import SeededRandomness
@@ -258,6 +259,38 @@ def test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside
         group = int(run.hand.valid.of(np.array([key]))[0])
         assert run.hand.row(key, noised) == (group, column)
         assert weight >= run.thresholds[group, column] > 0
+
+
+def test_grams_that_get_nothing_have_their_noise_all_the_same(engine: str, tmp_path: Path) -> None:
+    """At so small a unit who holds them all gives each gram 0, in either round: there is noise of
+    each in both, and a bin and a sign."""
+    masses = np.ones(WORDS)
+    valid = valid_classes(first_rung(WORDS), masses, np.array([6.0]))
+    everything, noted = list(range(len(PAIRS))), Noted(3)
+    hand = ByHand(valid, [everything] * 4, noted.noise)
+    told: list[Any] = []
+
+    def drive(both: Any) -> Passed:
+        seen = both.first_round(2, valid, bins(SIGMA), 5)
+        noted.round = 2
+        told.append(seen.counts)
+        told.append(both.second_round(np.ones(seen.counts.shape, dtype=np.int64), 5))
+        noted.round = 3
+        passed: Passed = both.passed(np.ones(seen.counts.shape, dtype=np.int64))
+        told.append(passed)
+        return passed
+
+    run = in_memory if engine == "in memory" else partial(on_engine, engine)
+    run(hand.users, noted, drive, tmp_path)
+    counts, negatives, passed = told
+    keys = hand.keys(everything)
+    assert {key for key in noted.noise[1] if key >= 0} == set(keys) == noted.noise[2].keys()
+    rows = {key: hand.row(key, noted.noise[1][key]) for key in keys}
+    assert counts.tolist() == by_row([*rows.values()], counts.shape).tolist()
+    below = [rows[key] for key in keys if noted.noise[2][key] <= 0]
+    assert negatives.tolist() == by_row(below, counts.shape).tolist()
+    above = {key: noted.noise[2][key] for key in keys if noted.noise[2][key] > 0}
+    assert dict(zip(passed.keys.tolist(), passed.second.tolist(), strict=True)) == above
 
 
 def test_a_gram_that_comes_to_nothing_is_counted_with_those_below(

@@ -12,7 +12,8 @@ import pytest
 from scipy.stats import norm
 
 from dphh.ladder.classes import ValidClasses
-from dphh.ladder.forecast import Climb, FirstRound, Passed, Step, begun
+from dphh.ladder.forecast import Climb, Step, begun
+from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import PAIR, Integers
 from dphh.privacy.forecast.rounds import Bins
 from dphh.privacy.forecast.shares import Shares

@@ -13,90 +13,93 @@ _GRID = "tests/forecast/test_rounds.py"
 _PLANNING = "tests/forecast/test_planning.py"
 _SIGNS = "tests/forecast/test_spurious.py"
 _ROUNDS = "dphh/engines/two_rounds.py"
+_EVERY = (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",)
+_SOME = (f"{_HAND}::test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside",)
+_ZERO = (f"{_HAND}::test_a_gram_that_comes_to_nothing_is_counted_with_those_below",)
 
 ENGINE = (
     Mutant(
         "rounds: bins are those of sums without their noise",
         "law.of(self._first)",
         "law.of(sums[sizes:])",
-        (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",),
+        _EVERY,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: list sizes go out without noise",
         'lists = self._noised(-1 - np.arange(len(lists)), lists, "list sizes")',
         "lists = lists.copy()",
-        (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",),
+        _EVERY,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: half the noise, in a round alone",
         "        return sums + draw_rounded_gaussian(",
         '        return sums + (2 - (what == "round 2")) * draw_rounded_gaussian(',
-        (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",),
+        _EVERY,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: a gram that nobody gave anything in round 2 has no noise",
         "        return sums + draw_rounded_gaussian(",
         "        return sums + (sums != 0) * draw_rounded_gaussian(",
-        (f"{_HAND}::test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside",),
+        _SOME,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: noise of a smaller table than the one that is priced",
         "sigma = self._law.noise.sigma",
         "sigma = self._law.noise.sigma // 2",
-        (f"{_BOOKED}::test_what_is_drawn_is_what_is_priced_booked_and_written",),
+        _EVERY,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: users give twice the norm in round 1",
         "Plainly(unit)",
         "Plainly(2 * unit)",
-        (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",),
+        _EVERY,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: users give a little more than the norm in round 2",
         "ByRow(unit, ",
         "ByRow(unit + 1, ",
-        (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",),
+        _EVERY,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: weights are another row's",
         "weights.ravel()[self._row]",
         "weights.T.ravel()[self._row]",
-        (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",),
+        _EVERY,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: a gram at 0 is not counted as below",
         "self._row[self._second <= 0]",
         "self._row[self._second < 0]",
-        (f"{_HAND}::test_a_gram_that_comes_to_nothing_is_counted_with_those_below",),
+        _ZERO,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: signs are those of round 1",
         "self._row[self._second <= 0]",
         "self._row[self._first <= 0]",
-        (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",),
+        _EVERY,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: grams pass by the lowest of all thresholds",
         "self._second >= thresholds.ravel()[self._row]",
         "self._second >= thresholds.min()",
-        (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",),
+        _EVERY,
         within=_ROUNDS,
     ),
     Mutant(
         "rounds: grams pass by the better of both rounds",
         "self._second >= thresholds.ravel()[self._row]",
         "np.maximum(self._first, self._second) >= thresholds.ravel()[self._row]",
-        (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",),
+        _EVERY,
         within=_ROUNDS,
     ),
     Mutant(
@@ -113,8 +116,170 @@ ENGINE = (
         "rounds: what is told of a gram is its first weight twice",
         "np.concatenate([self._second[kept], drawn.second])",
         "np.concatenate([self._first[kept], drawn.second])",
-        (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",),
+        _EVERY,
         within=_ROUNDS,
+    ),
+)
+
+QUERIES = (
+    Mutant(
+        "rounds, DuckDB: bins are those of sums without their noise",
+        "    dphh_bin(noised.noisy, $sigma) AS bin\n",
+        "    dphh_bin(\n"
+        "        (SELECT weight FROM plain_sums WHERE plain_sums.key = noised.key), $sigma\n"
+        "    ) AS bin\n",
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, DuckDB: list sizes go out without noise",
+        "coalesce(plain_sums.weight, 0) + dphh_noise(",
+        "coalesce(plain_sums.weight, 0) + 0 * dphh_noise(",
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, DuckDB: a gram that nobody gave anything in round 2 has no noise",
+        "coalesce(histogram.weight, 0) + dphh_noise(",
+        "coalesce(histogram.weight, 0)\n"
+        "    + CAST(coalesce(histogram.weight, 0) > 0 AS BIGINT) * dphh_noise(",
+        (f"{_HAND}::test_grams_that_get_nothing_have_their_noise_all_the_same",),
+    ),
+    Mutant(
+        "rounds, DuckDB: a gram that nobody gave anything in round 2 is forgotten",
+        "LEFT JOIN histogram ON round_1.key = histogram.key",
+        "INNER JOIN histogram ON round_1.key = histogram.key",
+        (f"{_HAND}::test_grams_that_get_nothing_have_their_noise_all_the_same",),
+    ),
+    Mutant(
+        "rounds, DuckDB: both rounds' noise has one name",
+        "$purpose || '/round 2'",
+        "$purpose || '/round 1'",
+        _EVERY,
+        within="sql/forecast_round_2.sql",
+    ),
+    Mutant(
+        "rounds, DuckDB: users give twice the norm in round 1",
+        "dphh_plain_contributions(lots, lengths, keys, $unit)",
+        "dphh_plain_contributions(lots, lengths, keys, 2 * $unit)",
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, DuckDB: users give a little more than the norm in round 2",
+        "dphh_shared_contributions(lots, lengths, keys, $grams, $unit)",
+        "dphh_shared_contributions(lots, lengths, keys, $grams, $unit + 1)",
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, DuckDB: held grams are counted with those that nobody holds too",
+        "classes.valid - coalesce(held.grams, 0) AS grams",
+        "classes.valid AS grams",
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, DuckDB: a gram at 0 is not counted as below",
+        "    WHERE second <= 0\n",
+        "    WHERE second < 0\n",
+        _ZERO,
+        within="sql/forecast_signs.sql",
+    ),
+    Mutant(
+        "rounds, DuckDB: grams pass by the better of both rounds",
+        "WHERE round_2.second >= thresholds.threshold",
+        "WHERE greatest(round_2.first, round_2.second) >= thresholds.threshold",
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, DuckDB: a gram at its threshold does not pass",
+        "WHERE round_2.second >= thresholds.threshold",
+        "WHERE round_2.second > thresholds.threshold",
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, DuckDB: a held gram may come out as one that nobody holds, a second chance",
+        "lambda keys: held.places(keys) >= 0",
+        "lambda keys: held.places(keys) > len(keys)",
+        (*_SOME, f"{_BOOKED}::test_what_is_drawn_is_what_is_priced_booked_and_written"),
+        within="dphh/engines/duckdb/*.py",
+    ),
+    Mutant(
+        "rounds: an engine's rows are told by bin and class",
+        'return pa.table({"class": group.ravel(), "bin": column.ravel(), name: values.ravel()})',
+        'return pa.table({"class": group.ravel(), "bin": column.ravel(), name: values.ravel("F")})',
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, Polars: bins are those of sums without their noise",
+        'bins = pl.Series(self.law.of(classed["noisy"].to_numpy()))',
+        'without = classed.join(plain, on="key", maintain_order="left")["weight"]\n'
+        "        bins = pl.Series(self.law.of(without.to_numpy()))",
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, Polars: list sizes go out without noise",
+        'self._noised(sizes.with_columns(pl.col("weight").fill_null(0)), "list sizes")',
+        'sizes.select(noisy=pl.col("weight").fill_null(0))',
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, Polars: a gram that nobody gave anything in round 2 is forgotten",
+        'round_1.join(histogram, on="key", how="left")',
+        'round_1.join(histogram, on="key")',
+        (f"{_HAND}::test_grams_that_get_nothing_have_their_noise_all_the_same",),
+    ),
+    Mutant(
+        "rounds, Polars: users give twice the norm in round 1",
+        "self._sums(Plainly(unit), ",
+        "self._sums(Plainly(2 * unit), ",
+        _EVERY,
+        within="dphh/engines/polars/forecast.py",
+    ),
+    Mutant(
+        "rounds, Polars: users give a little more than the norm in round 2",
+        "ByRow(unit, self.held",
+        "ByRow(unit + 1, self.held",
+        _EVERY,
+        within="dphh/engines/polars/forecast.py",
+    ),
+    Mutant(
+        "rounds, Polars: held grams are counted with those that nobody holds too",
+        'grams = pl.col("valid") - pl.col("held").fill_null(0)',
+        'grams = pl.col("valid")',
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, Polars: a gram at 0 is not counted as below",
+        'round_2.filter(pl.col("second") <= 0)',
+        'round_2.filter(pl.col("second") < 0)',
+        _ZERO,
+    ),
+    Mutant(
+        "rounds, Polars: a gram at its threshold does not pass",
+        'reaches = pl.col("second") >= pl.col("threshold")',
+        'reaches = pl.col("second") > pl.col("threshold")',
+        _EVERY,
+    ),
+    Mutant(
+        "rounds, Polars: noise of a smaller table than the one that is priced",
+        "self.session.noised(sums, self.law.noise.sigma, ",
+        "self.session.noised(sums, self.law.noise.sigma // 2, ",
+        (*_EVERY, f"{_BOOKED}::test_what_is_drawn_is_what_is_priced_booked_and_written"),
+    ),
+    Mutant(
+        "rounds: grams that users give nothing in round 1 are forgotten",
+        "keeps_zeros: ClassVar[bool] = True",
+        "keeps_zeros: ClassVar[bool] = False",
+        (
+            f"{_HAND}::test_grams_that_get_nothing_have_their_noise_all_the_same",
+            "tests/engines/test_forecast_neighbours.py",
+        ),
+    ),
+    Mutant(
+        "rounds: a gram that round 1 did not name weighs nothing in round 2",
+        "        if places.min(initial=0) < 0:\n",
+        "        if False:\n",
+        (
+            "tests/forecast/test_two_rounds.py"
+            "::test_round_2_refuses_a_gram_that_round_1_did_not_name",
+        ),
     ),
 )
 
@@ -325,4 +490,4 @@ ARITHMETIC = (
     ),
 )
 
-MUTANTS = (*ENGINE, *ABSENT, *DRIVER, *ARITHMETIC)
+MUTANTS = (*ENGINE, *QUERIES, *ABSENT, *DRIVER, *ARITHMETIC)

@@ -116,14 +116,14 @@ PRICED = (
 ADDED = (
     Mutant(
         "Polars adds half of the noise",
-        'noisy = histogram["weight"] + pl.Series(noise, dtype=pl.Int64)',
-        'noisy = histogram["weight"] + pl.Series(noise, dtype=pl.Int64) // 2',
+        'noisy = sums["weight"] + pl.Series(noise, dtype=pl.Int64)',
+        'noisy = sums["weight"] + pl.Series(noise, dtype=pl.Int64) // 2',
         (_ADDED,),
     ),
     Mutant(
-        "Polars draws noise of the level's threshold",
-        "self.randomness, level.sigma_grid, histogram.height, purpose, names",
-        "self.randomness, level.sigma_grid // 2, histogram.height, purpose, names",
+        "Polars draws a level's noise at half of its sigma",
+        "self.noised(histogram, level.sigma_grid, purpose, spelled)",
+        "self.noised(histogram, level.sigma_grid // 2, purpose, spelled)",
         (_BOOKED, _ADDED),
     ),
     Mutant(
