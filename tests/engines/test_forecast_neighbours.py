@@ -1,14 +1,20 @@
 """What one user moves in the two rounds of a level, through the whole path of each engine.
 
 D and D + u are two corpora, each read by itself: with its own rows, its own numbers of words and
-its own grams that somebody holds. What is public is the same on both sides: the released words,
-and the noised weight of each gram in round 1, which here is a number that hangs on the gram alone.
+its own grams that somebody holds. What is public is the same on both sides: what is released, and
+the noised weight of each gram in round 1, which here is a number that hangs on the gram alone.
+
+In plain Python every user adds what they add alone, so that a neighbour's difference is what that
+user adds: `expected` says it for whole corpora, and nothing else may be among the sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import isqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,11 +23,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus
 from dphh.engines import ENGINES
+from dphh.engines.duckdb import gathering
 from dphh.engines.two_rounds import TwoRounds
 from dphh.ladder.classes import ValidClasses, valid_classes
 from dphh.ladder.rungs import Ladder, first_ladder
@@ -31,10 +38,23 @@ from tests.engines.levels import session_on
 
 WORDS = [f"w{number:02}" for number in range(12)]
 SIGMA_GRID = 2**10
-LADDER = first_ladder(pa.array(WORDS), "both")
 #: All 144 pairs, each of them once in the texts of who holds them all.
 ALL_PAIRS = " ".join(f"{one} {other}" for one in WORDS for other in WORDS)
 Rows = Sequence[tuple[str, str]]
+
+
+def ladder_to(level: int) -> Ladder:
+    """What is released below a level: all words; of the pairs two in three, and so on. Some of it
+    nobody need hold."""
+    ladder = first_ladder(pa.array(WORDS), "both")
+    while ladder.top.level < level - 1:
+        valid = ladder.valid_grams()
+        keys = np.sort(valid.keys(np.arange(len(valid))))
+        ladder = ladder.with_next(keys[np.arange(len(keys)) % 3 > 0][:600])
+    return ladder
+
+
+LADDERS = {level: ladder_to(level) for level in (2, 3, 4)}
 
 
 @dataclass
@@ -55,16 +75,27 @@ class Watched(TwoRounds):
 
     def _noised(self, keys: Any, sums: Any, what: str) -> Any:
         self.seen[what] = dict(zip(keys.tolist(), sums.tolist(), strict=True))
-        return (keys * 2_654_435_761) % (14 * SIGMA_GRID) - SIGMA_GRID
+        return noised(keys)
+
+
+def noised(keys: Any) -> Any:
+    return (keys * 2_654_435_761) % (14 * SIGMA_GRID) - SIGMA_GRID
 
 
 def classes(ladder: Ladder) -> ValidClasses:
     masses = np.geomspace(1.0, 100.0, len(ladder.top))
-    return valid_classes(ladder.top, masses, np.array([masses.sum()]))
+    below = ladder.rungs[-2] if len(ladder.rungs) > 1 else [0]
+    return valid_classes(ladder.top, masses, np.geomspace(1.0, 500.0, len(below)))
 
 
-def added(engine: str, rows: Rows, unit: int, seed: int) -> Added:
+def weights_of(ladder: Ladder, seed: int) -> Any:
+    rows = len(classes(ladder).forecasts), len(bins(SIGMA_GRID).starts)
+    return np.random.default_rng(seed).integers(1, 3_500, rows)
+
+
+def added(engine: str, rows: Rows, unit: int, seed: int, level: int = 2) -> Added:
     """Both rounds over a corpus of (user, text)."""
+    ladder = LADDERS[level]
     with TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.parquet"
         corpus = Corpus(path, user="who", text="what")
@@ -73,21 +104,60 @@ def added(engine: str, rows: Rows, unit: int, seed: int) -> Added:
         ).write_parquet(path)
         with session_on(engine, corpus, SeededRandomness(7)) as session:
             session.hold_texts()
-            session._place_all(LADDER)
-            rounds = Watched(lambda rule: session._sums(rule, LADDER))
-            shape = rounds.first_round(2, classes(LADDER), bins(SIGMA_GRID), unit).counts.shape
-            weights = np.random.default_rng(seed).integers(1, 3_500, shape)
-            rounds.second_round(weights, unit)
+            session._place_all(ladder)
+            rounds = Watched(lambda rule: session._sums(rule, ladder))
+            rounds.first_round(level, classes(ladder), bins(SIGMA_GRID), unit)
+            rounds.second_round(weights_of(ladder, seed), unit)
     return Added(rounds.seen["round 1"], rounds.seen["list sizes"], rounds.seen["round 2"])
+
+
+def held(ladder: Ladder, text: str) -> Iterator[int]:
+    """The valid grams of a text: side by side stand two grams that were released."""
+    number = {word: place for place, word in enumerate(WORDS)}
+    places = [number.get(word) for word in text.split()]
+    for rung in [*ladder.rungs[1:], None]:
+        pairs = [
+            None if left is None or right is None else left << 32 | right
+            for left, right in pairwise(places)
+        ]
+        if rung is None:
+            yield from (pair for pair in pairs if pair is not None)
+        else:
+            at = {key: place for place, key in enumerate(rung.keys.tolist())}
+            places = [at.get(pair) for pair in pairs]
+
+
+def expected(rows: Rows, unit: int, seed: int, level: int) -> Added:
+    """The same in plain Python, user by user."""
+    ladder = LADDERS[level]
+    grams: defaultdict[str, set[int]] = defaultdict(set)
+    for user, text in rows:
+        grams[user] |= {*held(ladder, text)}
+    sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**power for power in range(5, 15)]
+    first, second = Counter(), Counter()
+    lists = dict.fromkeys((-1 - place for place in range(len(sizes))), 0)
+    valid, law, weights = classes(ladder), bins(SIGMA_GRID), weights_of(ladder, seed)
+    for keys in filter(None, grams.values()):
+        plain = isqrt(unit * unit * 49 // (50 * len(keys)))
+        lists[-sum(size <= len(keys) for size in sizes)] += isqrt(unit * unit // 50)
+        named = np.array([*keys])
+        g = weights[valid.of(named), law.of(noised(named))].tolist()
+        norm = isqrt(sum(x * x for x in g) - 1) + 1
+        for key, weight in zip(keys, g, strict=True):
+            first[key] += plain
+            second[key] += unit * weight // norm
+    return Added(dict(first), lists, dict(second))
 
 
 def squared_distance(one: dict[int, int], other: dict[int, int]) -> int:
     return sum((one.get(key, 0) - other.get(key, 0)) ** 2 for key in one.keys() | other.keys())
 
 
-def moves_the_unit_at_most(engine: str, others: Rows, user: Rows, unit: int, seed: int) -> None:
-    without = added(engine, others, unit, seed)
-    with_user = added(engine, [*others, *user], unit, seed)
+def moves_the_unit_at_most(
+    engine: str, others: Rows, user: Rows, unit: int, seed: int, level: int = 2
+) -> None:
+    without = added(engine, others, unit, seed, level)
+    with_user = added(engine, [*others, *user], unit, seed, level)
     first = squared_distance(without.round_1, with_user.round_1)
     first += squared_distance(without.lists, with_user.lists)
     assert first <= unit**2
@@ -113,12 +183,48 @@ def test_every_gram_that_somebody_holds_gets_noise_in_both_rounds(engine):
 words = st.sampled_from([*WORDS, *WORDS, "never released", "nor this"])
 texts = st.one_of(st.just(ALL_PAIRS), st.lists(words, max_size=40).map(" ".join))
 rows_of_others = st.lists(st.tuples(st.sampled_from("abcdef"), texts), max_size=8)
+rows_of_newcomer = st.lists(texts, min_size=1, max_size=3)
+levels = st.sampled_from([*LADDERS])
+units, seeds = st.integers(8, 60), st.integers(0, 9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @settings(max_examples=15)
-@given(
-    rows_of_others, st.lists(texts, min_size=1, max_size=3), st.integers(8, 60), st.integers(0, 9)
-)
-def test_any_user_moves_each_round_by_the_unit_at_most(engine, others, newcomer, unit, seed):
-    moves_the_unit_at_most(engine, others, [("new", text) for text in newcomer], unit, seed)
+@given(rows_of_others, rows_of_newcomer, units, seeds, levels)
+def test_any_user_moves_each_round_by_the_unit_at_most(engine, others, newcomer, unit, seed, level):
+    user = [("new", text) for text in newcomer]
+    moves_the_unit_at_most(engine, others, user, unit, seed, level)
+
+
+#: Users' rows among one another's, the same text twice, texts that go on where the last one ended.
+MIXED = [
+    ("a", "w00 w01 w02 w03"),
+    ("b", ALL_PAIRS),
+    ("a", "w03 w04 never w05 w06 w07"),
+    ("", "w00 w01 w02"),
+    ("a", "w00 w01 w02 w03"),
+    ("c", "w05"),
+    ("c", "w06"),
+    ("d", ""),
+    ("b", ALL_PAIRS),
+    ("e", "w01 w01 w01 w01 w01"),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@settings(max_examples=15)
+@given(rows_of_others, units, seeds, levels)
+@example(MIXED, 8, 1, 2)
+@example(MIXED, 40, 2, 3)
+@example(MIXED, 11, 3, 4)
+@example([], 8, 1, 3)
+def test_the_sums_are_what_each_user_adds_alone_and_nothing_else(engine, rows, unit, seed, level):
+    """Other rows, other words and other users change nothing of what a user adds; and every gram
+    that somebody holds is among the sums, also where all that users add to it is 0."""
+    assert added(engine, rows, unit, seed, level) == expected(rows, unit, seed, level)
+
+
+@pytest.mark.parametrize("level", LADDERS)
+def test_users_who_are_read_in_several_parts_add_the_same(monkeypatch, level):
+    monkeypatch.setattr(gathering, "PARTS", (5,))
+    assert added("duckdb", MIXED, 9, 1, level) == expected(MIXED, 9, 1, level)
