@@ -31,6 +31,7 @@ from dphh.ledger.behind import files_told
 from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, unseen
 from dphh.ledger.nouns import checked_run_id
+from dphh.ledger.said import gone_text
 from dphh.mechanisms.counts_levels import with_counts
 from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
@@ -69,6 +70,7 @@ def run(
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
+    _say_what_is_gone(book, say)
     asking = Asking.of(price, corpus, book)
     _warn_of_deleted_rows(corpus)
     # A test's randomness is chosen by hand, and so is what it is drawn for.
@@ -100,6 +102,8 @@ def run(
             manifest, parquet = reservation.release
             release = Release.from_parquet(parquet, manifest)
         else:
+            for moved in reservation.moved if book.analyst is None else ():
+                say(f"note: {moved}")
             if not reservation.capped:
                 say("note: nobody has capped this corpus; `dphh ledger add` does")
             try:
@@ -130,6 +134,13 @@ def _check_asked(
         raise UsageError(
             "randomness: is for tests, which give a dphh.testing.SeededRandomness; leave it out"
         )
+
+
+def _say_what_is_gone(book: Ledger, say: Progress) -> None:
+    if book.analyst is not None:
+        return  # what else the ledger names is not theirs to see
+    for account in book.gone():
+        say(f"note: {gone_text(account, account.source.where)}")
 
 
 def _warn_of_deleted_rows(corpus: Corpus) -> None:
