@@ -47,7 +47,8 @@ def in_rounds(
     engine: str, corpus: Corpus, randomness: Any, levels: Sequence[SetUnionLevel]
 ) -> list[dict[tuple[str, ...], int]]:
     """What each round of set union releases, without what those before it did."""
-    found, passed = [], None
+    found: list[dict[tuple[str, ...], int]] = []
+    passed: Any = None
     with session_on(engine, corpus, randomness) as session:
         session.hold_items()
         for level in levels:
