@@ -14,6 +14,10 @@ CASE
     ELSE dphh_float_root(n)
 END;
 
+-- The least integer whose square is at least n.
+CREATE OR REPLACE TEMP MACRO dphh_root_up(n) AS
+dphh_isqrt(n) + CASE WHEN dphh_isqrt(n) * dphh_isqrt(n) < n THEN 1 ELSE 0 END;
+
 -- What a user who holds t keys gives to each: floor(2^bits / sqrt(t)), so an L2 norm of at most
 -- 2^bits.
 CREATE OR REPLACE TEMP MACRO dphh_even_weight(t, bits) AS

@@ -6,18 +6,47 @@ Nothing here is an engine's: only noise and lots, which are the randomness's to 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.levels import BatchLevel, Choice, CountsLevel, PrunedLevel, SetUnionLevel, VoteLevel
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
+from dphh.udfs.votes import register_votes
 
 Gram = tuple[str, ...]
 #: A user, and the tokens of one row of theirs.
 Rows = Sequence[tuple[Any, Sequence[str | None] | None]]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is public of a level of the forecast ladder: what earlier outputs decide."""
+
+    sigma_grid: int
+    first_unit: int
+    second_unit: int
+    list_sizes: Sequence[int]
+    #: Arrow tables, as the queries of `sql/plain/forecast_*.sql` say.
+    forecasts: Any
+    bins: Any
+    weights: Any
+    thresholds: Any
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What a level's two rounds made of the grams that somebody holds."""
+
+    lists: list[int]
+    #: Class, bin, and the noised weights of both rounds.
+    held: dict[Gram, list[int]]
+    #: By row: how many grams, and how many of them at 0 or below in round 2.
+    signs: dict[tuple[int, int], list[int]]
+    passed: dict[Gram, int]
 
 
 class Plain:
@@ -26,6 +55,7 @@ class Plain:
         self.randomness = randomness
         self.con = duckdb.connect(config={"threads": 1})
         register_noise(self.con, randomness)
+        register_votes(self.con, randomness)
         self.con.execute(query("plain/functions"))
         who = [user for user, *_ in rows]
         tokens = pa.array([row[1] for row in rows], pa.list_(pa.string()))
@@ -79,6 +109,79 @@ class Plain:
             noise=absent,
         )
         return self.released(level.level)
+
+    def forecast_rounds(self, level: int, given: Forecast, purpose: str) -> Rounds:
+        """Both rounds of the valid grams that somebody holds, by what is public; and list sizes."""
+        self._tell("forecasts", given.forecasts)
+        self._tell("bins", given.bins)
+        self._tell("row_weights", given.weights)
+        self._tell("row_thresholds", given.thresholds)
+        drawn = {"sigma": given.sigma_grid, "purpose": purpose}
+        first = {"unit": given.first_unit, **drawn}
+        self.run("forecast_held", level=level)
+        self.run("forecast_lists", list_sizes=given.list_sizes, **first)
+        self.run("forecast_round_1", level=level, noise=False, **first)
+        self.run("forecast_round_2", unit=given.second_unit, **drawn)
+        signs = self.con.execute(query("plain/forecast_signs")).fetchall()
+        lists = self.con.execute("SELECT noisy FROM lists ORDER BY bin").fetchall()
+        held = self.con.execute(
+            "SELECT gram, class, bin, first, second FROM round_2 WHERE somebodys"
+        ).fetchall()
+        self.run("forecast_passed", level=level)
+        return Rounds(
+            lists=[noisy for (noisy,) in lists],
+            held={tuple(gram): row for gram, *row in held},
+            signs={(group, column): counts for group, column, *counts in signs},
+            passed=self.released(level),
+        )
+
+    def counts(
+        self, level: CountsLevel, asked: Any, groups: Sequence[str], other: Any
+    ) -> list[int]:
+        """The noised sums of all keys and octaves; `asked` is a table (key, tokens, group_name)."""
+        self._tell("asked", asked)
+        weighing = level.weighing
+        self.run(
+            "counts",
+            groups=list(groups),
+            other=other,
+            beginnings=level.beginnings,
+            keys=weighing.keys,
+            octaves=weighing.octaves,
+            max_items=weighing.most,
+            one_user=weighing.unit,
+            sigma=level.sigma_grid,
+            purpose="counts",
+        )
+        rows = self.con.execute("SELECT key, noisy FROM counted ORDER BY key").fetchall()
+        assert [key for key, _ in rows] == [*range(len(rows))]
+        return [noisy for _, noisy in rows]
+
+    def trie(self, levels: Sequence[VoteLevel | BatchLevel], choice: Choice, users: int = 0) -> Any:
+        """The prefixes that each level grows, and whether a sequence ends there."""
+        self.run(f"one_each_{choice.replace('-', '_')}", **(
+            {"purpose": "one sequence a user"} if choice == "drawn" else {}
+        ))  # fmt: skip
+        self.run("nothing_grown")
+        found = []
+        for level in levels:
+            known: dict[str, Any] = {
+                "level": level.level, "theta": level.theta, "purpose": f"trie/level {level.level}"
+            }  # fmt: skip
+            if isinstance(level, VoteLevel):
+                self.run("trie_level", numerator=level.numerator, **known)
+            else:
+                ((holders,),) = self.con.execute("SELECT count(*) FROM one_each").fetchall()
+                self.run("trie_batch_level", batch=level.batch, idle=level.users - holders, **known)
+            asked = "SELECT tokens, ended FROM trie WHERE level = ?"
+            rows = self.con.execute(asked, [level.level]).fetchall()
+            found.append({(tuple(tokens), ended) for tokens, ended in rows})
+        return found
+
+    def _tell(self, table: str, rows: Any) -> None:
+        self.con.register("told", rows)
+        self.con.execute(f"CREATE OR REPLACE TABLE {table} AS FROM told")
+        self.con.unregister("told")
 
     def forget(self, level: int) -> None:
         """As if the level had not been run."""
