@@ -78,6 +78,8 @@ class Written:
 def literal(value: Any) -> str:
     if isinstance(value, Written):
         return value.sql
+    if value is None:
+        return "NULL"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

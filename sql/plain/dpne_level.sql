@@ -1,4 +1,4 @@
--- DPNE, a level k >= 2 (Kim et al. 2021, Algorithms 1 to 3): which k-grams many users share, of
+-- DPNE, a level k >= 2 (Kim et al. 2021, Algorithm 1): which k-grams many users share, of
 -- those whose pieces were released.
 -- In: texts (user_id, tokens); released, of all levels below. $pruning is 'both' or 'single'.
 -- Out: more of released (level, tokens, noisy).

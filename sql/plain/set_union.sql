@@ -1,5 +1,5 @@
 -- Differentially private set union over items, one round of it: DPSU by the weighted Gaussian
--- policy (Gopi et al. 2020; DPNE, Algorithms 4 and 5). Several rounds are DP-SIPS.
+-- policy (Gopi et al. 2020; DPNE, Algorithm 5). Several rounds are DP-SIPS.
 -- In: texts (user_id, tokens), one row a row of the corpus; released, of earlier rounds.
 -- Out: more of released (level, tokens, noisy).
 INSERT INTO released

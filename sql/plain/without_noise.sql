@@ -9,3 +9,6 @@ CAST(0 AS UBIGINT);
 
 CREATE OR REPLACE TEMP MACRO dphh_subset(name, value, domain, size, numerator, purpose) AS
 [value];
+
+CREATE OR REPLACE TEMP MACRO dphh_aggregate(holders, size, numerator, purpose) AS
+holders;

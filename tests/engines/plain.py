@@ -7,14 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
-from dphh.levels import BatchLevel, Choice, CountsLevel, PrunedLevel, SetUnionLevel, VoteLevel
+from dphh.levels import (
+    BatchLevel,
+    Choice,
+    CountsLevel,
+    LocalLevel,
+    PrunedLevel,
+    SetUnionLevel,
+    VoteLevel,
+)
+from dphh.privacy.subset_selection import SubsetSelection
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
+from dphh.udfs.subset_reports import draw_aggregate, register_subsets
 from dphh.udfs.votes import register_votes
 
 Gram = tuple[str, ...]
@@ -56,6 +68,14 @@ class Plain:
         self.con = duckdb.connect(config={"threads": 1})
         register_noise(self.con, randomness)
         register_votes(self.con, randomness)
+        register_subsets(self.con, randomness)
+        self.con.create_function(
+            "dphh_aggregate",
+            partial(_aggregated, randomness),
+            ["BIGINT[]", "BIGINT", "UBIGINT", "VARCHAR"],  # type: ignore[list-item]
+            "BIGINT[]",  # type: ignore[arg-type]
+            side_effects=True,
+        )
         self.con.execute(query("plain/functions"))
         who = [user for user, *_ in rows]
         tokens = pa.array([row[1] for row in rows], pa.list_(pa.string()))
@@ -178,6 +198,38 @@ class Plain:
             found.append({(tuple(tokens), ended) for tokens, ended in rows})
         return found
 
+    def sit(self, characters: Sequence[str], seats: int, users: int) -> None:
+        """The devices of `ldp_trie`, of so many users; those who are wanting are made up."""
+        idle, characters = max(seats - users, 0), list(characters)
+        self.run("ldp_trie_seats", characters=characters, idle=idle, purpose="ldp_trie/seats")
+
+    def reports(
+        self, level: LocalLevel, prefixes: Sequence[Gram], known: Sequence[Gram],
+        characters: Sequence[str], purpose: str,
+    ) -> list[tuple[int, int]]:  # fmt: skip
+        """(value, reports) of what a level keeps."""
+        lists = pa.list_(pa.string())
+        numbers = pa.array(range(len(prefixes)), pa.int64())
+        tokens = pa.array([list(prefix) for prefix in prefixes], lists)
+        self._tell("prefixes", pa.table({"number": numbers, "tokens": tokens}))
+        self._tell("known", pa.table({"word": pa.array([list(word) for word in known], lists)}))
+        self.run(
+            "ldp_trie_level",
+            level=level.level,
+            first_seat=level.first_seat,
+            last_seat=level.first_seat + level.users,
+            characters=list(characters),
+            contributions=level.contributions,
+            sampling=level.sampling,
+            mode=level.mode,
+            domain=level.domain,
+            size=level.size,
+            numerator=level.numerator,
+            keep=level.keep,
+            purpose=purpose,
+        )
+        return self.con.execute("SELECT value, reports FROM kept").fetchall()
+
     def _tell(self, table: str, rows: Any) -> None:
         self.con.register("told", rows)
         self.con.execute(f"CREATE OR REPLACE TABLE {table} AS FROM told")
@@ -196,3 +248,12 @@ class Plain:
 
     def _salt(self, purpose: str) -> int:
         return int(self.randomness.words(1, f"{purpose}/salt")[0])
+
+
+def _aggregated(
+    randomness: Any, holders: list[int], size: int, numerator: int, purpose: str
+) -> list[int]:
+    """`dphh_aggregate`: how many reports hold each value. It must not know the connection."""
+    mechanism = SubsetSelection(len(holders), size, numerator)
+    drawn = draw_aggregate(randomness, np.array(holders), sum(holders), mechanism, purpose)
+    return [int(reports) for reports in drawn]

@@ -221,6 +221,25 @@ def test_what_has_no_plain_form_says_so():
         plan.sql(plain=True)
 
 
+@pytest.mark.parametrize("verb", [verb for verb in VERBS if "dpsu" not in verb])
+def test_every_verb_has_a_plain_form(verb):
+    """What the plan knows is filled in; what stays open has its comment."""
+    text = VERBS[verb](NOWHERE).sql(plain=True)
+    opened = set(re.findall(r"\$([a-z_]\w*)", re.sub("--.*", "", text)))
+    assert opened <= set(re.findall(r"^-- \$(\w+): ", text, re.MULTILINE))
+    assert (opened != set()) == (verb == "ngrams" or verb.startswith("ldp_trie"))
+    assert "NOT PRIVATE" in text
+
+
+def test_counts_can_be_pasted():
+    of = [("the", "cat"), ("w3",), ("never",)]
+    rows = [(user, text.replace("never", "")) for user, text in TEXTS]
+    plan = dphh.counts(own(rows, text="what"), of=of, **BUDGET)
+    found = pasted(plan, rows)
+    users = {user for user, text in rows if "w3 " in text}
+    assert found == [(["the", "cat"], None, 900), (["w3"], None, len(users)), (["never"], None, 0)]
+
+
 # Who asks
 
 

@@ -22,6 +22,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
+from dphh.devices.reports import collector
+from dphh.devices.reports.round import decoded
 from dphh.ladder.forecast import Step
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.ngrams_levels import ngrams_levels
@@ -30,6 +32,7 @@ from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.ladders import EVERYTHING, check_ladder, climbed, grams_of, valid
 from tests.engines.levels import bare_level, in_rounds, session_on
+from tests.engines.local_tries import plan_of as local_plan
 from tests.engines.plain import Forecast, Plain
 from tests.engines.tries import grown, grown_of_batches, prefixes
 
@@ -315,6 +318,49 @@ def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, rows, theta, 
     done = grown_of_batches(engine, corpus_of(rows), 4, theta, **asked)
     plain = Plain(rows, SeededRandomness(seed)).trie([step.level for step in done], "drawn")
     assert [prefixes(step) for step in done] == plain
+
+
+# Tries of local reports
+
+
+@pytest.mark.parametrize("mode", ["messages", "aggregate"])
+@pytest.mark.parametrize("sampling", ["random", "greedy"])
+@given(rows=SEQUENCES, contributions=st.integers(1, 3), keep=st.integers(1, 6), seed=SEEDS)
+@FEW
+def test_every_level_of_local_reports_is_the_plain_one(
+    engine, mode, sampling, rows, contributions, keep, seed
+):
+    """Seats, what is chosen on a device, reports and what is kept; with users who are made up."""
+    plan = local_plan(
+        3, contributions, truthful=False, character_set=["b", "$", "a"], max_length=2, passes=2,
+        keep=keep, known=[["a", "b"]], mode=mode, sampling=sampling, pad=True,
+    )  # fmt: skip
+    randomness = SeededRandomness(seed)
+    plain, levels = Plain(rows, randomness), [*plan.levels]
+    corpus = corpus_of(rows)
+    growth = collector.planted(plan.price)
+    plain.sit(plan["character_set"], 3 * len(levels), len({user for user, tokens in rows}))
+    with session_on(engine, corpus, SeededRandomness(seed)) as session:
+        session.hold_contributions(plan["character_set"], 3 * len(levels), True)
+        for level in levels:
+            said = collector.broadcast(growth, level)
+            width = len(said.characters) + 1
+            places = pa.table(
+                {
+                    "prefix": pa.array(said.prefixes, pa.string()),
+                    "value": np.arange(len(said.prefixes)) * width,
+                }
+            )
+            known = pa.table({"word": pa.array(said.known, pa.string())})
+            found = session.local_level(level, places, known, said.round)
+            below, left_out = (
+                [tuple(decoded(word, growth.characters)) for word in words]
+                for words in (said.prefixes, said.known)
+            )
+            expected = plain.reports(level, below, left_out, plan["character_set"], said.round)
+            columns = (found.column(name).to_pylist() for name in ("value", "reports"))
+            assert list(zip(*columns, strict=True)) == expected
+            growth, _ = collector.grown(growth, levels, found)
 
 
 # The specification by itself
