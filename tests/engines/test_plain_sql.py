@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
@@ -323,9 +323,14 @@ def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, rows, theta, 
 # Tries of local reports
 
 
+#: All have more to say than they may.
+TALKATIVE = [(user, list(word)) for user in range(12) for word in ("aa", "ab", "b$", "$a", "b")]
+
+
 @pytest.mark.parametrize("mode", ["messages", "aggregate"])
 @pytest.mark.parametrize("sampling", ["random", "greedy"])
 @given(rows=SEQUENCES, contributions=st.integers(1, 3), keep=st.integers(1, 6), seed=SEEDS)
+@example(rows=TALKATIVE, contributions=1, keep=6, seed=1)
 @FEW
 def test_every_level_of_local_reports_is_the_plain_one(
     engine, mode, sampling, rows, contributions, keep, seed
