@@ -19,6 +19,7 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.price import Price
+from dphh.privacy.forecast.rounds import LIST_SIZES
 from dphh.udfs.randomness import ONE_SEQUENCE, SEATS
 
 Part = tuple[str, list[Step]]
@@ -126,8 +127,25 @@ def _forecast(price: Price) -> Iterator[Part]:
             yield f"level 1, round {level.round}", [*forget, *steps]
             continue
         assert isinstance(level, ForecastLevel)
-        rounds = [Step("forecast_sums"), Step("forecast_sums")]
-        yield f"level {level.level}, two rounds", [_placed(level.level, False), *rounds]
+        yield f"level {level.level}, two rounds", [_placed(level.level, False), *_two_rounds(level)]
+
+
+def _two_rounds(level: ForecastLevel) -> list[Step]:
+    purpose = f"ngrams/forecast, level {level.level}"
+    drawn = {"sigma": level.sigma_grid, "purpose": purpose}
+    known = {**drawn, "is_test": False}
+    unit = "a user's norm on the grid, from the share of the budget that the round gets"
+    grams = "what (key, weight) of the step above is handed over as, to be looked up"
+    valid = "the valid n-grams by class, from the levels below, to be drawn from"
+    return [
+        Step("forecast_round_1", {**known, "list_bins": len(LIST_SIZES)}, {"unit": unit}),
+        Step("list_sizes"),
+        Step("forecast_rows"),
+        Step("forecast_weights"),
+        Step("forecast_round_2", known, {"unit": unit, "grams": grams}),
+        Step("forecast_signs"),
+        Step("forecast_released", drawn, {"valid": valid, "grams": grams}),
+    ]
 
 
 def _without_pruning(price: Price) -> Iterator[Part]:
