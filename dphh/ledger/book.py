@@ -89,7 +89,7 @@ class Ledger(Accounts):
             # Folders are walked before the file is locked; if an account came or moved meanwhile,
             # again.
             named, marks = self._named()
-            seen = look(request.source, named, marks)
+            seen = look(request.source, named, marks, to_keep=True)
             with writing(self.path) as con:
                 if once and files and (found := records.asked_before(con, request, files)):
                     hold = replace(hold, run_id=found["run_id"])

@@ -36,7 +36,7 @@ class Look:
     """What a source reads and whose it is, at one moment."""
 
     shared: tuple[Shared, ...]
-    #: Of all files that it reads, by their real paths.
+    #: Of the files that it reads, by their real paths; none where none was needed.
     marks: Mapping[str, bytes]
 
     def marks_for(self, account: int) -> set[bytes]:
@@ -47,18 +47,24 @@ class Look:
         return {mark for file, mark in self.marks.items() if file in of_it.files}
 
 
-def look(source: Source, rows: Sequence[AccountRow], marks: Marks) -> Look:
-    """Walks folders and opens files, so never inside a transaction that others wait for."""
+def look(
+    source: Source, rows: Sequence[AccountRow], marks: Marks, *, to_keep: bool = False
+) -> Look:
+    """Walks folders, and opens files where their marks are needed, or are to be kept of a run; so
+    never inside a transaction that others wait for."""
     here = places(source)
-    of_files = marks.of_files(here.paths)
+    of_files = marks.of_files(here.paths) if to_keep else None
     found = []
     for row in rows:
         there = places(row.source)
         if there.overlap(here):
             found.append(Shared(row, here.paths & there.paths))
-        elif (moved := marks.known_to(row.id, of_files)) is not None:
+            continue
+        if of_files is None and row.id in marks.of_accounts:
+            of_files = marks.of_files(here.paths)
+        if (moved := marks.known_to(row.id, of_files or {})) is not None:
             found.append(Shared(row, frozenset(), moved))
-    return Look(tuple(found), of_files)
+    return Look(tuple(found), of_files or {})
 
 
 def where_all_lie(rows: Sequence[AccountRow]) -> set[tuple[int, str]]:
