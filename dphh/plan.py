@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dphh.characters.unseen import steerless_json
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
 from dphh.ledger.corpora import how_rows_were_made
@@ -123,7 +124,7 @@ class Plan:
         return {**said, "corpus": self.corpus.to_json() if self.corpus else None}
 
     def dumps(self) -> str:
-        return json.dumps(self.to_json(), indent=2, ensure_ascii=False)
+        return steerless_json(json.dumps(self.to_json(), indent=2, ensure_ascii=False))
 
     def describe(self, ledger: Ledger | None = None) -> str:
         """The whole plan in words, with what the ledger (by default, your own) has left."""

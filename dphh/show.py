@@ -49,10 +49,23 @@ SHOWN_ROWS = 10
 def plan_sections(
     price: Price, corpus: Corpus | None, ledger: Ledger | None = None
 ) -> list[Section]:
+    return [*price_sections(price, corpus), ("ledger", ledger_lines(price, corpus, ledger))]
+
+
+def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
+    """A plan without what the ledger says, which is its owner's to see."""
+    return [
+        ("privacy", privacy_lines(price, corpus)),
+        ("levels", noise_lines(price)),
+        ("finds", finds_lines(price.finds)),
+    ]
+
+
+def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
     privacy = price.privacy
     if corpus is not None:
         privacy = stated(privacy, corpus.user, how_rows_were_made(corpus))
-    promise = [
+    return [
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),
         ("unit", privacy.unit),
@@ -61,12 +74,10 @@ def plan_sections(
         *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
         *(("note", caveat) for caveat in privacy.caveats),
     ]
-    return [
-        ("privacy", promise),
-        ("levels", [*levels_lines(price.levels), *counting_lines(price.counting)]),
-        ("finds", finds_lines(price.finds)),
-        ("ledger", ledger_lines(price, corpus, ledger)),
-    ]
+
+
+def noise_lines(price: Price) -> list[tuple[str, str]]:
+    return [*levels_lines(price.levels), *counting_lines(price.counting)]
 
 
 def promises(privacy: Privacy) -> list[tuple[str, str]]:
@@ -188,10 +199,11 @@ def counts_words(level: CountsLevel) -> tuple[str, ...]:
 
 
 def finds_lines(finds: Finds) -> list[tuple[str, str]]:
-    head = f"{finds.what} with probability {finds.probability:g} when held by at least"
+    what = "an n-gram is found" if finds.users_by_length else finds.what
+    head = f"{what} with probability {finds.probability:g} when held by at least"
     if finds.users_by_length:
         return [
-            ("", head.replace("an item", "an n-gram")),
+            ("", head),
             *(
                 (f"{users:,} users", f"if it is {plural(length, 'word')} long")
                 for length, users in finds.users_by_length
@@ -257,7 +269,7 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
     )
     for warning in privacy.get("warnings", ()):
         lines += wrapped(f"warning: {warning}")
-    if "NOT" in manifest["randomness"]:
+    if is_test(manifest):
         lines.append(manifest["randomness"])
     rows = first_rows(table)
     if rows and (meaning := value_meaning(table)):
@@ -277,6 +289,14 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
         among = ", beginnings among them" if "ended" in table.column_names else ""
         lines.append(f"  ... and {table.num_rows - len(rows):,} more{among}")
     return "\n".join(lines)
+
+
+def is_test(manifest: dict[str, Any]) -> bool:
+    """Whether nothing is promised: drawn by a test's seed, or a rehearsal.
+
+    Before manifests said so, all but a test's and a rehearsal's were of the operating system.
+    """
+    return bool(manifest.get("is_test", manifest["randomness"] != "operating system"))
 
 
 def first_rows(table: Any) -> list[dict[str, Any]]:

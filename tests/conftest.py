@@ -52,7 +52,12 @@ SPARK_EXAMPLES = (2, 4)
 
 #: What runs on Spark where nothing is said: a release a verb beside the other engines', what Spark
 #: alone has, and its errors. `--engines` says otherwise.
-SPARK_IN_CI = ("test_a_seeds_release_is_the_same", "test_spark.py", "test_errors.py")
+SPARK_IN_CI = (
+    "test_a_seeds_release_is_the_same",
+    "test_spark.py",
+    "test_errors.py",
+    "test_forecast_neighbours.py",
+)
 
 
 #: Java that starts quickly and takes one processor less to collect its garbage.

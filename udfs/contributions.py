@@ -48,11 +48,15 @@ class Held:
 
 
 class Weigh(Protocol):
-    """How much users give to each of the keys that they hold, in integers; nothing where 0.
+    """How much users give to each of the keys that they hold, in integers.
 
     Whatever the rule, it looks at one user at a time and keeps that user's L2 norm within what was
     priced. A rule that has `list_sizes(number)` has users give to keys below 0 as well, by how many
     keys they hold: (key, weight) for each who holds something.
+
+    A key to which a user gives 0 leaves no trace: its sum is what it was, and noise and threshold
+    of a level ask for sums alone. A rule whose `keeps_zeros` is true names such keys all the same,
+    since a later step asks which keys somebody holds.
     """
 
     def __call__(self, held: Held) -> Integers: ...
@@ -123,7 +127,7 @@ def _of_piece(
     users = np.repeat(np.arange(len(lots), dtype=np.uint32), lengths)
     held_keys, owner = distinct(keys, users)
     held = Held(held_keys, owner, np.bincount(owner, minlength=len(lots)), lots)
-    yield summed(held.keys, weigh(held))
+    yield summed(held.keys, weigh(held), getattr(weigh, "keeps_zeros", False))
     list_sizes = getattr(weigh, "list_sizes", None)
     if list_sizes is not None:
         sizes, weights = list_sizes(held.number)
@@ -204,10 +208,13 @@ def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, 
         first, before = last, end
 
 
-def summed(keys: Integers, weight: Integers) -> tuple[Integers, Integers]:
-    """Of ascending keys each once, with its sum; what comes to nothing goes."""
-    some = np.flatnonzero(weight != 0)
-    keys, weight = keys.take(some), weight.take(some)
+def summed(
+    keys: Integers, weight: Integers, keeps_zeros: bool = False
+) -> tuple[Integers, Integers]:
+    """Of ascending keys each once, with its sum; without those of weight 0 unless they are kept."""
+    if not keeps_zeros:
+        some = np.flatnonzero(weight != 0)
+        keys, weight = keys.take(some), weight.take(some)
     first = starts(keys)
     return keys.take(first), np.add.reduceat(weight, first) if len(first) else weight
 

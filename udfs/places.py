@@ -123,13 +123,22 @@ class Released:
         return found
 
     def _seek(self, keys: Integers, at: Integers) -> NDArray[np.int32]:
+        found, on = self._looked_up(keys, at)
+        # A loop: how far keys stand behind their places may hang on what users hold.
+        waiting = on
+        while len(waiting):
+            keys, at = keys.take(on), at.take(on) + 1
+            more, on = self._looked_up(keys, at)
+            found[waiting] = more
+            waiting = waiting.take(on)
+        return found
+
+    def _looked_up(self, keys: Integers, at: Integers) -> tuple[NDArray[np.int32], Integers]:
+        """What stands there, -1 if it is another key; and which keys are to be sought behind it."""
         there = self._table.take(at)
         hit = self._held.take(there) == keys
         found: NDArray[np.int32] = there | (hit.view(np.int8) - np.int8(1))
-        on = np.flatnonzero((there < self._none) & (hit < (keys >= 0)))
-        if len(on):
-            found[on] = self._seek(keys.take(on), at.take(on) + 1)
-        return found
+        return found, np.flatnonzero((there < self._none) & (hit < (keys >= 0)))
 
     def _home(self, keys: Integers) -> Integers:
         spread = of_numbers(keys) * np.uint64(0x9E3779B97F4A7C15)

@@ -7,7 +7,7 @@ out so that each user's norm is what was priced. Both look at one user at a time
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,9 +19,16 @@ from dphh.udfs.places import Released
 
 @dataclass(frozen=True)
 class Plainly:
-    """isqrt(98 unit^2 / (100 t)) to each of t grams."""
+    """isqrt(98 unit^2 / (100 t)) to each of t grams: 0 where t is more than 98 unit^2 / 100.
+
+    A gram that users give 0 to is named all the same. Round 2 gives every valid gram the weight of
+    its row, and which row that is follows from its noised weight: so every gram that somebody holds
+    must get its noise here, whatever it weighs. Were a gram without weight left out, a newcomer
+    who gives it some would change what all its other holders give in round 2.
+    """
 
     unit: int
+    keeps_zeros: ClassVar[bool] = True
 
     def __call__(self, held: Held) -> Integers:
         users = np.bincount(held.number)
@@ -42,8 +49,8 @@ class Plainly:
 class ByRow:
     """floor(unit g / |g|_2), g being each gram's: `weights`, in the order of `grams`.
 
-    A gram to which round 1 added nothing, its holders' lists being so long, is not among them, and
-    gets nothing again.
+    `grams` are all that anybody holds, as round 1 named them, so that g is never a matter of who
+    else holds a gram. What a user gives 0 to may go: round 2 adds its noise to all of `grams`.
     """
 
     unit: int
@@ -52,10 +59,6 @@ class ByRow:
 
     def __call__(self, held: Held) -> Integers:
         places = self.grams.places(held.keys)
-        g = self._with_nothing.take(places, mode="wrap")
-        return shared_out(self.unit, g, held.owner, len(held.number))
-
-    @cached_property
-    def _with_nothing(self) -> Integers:
-        """The weights, and 0 for number -1."""
-        return np.append(self.weights, 0)
+        if places.min(initial=0) < 0:
+            raise RuntimeError("dphh: a gram that round 2 reads was not there in round 1")
+        return shared_out(self.unit, self.weights.take(places), held.owner, len(held.number))

@@ -34,8 +34,8 @@ class WholeUsers:
         self.vocabulary = Vocabulary()
         self._numbers_of_words: NDArray[np.int32] = np.empty(0, dtype=np.int32)
         self._released = Released([])
-        #: How users weigh in the forecast ladder's present round.
-        self.round_rule: Plainly | ByRow | None = None
+        #: What functions look keys up in: a query names it by its number here.
+        self.looked_up: list[Any] = []
 
     def contributions_of_words(
         self, lots: Any, lengths: Any, codes: Any, max_items: int, grid_bits: int, salt: int
@@ -52,11 +52,22 @@ class WholeUsers:
         of pairs of released grams, whose numbers are public."""
         return weighed(lots, lengths, keys, evenly(max_items, grid_bits, salt, of_numbers))
 
-    def contributions_of_round(self, lots: Any, lengths: Any, keys: Any) -> pa.Array:
-        """`dphh_contributions_of_round(lots, lengths, keys)`: the same in a round of the forecast
-        ladder."""
-        assert self.round_rule is not None
-        return weighed(lots, lengths, keys, self.round_rule)
+    def plain_contributions(self, lots: Any, lengths: Any, keys: Any, unit: int) -> pa.Array:
+        """`dphh_plain_contributions(lots, lengths, keys, unit)`: the same in round 1 of the
+        forecast ladder."""
+        return weighed(lots, lengths, keys, Plainly(unit))
+
+    def shared_contributions(
+        self, lots: Any, lengths: Any, keys: Any, grams: int, unit: int
+    ) -> pa.Array:
+        """`dphh_shared_contributions(lots, lengths, keys, grams, unit)`: the same in round 2, by
+        the g of each gram."""
+        return weighed(lots, lengths, keys, ByRow(unit, *self.looked_up[grams]))
+
+    def look_up_in(self, known: Any) -> int:
+        """Keeps it for functions of a level's queries, which name it by this number."""
+        self.looked_up.append(known)
+        return len(self.looked_up) - 1
 
     def holders(self, lots: Any, lengths: Any, codes: Any) -> pa.Array:
         """`dphh_holders(lots, lengths, codes)`: of how many of these users a word is, unbounded."""
@@ -166,9 +177,15 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
             weights,
         ),
         (
-            "contributions_of_round",
-            users.contributions_of_round,
-            [*rows, "BIGINT[]"],
+            "plain_contributions",
+            users.plain_contributions,
+            [*rows, "BIGINT[]", "INTEGER"],
+            weights,
+        ),
+        (
+            "shared_contributions",
+            users.shared_contributions,
+            [*rows, "BIGINT[]", "INTEGER", "INTEGER"],
             weights,
         ),
     ]

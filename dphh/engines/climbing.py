@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.ladder.forecast import Step
+from dphh.engines.forecast_rounds import ForecastRounds
+from dphh.engines.two_rounds import TwoRounds
+from dphh.ladder.rounds import TwoRoundsOf
 from dphh.ladder.rungs import Integers, Ladder, ValidGrams
 from dphh.ladder.spurious import with_spurious
 from dphh.levels import PrunedLevel, SetUnionLevel
@@ -45,8 +46,8 @@ class Climbing(ABC):
         """Of an Arrow table (key, number) the rows whose key has one in `noised`."""
 
     @abstractmethod
-    def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
-        """What users add to each gram by the rule of a round: keys and sums, without noise."""
+    def _rounds(self, purpose: str) -> ForecastRounds | TwoRounds:
+        """The two rounds of a level over `positions`."""
 
     def hold_texts(self) -> None:
         self.hold_items()
@@ -76,10 +77,12 @@ class Climbing(ABC):
         held[supported.column("number").to_numpy()] = True
         return held
 
-    def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
+    def forecast_level(self, level: TwoRoundsOf, ladder: Ladder, purpose: str) -> Any:
         self._place_all(ladder)
-        rounds = TwoRounds(lambda rule: self._sums(rule, ladder), self.randomness, purpose)
-        return step.run(rounds).to_table()
+        rounds = self._rounds(purpose)
+        released = level.run(rounds).to_table()
+        rounds.close()
+        return released
 
     def _place_all(self, ladder: Ladder) -> None:
         """A run that goes on was not asked for the levels that it drew before."""

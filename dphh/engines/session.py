@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from dphh.engines.walking import Trie
-    from dphh.ladder.forecast import Step
+    from dphh.ladder.rounds import TwoRoundsOf
     from dphh.ladder.rungs import Ladder, ValidGrams
     from dphh.levels import (
         BatchLevel,
@@ -87,7 +87,7 @@ class Session(Protocol):
         ...
 
     @draws
-    def forecast_level(self, step: Step, ladder: Ladder, purpose: str) -> Any:
+    def forecast_level(self, level: TwoRoundsOf, ladder: Ladder, purpose: str) -> Any:
         """A level of the forecast ladder, both rounds: a `ForecastRelease` as a table."""
         ...
 

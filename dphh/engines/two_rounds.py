@@ -2,7 +2,7 @@
 
 An engine gives, for a rule, what all its users add to each key, without noise: (keys, sums). Noise
 is drawn here, once for each sum, and only then is anything counted or compared. Everything in a
-`TwoRounds` is private but what its three verbs return (`dphh.ladder.forecast.Rounds`).
+`TwoRounds` is private but what its three verbs return (`dphh.ladder.rounds.Rounds`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.ladder.classes import ValidClasses
-from dphh.ladder.forecast import FirstRound, Passed
+from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast.rounds import LIST_SIZES, Bins
 from dphh.udfs.noise import draw_rounded_gaussian
@@ -40,6 +40,7 @@ class TwoRounds:
         lists = self._noised(-1 - np.arange(len(lists)), lists, "list sizes")
 
         self._shape = len(valid.forecasts), len(law.starts)
+        # Every valid gram that anybody holds, also where all that users gave it comes to 0.
         self._keys = keys[sizes:]
         self._first = self._noised(self._keys, sums[sizes:], "round 1")
         group = valid.of(self._keys)
@@ -52,7 +53,8 @@ class TwoRounds:
         self._held = Released(self._keys)
         rule = ByRow(unit, self._held, weights.ravel()[self._row])
         keys, sums = _ascending(*self._sums(rule))
-        # A weight may be nothing, and its gram stays away: it gets its noise all the same.
+        # Users may have given a gram nothing; then it is not among the sums. Its sum is 0, and it
+        # gets its noise like any other.
         second = np.zeros(len(self._keys), dtype=np.int64)
         second[self._held.places(keys)] = sums
         self._second = self._noised(self._keys, second, "round 2")
@@ -77,6 +79,9 @@ class TwoRounds:
             np.concatenate([self._first[kept], drawn.first]),
             np.concatenate([self._second[kept], drawn.second]),
         )
+
+    def close(self) -> None:
+        """Nothing is kept but in this object."""
 
     def _noised(self, keys: Integers, sums: Integers, what: str) -> Integers:
         named = pa.array(keys).cast(pa.string()) if self._randomness.is_test else None

@@ -33,7 +33,7 @@ from dphh.given import with_release
 from dphh.ledger import Ledger
 from dphh.plan import Plan
 from dphh.registry import VERBS
-from dphh.show import plan_sections
+from dphh.show import price_sections
 
 _PRICING_SECONDS = 60
 _PRICING_ADDRESSES = 6 * 2**30
@@ -85,15 +85,11 @@ def _answer(message: Message) -> pa.Table:
             memory_limit=message["memory"],
             threads=message["threads"],
         ).table
-    sections = [
-        section
-        for section in plan_sections(plan.price, plan.corpus, book)
-        if section[0] != "ledger"
-    ]
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
     lines = [("spent", budget.spent), ("of", budget.cap), ("left", budget.left)]
-    return plan_table([*sections, ("ledger", [(name, str(value)) for name, value in lines])])
+    told = [(name, str(value)) for name, value in lines]
+    return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])
 
 
 def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:

@@ -44,29 +44,66 @@ class Spurious:
     first: Integers
     second: Integers
 
+    @classmethod
+    def none(cls) -> Spurious:
+        return cls(*(np.empty(0, dtype=np.int64) for _ in range(4)))
+
+    @classmethod
+    def joined(cls, parts: list[Spurious]) -> Spurious:
+        parts = [cls.none(), *parts]
+        return cls(
+            *(
+                np.concatenate([getattr(part, name) for part in parts])
+                for name in ("keys", "bins", "first", "second")
+            )
+        )
+
 
 def absent_bins(
     valid: ValidClasses, supported: Integers, law: Bins, randomness: Randomness, purpose: str
 ) -> Integers:
     """Bins of the absent grams, (classes, bins). `supported`: held grams of each class."""
-    absent = valid.sizes - supported
+    absent = (valid.sizes - supported).tolist()
     return np.array(
-        [
-            draw_multinomial(randomness, number, law.shares, f"{purpose}/absent {group}")
-            for group, number in enumerate(absent.tolist())
-        ],
+        [bins_of_class(*of_class, law, randomness, purpose) for of_class in enumerate(absent)],
         dtype=np.int64,
     )
 
 
+def bins_of_class(
+    group: int, absent: int, law: Bins, randomness: Randomness, purpose: str
+) -> list[int]:
+    """How many of a class's absent grams fall into each bin of round 1's noise."""
+    return draw_multinomial(randomness, absent, law.shares, f"{purpose}/absent {group}")
+
+
 def absent_negatives(absent: Integers, law: Bins, randomness: Randomness, purpose: str) -> Integers:
+    """Of the absent grams of each row, (classes, bins), how many are at 0 or below in round 2."""
+    rows, columns = absent.shape
+    return np.array(
+        [
+            [
+                negatives_of_row(
+                    group, column, int(absent[group, column]), law, randomness, purpose
+                )
+                for column in range(columns)
+            ]
+            for group in range(rows)
+        ],
+        dtype=np.int64,
+    ).reshape(absent.shape)
+
+
+def negatives_of_row(
+    group: int, column: int, absent: int, law: Bins, randomness: Randomness, purpose: str
+) -> int:
+    if not absent:
+        return 0
     at_most_zero = 1 - Fraction(law.noise.survival(1), ONE)
-    drawn = np.zeros(absent.size, dtype=np.int64)
-    for row in np.flatnonzero(absent.ravel()).tolist():
-        drawn[row] = draw_binomial_of_any_size(
-            randomness, int(absent.flat[row]), at_most_zero, f"{purpose}/absent signs {row}"
-        )
-    return drawn.reshape(absent.shape)
+    row = group * len(law.starts) + column
+    return draw_binomial_of_any_size(
+        randomness, absent, at_most_zero, f"{purpose}/absent signs {row}"
+    )
 
 
 def spurious_grams(
@@ -80,36 +117,50 @@ def spurious_grams(
     purpose: str,
 ) -> Spurious:
     """The absent grams that pass `thresholds`, (classes, bins)."""
+    return Spurious.joined(
+        [
+            spurious_of_class(valid, group, *rows, held, law, randomness, purpose)
+            for group, rows in enumerate(zip(absent, negatives, thresholds, strict=True))
+        ]
+    )
+
+
+def spurious_of_class(
+    valid: ValidClasses,
+    group: int,
+    absent: Integers,
+    negatives: Integers,
+    thresholds: Integers,
+    held: Held,
+    law: Bins,
+    randomness: Randomness,
+    purpose: str,
+) -> Spurious:
+    """The absent grams of a class that pass, by its bins' numbers and thresholds."""
     noise = law.noise
     positive = noise.survival(1)
-    passing = np.zeros(absent.shape, dtype=np.int64)
-    for group, column in np.argwhere((absent > 0) & (thresholds <= noise.reach)).tolist():
-        threshold = int(thresholds[group, column])
-        number = int(absent[group, column])
+    passing = np.zeros(len(absent), dtype=np.int64)
+    for column in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
+        threshold = int(thresholds[column])
         assert threshold > 0
-        passing[group, column] = draw_binomial_of_any_size(
+        passing[column] = draw_binomial_of_any_size(
             randomness,
-            number - int(negatives[group, column]),
+            int(absent[column] - negatives[column]),
             Fraction(noise.survival(threshold), positive),
             f"{purpose}/spurious {group} {column}",
         )
-
-    keys, columns, first, second = [], [], [], []
-    for group in np.flatnonzero(passing.sum(axis=1)).tolist():
-        numbers = passing[group]
-        keys.append(
-            _distinct(valid, group, int(numbers.sum()), held, randomness, f"{purpose}/spurious")
-        )
-        columns.append(np.repeat(np.arange(len(numbers)), numbers))
-        for column in np.flatnonzero(numbers).tolist():
-            name, number = f"{purpose}/spurious {group} {column}", int(numbers[column])
-            start = int(law.starts[column])
-            after = int(law.starts[column + 1]) if column + 1 < len(numbers) else noise.reach + 1
-            first.append(draw_between(randomness, noise.sigma, start, after, number, name))
-            second.append(
-                draw_above(randomness, noise.sigma, int(thresholds[group, column]), number, name)
-            )
-    return Spurious(*(_joined(parts) for parts in (keys, columns, first, second)))
+    if not passing.any():
+        return Spurious.none()
+    keys = _distinct(valid, group, int(passing.sum()), held, randomness, f"{purpose}/spurious")
+    first, second = [], []
+    for column in np.flatnonzero(passing).tolist():
+        name, number = f"{purpose}/spurious {group} {column}", int(passing[column])
+        start = int(law.starts[column])
+        after = int(law.starts[column + 1]) if column + 1 < len(passing) else noise.reach + 1
+        first.append(draw_between(randomness, noise.sigma, start, after, number, name))
+        second.append(draw_above(randomness, noise.sigma, int(thresholds[column]), number, name))
+    columns = np.repeat(np.arange(len(passing)), passing)
+    return Spurious(keys, columns, np.concatenate(first), np.concatenate(second))
 
 
 def _distinct(
@@ -128,7 +179,3 @@ def _distinct(
         _, first = np.unique(together, return_index=True)
         keys = together[np.sort(first)][:number]
     return keys
-
-
-def _joined(parts: list[Integers]) -> Integers:
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)

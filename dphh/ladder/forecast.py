@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.ladder.classes import ValidClasses, valid_classes
+from dphh.ladder.rounds import Rounds
 from dphh.ladder.rungs import Integers, Rung, first_rung, next_rung
 from dphh.privacy.forecast.plan_round import RoundPlan, plan_round, saturation
 from dphh.privacy.forecast.prior import blurred, deconvolved, mass_grid
@@ -34,44 +35,6 @@ from dphh.privacy.forecast.spurious import tails_by_signs
 Floats = NDArray[np.float64]
 #: Weights of round 2 are whole numbers: a plain weight is so many.
 PLAIN = 64
-
-
-@dataclass(frozen=True)
-class FirstRound:
-    """How many valid grams of each class stand in each bin of round 1, and noised list sizes."""
-
-    counts: Integers
-    lists: Integers
-
-
-@dataclass(frozen=True)
-class Passed:
-    """What a level releases, spurious grams among it, ascending by key."""
-
-    keys: Integers
-    bins: Integers
-    first: Integers
-    second: Integers
-
-    @classmethod
-    def sorted_by_key(
-        cls, keys: Integers, bins: Integers, first: Integers, second: Integers
-    ) -> Passed:
-        """Held and spurious grams, merged: their order must not say which is which."""
-        order = np.argsort(keys)
-        return cls(keys[order], bins[order], first[order], second[order])
-
-
-class Rounds(Protocol):
-    """What an engine does for a level. Only what these return leaves it."""
-
-    def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound: ...
-
-    def second_round(self, weights: Integers, unit: int) -> Integers:
-        """Weights by (class, bin). Returns how many valid grams of each stand at 0 or below."""
-        ...
-
-    def passed(self, thresholds: Integers) -> Passed: ...
 
 
 @dataclass(frozen=True, eq=False)

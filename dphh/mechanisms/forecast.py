@@ -17,16 +17,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log2
 
+from dphh.errors import UsageError
 from dphh.levels import ForecastLevel, Level, SetUnionLevel
 from dphh.mechanisms.counting import Counting
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
 from dphh.privacy.forecast.rounds import draws_delta
 from dphh.privacy.forecast.shares import NEW_WORDS, WORDS_ALONE, WORDS_DELTA, WORDS_ROUNDS
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
+    LARGEST_SIGMA,
     arithmetic_delta,
     grid_bits,
     new_item_delta,
@@ -42,6 +44,10 @@ THEOREM = (
 )
 #: Of a table of moderate size, in grid units.
 _LARGEST_SIGMA = 2**15
+#: What a user has of the grid of words' round 1, with longer n-grams above. Their rounds have no
+#: less than LEAST_ROUND of an even share, so a user has a norm of 12 units or more there: enough to
+#: weigh something on a list of grams, and for the list's size (`list_weight`).
+_LEAST_BITS = 3
 
 Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
 
@@ -96,9 +102,9 @@ def price_forecast(
         ),
     )
     events: tuple[Event, ...] = (
-        GaussianEvent(budget.sigma, "all rounds of all levels"),
+        GaussianEvent(budget.sigma, "all rounds of all levels", role=Role.LEVEL),
         *(
-            DeltaEvent(each, f"new words over the threshold, round {index}")
+            DeltaEvent(each, f"new words over the threshold, round {index}", role=Role.LEVEL)
             for index, each in enumerate(new, start=1)
         ),
         *counting.events(budget.total),
@@ -128,10 +134,19 @@ def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetU
 
 def _first_grid(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
     """Round 1's noise, and its grid: as fine as a table of moderate size allows, or as it must be
-    for a user of `max_items` words to weigh something."""
+    for a user of `max_items` words to weigh something, and for one of longer n-grams."""
     (sigma,) = split_sigma(budget.sigma, [WORDS_ROUNDS[0] / max_n])
     grid_bits(sigma, max_items)  # refuses what no table is large enough for
-    return sigma, max(floor(log2(_LARGEST_SIGMA / sigma)), (max_items - 1).bit_length() + 1 >> 1)
+    needed = (max_items - 1).bit_length() + 1 >> 1
+    if max_n > 1:
+        needed = max(needed, _LEAST_BITS)
+        if sigma * 2**_LEAST_BITS > LARGEST_SIGMA:
+            raise UsageError(
+                f"epsilon: with {max_n} lengths the first round's noise is sigma = {sigma:,.0f} "
+                f"users; above {LARGEST_SIGMA / 2**_LEAST_BITS:,.0f} a user weighs next to nothing "
+                "on the grid of any table. Give a larger epsilon, or a smaller max_n"
+            )
+    return sigma, max(floor(log2(_LARGEST_SIGMA / sigma)), needed)
 
 
 def words_alone(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:

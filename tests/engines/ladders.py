@@ -30,7 +30,7 @@ class Quiet(NoNoise):
         self._seeded = SeededRandomness(seed)
 
     def words(self, count: int, purpose: str, keys: Any = None) -> Any:
-        spurious = "/spurious" in purpose
+        spurious = "/spurious" in purpose or "/absent" in purpose
         return (self._seeded if spurious else super()).words(count, purpose, keys)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.ladder.forecast import ForecastRelease, Passed, Step, begun, climb
+from dphh.ladder.forecast import ForecastRelease, Step, begun, climb
+from dphh.ladder.rounds import Passed
 from dphh.ladder.rungs import PAIR
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.counting import Counting

@@ -8,11 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
+from dphh.errors import UsageError
+from dphh.levels import ForecastLevel
+from dphh.mechanisms.ngrams import price_ngrams
 from dphh.privacy.forecast.plan_round import THRESHOLDS, plan_round, saturation
 from dphh.privacy.forecast.prior import deconvolved, mass_grid
-from dphh.privacy.forecast.rounds import EDGES, LIST_SIZES, bins
+from dphh.privacy.forecast.rounds import EDGES, LIST_SIZES, bins, list_weight, unit_for
 from dphh.privacy.forecast.score import estimated_masses
-from dphh.privacy.forecast.shares import Shares
+from dphh.privacy.forecast.shares import LEAST_ROUND, WORDS_ALONE, WORDS_ROUNDS, Shares
 from tests.forecast.in_memory import SIGMA_GRID
 
 
@@ -107,6 +110,40 @@ def test_shares_never_pass_what_is_left_and_the_last_takes_all(
         left -= shares.first_round() + second
         assert left >= -1e-9 * whole
     assert left == pytest.approx(0, abs=1e-9)
+
+
+some_finds = st.floats(0, 1e7)
+
+
+@given(st.integers(2, 20), st.lists(st.tuples(some_finds, st.floats(1, 3)), min_size=20))
+def test_every_round_gets_its_least_share_whatever_is_found(levels, found) -> None:
+    used = WORDS_ROUNDS[0] + min(WORDS_ALONE, levels - WORDS_ROUNDS[0])
+    left, below = 1 - used / levels, 1_000
+    for level, (finds, growth) in zip(range(2, levels + 1), found, strict=False):
+        shares = Shares(left, level, levels)
+        second = shares.second_round(finds, finds * growth, below)
+        assert min(shares.first_round(), second) >= LEAST_ROUND / levels * (1 - 1e-9)
+        left, below = left - shares.first_round() - second, int(finds)
+    assert left >= -1e-9
+
+
+@pytest.mark.parametrize("max_items", [1, 2, 4, 100])
+@pytest.mark.parametrize("max_n", [2, 5, 20])
+def test_a_plan_that_is_priced_can_run_at_any_epsilon(max_n: int, max_items: int) -> None:
+    """In the round of the least share, a user's norm is enough for the list's size to weigh
+    something: less would end in a division by zero after the payment."""
+    priced = 0
+    for epsilon in np.geomspace(1e-4, 1, 25).tolist():
+        try:
+            price = price_ngrams(max_n=max_n, max_items=max_items, epsilon=epsilon, delta=1e-6)
+        except UsageError as refused:
+            assert "larger epsilon" in str(refused)
+            continue
+        level = next(level for level in price.levels if isinstance(level, ForecastLevel))
+        sigma = level.total_sigma * (max_n / LEAST_ROUND) ** 0.5
+        assert list_weight(unit_for(sigma, level.sigma_grid)) >= 1
+        priced += 1
+    assert priced >= 10
 
 
 def test_a_level_that_gains_nothing_leaves_its_share() -> None:

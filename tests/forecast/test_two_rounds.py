@@ -59,12 +59,25 @@ def test_a_user_moves_round_1_by_the_unit_at_most(users: Lists, more: list[int],
 def test_a_user_moves_round_2_by_the_unit_at_most(
     users: Lists, more: list[int], unit: int, seed: int
 ) -> None:
-    """Whatever the weights, and whether or not all of the user's grams were held before."""
+    """Whatever the weights."""
     weights = np.random.default_rng(seed).integers(1, 3_500, len(KEYS))
-    for grams in (np.arange(len(KEYS)), np.arange(0, len(KEYS), 2)):
-        rule = ByRow(unit, Released(KEYS[grams]), weights[grams])
-        for their in (more, more[:1], everything, []):
-            assert moved(users, their, rule) <= unit**2
+    rule = ByRow(unit, Released(KEYS), weights)
+    for their in (more, more[:1], everything, []):
+        assert moved(users, their, rule) <= unit**2
+
+
+def test_round_2_refuses_a_gram_that_round_1_did_not_name() -> None:
+    """Its weight would hang on who else holds it."""
+    rule = ByRow(900, Released(KEYS[::2]), np.full(len(KEYS[::2]), 64))
+    assert sums([[0, 2, 4]], rule)
+    with pytest.raises(RuntimeError, match="was not there in round 1"):
+        sums([[0, 1]], rule)
+
+
+def test_round_1_names_every_gram_that_somebody_holds_whatever_it_weighs() -> None:
+    """At a unit of 5 who holds 36 grams gives each of them 0."""
+    assert sums([everything], Plainly(5)).keys() >= set(KEYS.tolist())
+    assert max(sums([everything], Plainly(5)).values()) == 0
 
 
 def test_weights_that_are_not_shared_out_would_be_caught() -> None:

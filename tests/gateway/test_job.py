@@ -41,6 +41,20 @@ def ask(ledger: Ledger, what: str, **arguments: Any) -> dict[str, Any]:
     return pipe.said
 
 
+def test_a_plan_tells_an_analyst_of_their_share_alone(shared: Ledger) -> None:
+    shared.set_share("reviews", "alice", 1.0, 1e-6)
+    asked = {**macros()["plan_items"].parameters, "corpus": "reviews", "epsilon": 0.5}
+    order = {"ledger": str(shared.path), "analyst": "alice", "what": "plan_items", "hold": None}
+    plan = job._answer({**order, "arguments": {**asked, "delta": 1e-8}})  # type: ignore[typeddict-item]
+    assert set(plan.column("section").to_pylist()) == {"privacy", "levels", "finds", "ledger"}
+    lines = [(row["what"], row["said"]) for row in plan.to_pylist() if row["section"] == "ledger"]
+    assert lines == [
+        ("spent", "epsilon 0, delta 1e-06"),
+        ("of", "epsilon 1, delta 1e-06"),
+        ("left", "epsilon 1, delta 1e-06"),
+    ]
+
+
 EDGES = [0.0, -1.0, 5e-324, 1e-300, 1e-17, 0.5, 1e17, 1e308, math.inf, math.nan, 10**400, 2**63]
 
 

@@ -242,6 +242,7 @@ def test_types_and_names_of_columns_come_through(served: Place) -> None:
     assert [str(each) for each in relation.types[:5]] == types
     many = served.client("alice").ask("SELECT * FROM range(300000) t(n)")
     assert len(many) == 300_000
+    assert "cast it to another" in served.client("alice").refused("SELECT row(1, 2)")
 
 
 def test_why_a_run_failed_is_for_the_owner(place: Place) -> None:

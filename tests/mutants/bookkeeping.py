@@ -64,7 +64,7 @@ MUTANTS = (
     ),
     Mutant(
         "a used run id takes another request",
-        '    if found["digest"] != request.digest:\n',
+        '    if found["digest"] not in request.digests:\n',
         "    if False:\n",
         (f"{_LEDGER}_runs.py::test_another_request_with_a_used_id_is_a_mistake",),
     ),
@@ -93,6 +93,14 @@ MUTANTS = (
         (f"{_LEDGER}_runs.py::test_a_settled_run_leaves_neither_key_nor_levels_in_the_file",),
     ),
     Mutant(
+        "an analyst's plan tells what its owner's accounts have",
+        '    return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])\n',
+        "    from dphh.show import plan_sections\n"
+        '    both = [*plan_sections(plan.price, plan.corpus, book), ("ledger", told)]\n'
+        "    return plan_table(both)\n",
+        ("tests/gateway/test_job.py::test_a_plan_tells_an_analyst_of_their_share_alone",),
+    ),
+    Mutant(
         "an analyst spends past their share",
         "    check_share(con, analyst, named, request)\n",
         "",
@@ -102,6 +110,12 @@ MUTANTS = (
         "a seeded release does not say so",
         'return "a test\'s seed: this release is NOT private"',
         'return "operating system"',
+        (f"{_RUN}::test_a_seeded_run_says_that_it_is_not_private",),
+    ),
+    Mutant(
+        "a seeded release is taken for one that keeps its promise",
+        '        "is_test": randomness.is_test,\n',
+        '        "is_test": False,\n',
         (f"{_RUN}::test_a_seeded_run_says_that_it_is_not_private",),
     ),
     Mutant(

@@ -129,3 +129,16 @@ def test_a_key_is_found_at_its_place_and_no_other_is(size):
     others = np.setdiff1d(rng.integers(-1, 2**62, 3 * size + 5) >> 7, keys)
     assert set(released.places(others)) <= {-1}
     assert set(released.places(np.setdiff1d(keys + 1, keys))) <= {-1}
+
+
+def test_keys_that_all_belong_at_one_place_are_found():
+    """As many behind one another as there are keys: more than functions may call themselves."""
+
+    class AtOnePlace(Released):
+        def _home(self, keys):
+            return np.zeros(len(keys), dtype=np.int64)
+
+    keys = np.arange(0, 6_000, 2)
+    released = AtOnePlace(keys)
+    assert released.places(keys).tolist() == list(range(len(keys)))
+    assert set(released.places(keys + 1).tolist()) == {-1}

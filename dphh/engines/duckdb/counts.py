@@ -26,15 +26,10 @@ class Counts(Items):
         given = GivenGrams(items, weighing.keys // len(items), beginnings=level.beginnings)
         self.gather("counted_users", given_items_of_texts(given, groups))
         register_counted(self.con, weighing)
-        self._tell("asked", pa.table({"key": np.arange(weighing.keys + weighing.octaves)}))
+        self.tell("asked", pa.table({"key": np.arange(weighing.keys + weighing.octaves)}))
         self.execute("counts_contributions")
         self.execute("counts_level", sigma=level.sigma_grid, purpose=purpose)
         drawn = self.fetch("counts_drawn")
         for table in ("noised", "contributions", "counted_users", "asked"):
             self.drop(table)
         return drawn
-
-    def _tell(self, table: str, rows: Any) -> None:
-        self.con.register("told", rows)
-        self.con.execute(f"CREATE TEMP TABLE {table} AS FROM told")
-        self.con.unregister("told")

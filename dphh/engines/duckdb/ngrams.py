@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dphh.engines.climbing import Climbing
+from dphh.engines.duckdb.forecast import DuckDBRounds
 from dphh.engines.duckdb.items import Items
-from dphh.engines.two_rounds import Rule
-from dphh.ladder.rungs import Integers, Ladder
+from dphh.ladder.rungs import Ladder
 from dphh.levels import PrunedLevel
 from dphh.udfs.gathering import Reading
 
@@ -22,11 +22,8 @@ class Ngrams(Items, Climbing):
         ((supported,),) = self.con.execute("SELECT count(*) FROM noised").fetchall()
         return passed, supported
 
-    def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
-        self.whole_users.round_rule = rule
-        with self.side_by_side():
-            sums = self.fetch("forecast_sums")
-        return sums.column("key").to_numpy(), sums.column("weight").to_numpy()
+    def _rounds(self, purpose: str) -> DuckDBRounds:
+        return DuckDBRounds(self, purpose)
 
     def _place(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:

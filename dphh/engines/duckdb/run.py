@@ -12,6 +12,7 @@ import duckdb
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import open_corpus
 from dphh.engines.duckdb.failures import engine_errors
+from dphh.engines.duckdb.forecast_functions import register_forecast
 from dphh.engines.duckdb.memory import SharedMemory
 from dphh.engines.duckdb.stores import reach_stores
 from dphh.engines.session import Limits
@@ -46,6 +47,7 @@ class DuckDBRun:
             register_votes(self.con, randomness)
             register_subsets(self.con, randomness)
             register_whole_users(self.con, self.whole_users)
+            register_forecast(self.con, randomness, self.whole_users)
             self.con.execute(query("text_units"))
             self.con.execute(query("names"))
             self.con.execute(query("text"))
@@ -63,10 +65,12 @@ class DuckDBRun:
         self._spill.close()
 
     def execute(self, name: str, **parameters: Any) -> None:
-        """Run one file of `sql/`."""
+        """Run one file of `sql/`: its statements, each with the parameters that it names."""
         with engine_errors(name):
-            self.memory.settle()
-            self.con.execute(query(name), parameters or None)
+            for statement in self.con.extract_statements(query(name)):
+                named = {key: parameters[key] for key in statement.named_parameters}
+                self.memory.settle()
+                self.con.execute(statement, named or None)
 
     @contextmanager
     def side_by_side(self) -> Iterator[None]:
@@ -121,6 +125,14 @@ class DuckDBRun:
         with engine_errors("rows_of_nobody"):
             ((held,),) = self.con.execute(query("rows_of_nobody")).fetchall()
         return bool(held)
+
+    def tell(self, table: str, rows: Any) -> None:
+        """A table of what is public, in Arrow."""
+        self.drop(table)
+        self.con.register("told", rows)
+        with engine_errors(table):
+            self.con.execute(f"CREATE TEMP TABLE {table} AS FROM told")
+        self.con.unregister("told")
 
     def rename(self, table: str, name: str) -> None:
         self.drop(name)

@@ -61,14 +61,24 @@ class Items(Gathers):
         purpose: str,
         spelled: Callable[[Any], Any] | None = None,
     ) -> None:
-        """To `noised`: draw the noise once, on a frame. Tests alone ask what draws are named by."""
+        """To `noised`: draw the noise once."""
+        noised = self.noised(histogram, level.sigma_grid, purpose, spelled)
+        self.tables["noised"] = noised.select("key", "noisy")
+
+    def noised(
+        self,
+        sums: pl.DataFrame,
+        sigma: int,
+        purpose: str,
+        spelled: Callable[[Any], Any] | None = None,
+    ) -> pl.DataFrame:
+        """(key, weight, ...) with `noisy` in the place of the weight: noise of its own in each row,
+        drawn once, on a frame that stands. Tests alone ask what draws are named by."""
         names = None
         if self.randomness.is_test:
-            keys = histogram["key"]
+            keys = sums["key"]
             named = keys.cast(pl.String).to_arrow() if spelled is None else spelled(keys.to_arrow())
             names = named.cast(pa.large_string())
-        noise = draw_rounded_gaussian(
-            self.randomness, level.sigma_grid, histogram.height, purpose, names
-        )
-        noisy = histogram["weight"] + pl.Series(noise, dtype=pl.Int64)
-        self.tables["noised"] = histogram.select("key", noisy=noisy)
+        noise = draw_rounded_gaussian(self.randomness, sigma, sums.height, purpose, names)
+        noisy = sums["weight"] + pl.Series(noise, dtype=pl.Int64)
+        return sums.with_columns(noisy=noisy).drop("weight")

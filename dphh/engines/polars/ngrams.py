@@ -7,10 +7,10 @@ from typing import Any
 import polars as pl
 
 from dphh.engines.climbing import Climbing
+from dphh.engines.polars.forecast import PolarsRounds
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import ladder as queries
-from dphh.engines.two_rounds import Rule
-from dphh.ladder.rungs import Integers, Ladder
+from dphh.ladder.rungs import Ladder
 from dphh.levels import PrunedLevel
 from dphh.udfs.gathering import Reading
 from dphh.udfs.hashes import of_numbers
@@ -27,10 +27,8 @@ class Ngrams(Items, Climbing):
         assert level.threshold_grid is not None
         return self.released(level.threshold_grid), self.tables["noised"].height
 
-    def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
-        histogram = queries.grams_level(self.table("positions"), rule)
-        sums = self.fetch("forecast_sums", histogram)
-        return sums["key"].to_numpy(), sums["weight"].to_numpy()
+    def _rounds(self, purpose: str) -> PolarsRounds:
+        return PolarsRounds(self, purpose)
 
     def _place(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1:

@@ -7,7 +7,7 @@ from typing import Any
 from dphh.engines.climbing import Climbing
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.items import Items
-from dphh.engines.two_rounds import Rule
+from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.rungs import Integers, Ladder
 from dphh.levels import PrunedLevel
 from dphh.udfs.spark_ladder import (
@@ -29,7 +29,10 @@ class Ngrams(Items, Climbing):
         passed = self.fetch("released", threshold=level.threshold_grid)
         return passed, self.count("noised")
 
-    def _sums(self, rule: Rule, ladder: Ladder) -> tuple[Integers, Integers]:
+    def _rounds(self, purpose: str) -> TwoRounds:
+        return TwoRounds(self._sums, self.randomness, purpose)
+
+    def _sums(self, rule: Rule) -> tuple[Integers, Integers]:
         with engine_errors("forecast_sums"):
             register_sums_of_grams(self.spark, rule)
         self.look("contributions_of_grams")

@@ -31,6 +31,17 @@ UNSURE = 30
 UNSURE_OF_MORE = 120
 
 
+#: No round of a level above the first gets less than this part of an even share, part = 1 / levels.
+#:
+#: Proof. Before a level above the first, with A levels after it, at least (A + 1) part / 2 is left.
+#: It is so before level 2, since level 1 takes 1.1 parts at most. If it is so before a level, then
+#: even() <= most, so round 2 gets `most` or less, which leaves the A later levels A part / 2. Round
+#: 1 therefore gets FIRST_ROUND / 2 of a part or more. Round 2 of the last level gets the rest,
+#: (1 - FIRST_ROUND) / 2 of a part or more; that of another a mean of even(), which is no less, and
+#: of `least` or `most`, which are .16 and .37 of a part at least.
+LEAST_ROUND = FIRST_ROUND / 2
+
+
 @dataclass(frozen=True)
 class Shares:
     """In parts of the whole mu^2: what is left, and how many levels there are."""

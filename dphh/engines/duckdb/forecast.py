@@ -1,0 +1,66 @@
+"""The forecast ladder's rounds in DuckDB: `sql/forecast_*.sql`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dphh.engines.duckdb.run import DuckDBRun
+from dphh.engines.forecast_rounds import ForecastRounds
+from dphh.privacy.forecast.rounds import LIST_SIZES
+from dphh.udfs.places import Released
+
+#: What a level makes, in the order of its queries.
+TABLES = (
+    "plain_sums", "list_sizes", "noised", "round_1", "absent", "round_2", "absent_signs",
+    "forecasts", "classes", "planned", "thresholds",
+)  # fmt: skip
+
+
+class DuckDBRounds(ForecastRounds):
+    def __init__(self, session: DuckDBRun, purpose: str) -> None:
+        self.session, self.purpose = session, purpose
+
+    def _round_1(self, unit: int) -> tuple[Any, Any]:
+        session = self.session
+        session.tell("forecasts", self.forecasts())
+        session.tell("classes", self.classes())
+        with session.side_by_side():
+            self._execute("forecast_round_1", unit=unit, list_bins=len(LIST_SIZES))
+        lists = session.fetch("list_sizes")
+        return session.fetch("forecast_rows"), lists
+
+    def _round_2(self, planned: Any, unit: int) -> Any:
+        session = self.session
+        session.tell("planned", planned)
+        weights = session.fetch("forecast_weights")
+        keys, values = (weights.column(name).to_numpy() for name in ("key", "weight"))
+        self.grams = session.whole_users.look_up_in((Released(keys), values))
+        with session.side_by_side():
+            self._execute("forecast_round_2", unit=unit, grams=self.grams)
+        return session.fetch("forecast_signs")
+
+    def _released(self, thresholds: Any) -> Any:
+        session = self.session
+        session.tell("thresholds", thresholds)
+        valid = session.whole_users.look_up_in(self.valid)
+        return session.fetch(
+            "forecast_released",
+            valid=valid,
+            grams=self.grams,
+            sigma=self.law.noise.sigma,
+            purpose=self.purpose,
+        )
+
+    def _execute(self, step: str, **parameters: Any) -> None:
+        self.session.execute(
+            step,
+            sigma=self.law.noise.sigma,
+            purpose=self.purpose,
+            is_test=self.session.randomness.is_test,
+            **parameters,
+        )
+
+    def close(self) -> None:
+        for table in TABLES:
+            self.session.drop(table)
+        self.session.whole_users.looked_up.clear()

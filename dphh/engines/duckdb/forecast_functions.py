@@ -1,0 +1,91 @@
+"""What the queries of the forecast ladder call: bins, and draws for grams that nobody holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
+
+from dphh.ladder.absent import bins_of_class, negatives_of_row, spurious_of_class
+from dphh.privacy.forecast.rounds import bins
+from dphh.udfs.randomness import Randomness
+from dphh.udfs.whole_users import WholeUsers
+
+
+def register_forecast(
+    con: duckdb.DuckDBPyConnection, randomness: Randomness, users: WholeUsers
+) -> None:
+    """Teach a DuckDB connection which bin a noised weight falls into, and the draws of valid grams
+    that nobody holds: these are of a class a row, or of a bin of one, so they are few."""
+
+    def bin_of(noisy: Any, sigma: Any) -> Any:
+        return pa.array(bins(sigma[0].as_py()).of(noisy.to_numpy()))
+
+    def absent_bins(group: int, grams: int, sigma: int, purpose: str) -> list[dict[str, int]]:
+        fallen = bins_of_class(group, grams, bins(sigma), randomness, purpose)
+        return [{"bin": column, "grams": number} for column, number in enumerate(fallen)]
+
+    def absent_negatives(group: int, column: int, grams: int, sigma: int, purpose: str) -> int:
+        return negatives_of_row(group, column, grams, bins(sigma), randomness, purpose)
+
+    def absent_that_pass(
+        group: int, rows: list[dict[str, int]], valid: int, grams: int, sigma: int, purpose: str
+    ) -> list[dict[str, int]]:
+        held, _ = users.looked_up[grams]
+        absent, negatives, thresholds = (
+            np.array([row[name] for row in rows]) for name in ("grams", "negatives", "threshold")
+        )
+        passed = spurious_of_class(
+            users.looked_up[valid],
+            group,
+            absent,
+            negatives,
+            thresholds,
+            lambda keys: held.places(keys) >= 0,
+            bins(sigma),
+            randomness,
+            purpose,
+        )
+        values = (passed.keys, passed.bins, passed.first, passed.second)
+        return [
+            {"key": key, "bin": column, "first": first, "second": second}
+            for key, column, first, second in zip(*(v.tolist() for v in values), strict=True)
+        ]
+
+    row, gram = (
+        "STRUCT(bin BIGINT, grams BIGINT, negatives BIGINT, threshold BIGINT)[]",
+        "STRUCT(key BIGINT, bin BIGINT, first BIGINT, second BIGINT)[]",
+    )
+    drawn = ["BIGINT", "VARCHAR"]
+    functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
+        (
+            "absent_bins",
+            absent_bins,
+            ["BIGINT", "BIGINT", *drawn],
+            "STRUCT(bin BIGINT, grams BIGINT)[]",
+        ),
+        ("absent_negatives", absent_negatives, ["BIGINT", "BIGINT", "BIGINT", *drawn], "BIGINT"),
+        (
+            "absent_that_pass",
+            absent_that_pass,
+            ["BIGINT", row, "INTEGER", "INTEGER", *drawn],
+            gram,
+        ),
+    ]
+    con.create_function(
+        "dphh_bin", bin_of, ["BIGINT", "BIGINT"], "BIGINT", type=PythonUDFType.ARROW
+    )
+    for name, function, takes, gives in functions:
+        con.create_function(
+            f"dphh_{name}",
+            function,
+            takes,
+            gives,
+            type=PythonUDFType.NATIVE,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=True,  # each row draws by itself
+        )

@@ -1,0 +1,102 @@
+"""The forecast ladder's rounds in Polars: `queries/forecast.py`, and draws on frames that stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dphh.engines.forecast_rounds import ForecastRounds
+from dphh.engines.polars.items import Items
+from dphh.engines.polars.queries import forecast as queries
+from dphh.engines.polars.queries.ladder import grams_level
+from dphh.ladder.absent import absent_negatives, bins_of_class, spurious_grams
+from dphh.ladder.rungs import Integers
+from dphh.privacy.forecast.rounds import LIST_SIZES
+from dphh.udfs.places import Released
+from dphh.udfs.two_rounds import ByRow, Plainly
+
+
+class PolarsRounds(ForecastRounds):
+    def __init__(self, session: Items, purpose: str) -> None:
+        self.session, self.purpose = session, purpose
+
+    def _round_1(self, unit: int) -> tuple[Any, Any]:
+        plain = self._sums(Plainly(unit), "forecast_round_1")
+        sizes = pl.DataFrame({"key": -1 - np.arange(len(LIST_SIZES))})
+        sizes = sizes.join(plain, on="key", how="left", maintain_order="left")
+        lists = self._noised(sizes.with_columns(pl.col("weight").fill_null(0)), "list sizes")
+
+        noised = self._noised(plain.filter(pl.col("key") >= 0), "round 1")
+        forecasts = pl.DataFrame(self.forecasts()).lazy()
+        classed = self._fetch(queries.classed(noised.lazy(), forecasts))
+        bins = pl.Series(self.law.of(classed["noisy"].to_numpy()))
+        self.round_1 = classed.with_columns(bin=bins)
+        self.absent = self._absent_bins()
+        absent = pl.DataFrame(self._of_rows(self.absent, "grams")).lazy()
+        rows = self._fetch(queries.rows(self.round_1.lazy(), absent))
+        return rows.to_arrow(), lists.select("noisy").to_arrow()
+
+    def _absent_bins(self) -> Integers:
+        """Of the valid grams that nobody holds, how many stand in each row: drawn a class at a
+        time, by the noise's own law."""
+        classes = pl.DataFrame(self.classes()).lazy()
+        unlisted = self._fetch(queries.unlisted(self.round_1.lazy(), classes))
+        drawn = [
+            bins_of_class(group, grams, self.law, self.session.randomness, self.purpose)
+            for group, grams in unlisted.iter_rows()
+        ]
+        return np.array(drawn, dtype=np.int64)
+
+    def _round_2(self, planned: Any, unit: int) -> Any:
+        weights = self._fetch(queries.weights(self.round_1.lazy(), pl.DataFrame(planned).lazy()))
+        self.held = Released(weights["key"].to_numpy())
+        rule = ByRow(unit, self.held, weights["weight"].to_numpy())
+        histogram = self._sums(rule, "forecast_round_2")
+        sums = self._fetch(queries.sums(self.round_1.lazy(), histogram.lazy()))
+        self.round_2 = self._noised(sums, "round 2").rename({"noisy": "second"})
+
+        self.negatives = absent_negatives(
+            self.absent, self.law, self.session.randomness, self.purpose
+        )
+        absent_signs = pl.DataFrame(self._of_rows(self.negatives, "negatives"))
+        signs = self._fetch(queries.signs(self.round_2.lazy(), absent_signs.lazy()))
+        return signs.to_arrow()
+
+    def _released(self, thresholds: Any) -> Any:
+        spurious = spurious_grams(
+            self.valid,
+            self.absent,
+            self.negatives,
+            self._by_row(thresholds, "threshold"),
+            lambda keys: self.held.places(keys) >= 0,
+            self.law,
+            self.session.randomness,
+            self.purpose,
+        )
+        lifted = pl.DataFrame(
+            {
+                "key": spurious.keys,
+                "bin": spurious.bins,
+                "first": spurious.first,
+                "second": spurious.second,
+            }
+        )
+        passed = queries.passed(self.round_2.lazy(), pl.DataFrame(thresholds).lazy(), lifted.lazy())
+        return self._fetch(passed).to_arrow()
+
+    def _sums(self, rule: Plainly | ByRow, step: str) -> pl.DataFrame:
+        """What all users together add to each gram, before its noise."""
+        return self.session.fetch(step, grams_level(self.session.table("positions"), rule))
+
+    def _noised(self, sums: pl.DataFrame, what: str) -> pl.DataFrame:
+        """With the noise of each row, drawn once."""
+        return self.session.noised(sums, self.law.noise.sigma, f"{self.purpose}/{what}")
+
+    def _fetch(self, rows: pl.LazyFrame) -> pl.DataFrame:
+        return self.session.fetch("forecast_level", rows)
+
+    def close(self) -> None:
+        for table in ("round_1", "absent", "round_2", "held", "negatives"):
+            vars(self).pop(table, None)

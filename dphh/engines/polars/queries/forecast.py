@@ -1,0 +1,67 @@
+"""The forecast ladder's rounds as queries: step for step `sql/forecast_*.sql`, which says why.
+
+Noise is drawn between them, on frames that stand (`dphh/engines/polars/forecast.py`).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+ROW = ("class", "bin")
+RELEASED = ("key", "bin", "first", "second")
+
+
+def classed(noised: pl.LazyFrame, forecasts: pl.LazyFrame) -> pl.LazyFrame:
+    """To each (key, noisy) the class that the gram's two pieces foretell."""
+    pieces = noised.with_columns(
+        first_piece=pl.col("key") // 2**32, last_piece=pl.col("key") % 2**32
+    )
+    of_first = forecasts.select(first_piece="gram", as_first="as_first")
+    of_last = forecasts.select(last_piece="gram", as_last="as_last")
+    return (
+        pieces.join(of_first, on="first_piece")
+        .join(of_last, on="last_piece")
+        .select("key", "noisy", **{"class": pl.col("as_first") + pl.col("as_last")})
+    )
+
+
+def unlisted(round_1: pl.LazyFrame, classes: pl.LazyFrame) -> pl.LazyFrame:
+    """How many valid grams of each class nobody holds."""
+    held = round_1.group_by("class").agg(held=pl.len().cast(pl.Int64))
+    grams = pl.col("valid") - pl.col("held").fill_null(0)
+    return classes.join(held, on="class", how="left").select("class", grams=grams).sort("class")
+
+
+def rows(round_1: pl.LazyFrame, absent: pl.LazyFrame) -> pl.LazyFrame:
+    """What round 1 shows: how many valid grams stand in each row, held and others together."""
+    held = round_1.group_by(ROW).agg(grams=pl.len().cast(pl.Int64))
+    return pl.concat([held, absent.select(*ROW, "grams")]).group_by(ROW).agg(pl.col("grams").sum())
+
+
+def weights(round_1: pl.LazyFrame, planned: pl.LazyFrame) -> pl.LazyFrame:
+    """g of every valid gram that somebody holds: the weight of its row."""
+    return round_1.join(planned, on=ROW).select("key", "weight")
+
+
+def sums(round_1: pl.LazyFrame, histogram: pl.LazyFrame) -> pl.LazyFrame:
+    """Of every gram of round 1 what users give it in round 2, which may be nothing."""
+    return round_1.join(histogram, on="key", how="left").select(
+        "key", "class", "bin", pl.col("weight").fill_null(0), first="noisy"
+    )
+
+
+def signs(round_2: pl.LazyFrame, absent_signs: pl.LazyFrame) -> pl.LazyFrame:
+    """What round 2 shows before its thresholds: how many of each row stand at 0 or below."""
+    held = round_2.filter(pl.col("second") <= 0).group_by(ROW)
+    held_negatives = held.agg(negatives=pl.len().cast(pl.Int64))
+    absent = absent_signs.select(*ROW, "negatives")
+    return pl.concat([held_negatives, absent]).group_by(ROW).agg(pl.col("negatives").sum())
+
+
+def passed(round_2: pl.LazyFrame, thresholds: pl.LazyFrame, spurious: pl.LazyFrame) -> pl.LazyFrame:
+    """Every valid gram whose noised weight reaches the threshold of its row, held or not, in the
+    order of keys."""
+    reaches = pl.col("second") >= pl.col("threshold")
+    held = round_2.join(thresholds, on=ROW).filter(reaches)
+    held = held.select(*RELEASED)
+    return pl.concat([held, spurious.select(*RELEASED)]).sort("key")

@@ -1,0 +1,62 @@
+"""What an engine is asked in the two rounds of a level of the forecast ladder; what it tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from dphh.ladder.classes import ValidClasses
+from dphh.ladder.rungs import Integers
+from dphh.privacy.forecast.rounds import Bins
+
+
+@dataclass(frozen=True)
+class FirstRound:
+    """How many valid grams of each class stand in each bin of round 1, and noised list sizes."""
+
+    counts: Integers
+    lists: Integers
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What a level releases, spurious grams among it, ascending by key."""
+
+    keys: Integers
+    bins: Integers
+    first: Integers
+    second: Integers
+
+    @classmethod
+    def sorted_by_key(
+        cls, keys: Integers, bins: Integers, first: Integers, second: Integers
+    ) -> Passed:
+        """Held and spurious grams, merged: their order must not say which is which."""
+        order = np.argsort(keys)
+        return cls(keys[order], bins[order], first[order], second[order])
+
+
+class Rounds(Protocol):
+    """What an engine does for a level. Only what these return leaves it."""
+
+    def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound: ...
+
+    def second_round(self, weights: Integers, unit: int) -> Integers:
+        """Weights by (class, bin). Returns how many valid grams of each stand at 0 or below."""
+        ...
+
+    def passed(self, thresholds: Integers) -> Passed: ...
+
+
+class Released(Protocol):
+    """What a level released, as a journal keeps it."""
+
+    def to_table(self) -> Any: ...
+
+
+class TwoRoundsOf(Protocol):
+    """A level that asks for its rounds, one after the other."""
+
+    def run(self, rounds: Rounds) -> Released: ...

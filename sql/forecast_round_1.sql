@@ -1,0 +1,98 @@
+-- Round 1 of a level of the forecast ladder (docs/forecast.md): what every user adds, evenly, to
+-- the valid grams that they hold, and the noise of every valid gram, held or not.
+-- In, private: positions (lots, lengths, keys, words), whole users in batches, where valid grams
+-- stand. In, public: forecasts (gram, as_first, as_last), of each released gram of the level below;
+-- classes (class, valid), how many valid grams there are of each.
+-- Out, private: round_1 (key, noisy, class, bin), of the valid grams that somebody holds; absent
+-- (class, bin, grams), of those that nobody holds. Out, public: list_sizes (bin, noisy).
+
+-- Each user gives isqrt(98 unit^2 / 100 n) to each of their n valid grams, and isqrt(unit^2 / 50)
+-- to the size of their list, at the key -1 - (bin of n): a norm of $unit at most. Where n is so
+-- large that this is 0, the gram is named all the same: round 2 asks which grams somebody holds.
+CREATE TEMP TABLE plain_sums AS
+WITH
+
+users_contributions AS (
+    SELECT unnest(dphh_plain_contributions(lots, lengths, keys, $unit)) AS contribution
+    FROM positions
+)
+
+SELECT
+    contribution.key,
+    CAST(sum(contribution.weight) AS BIGINT) AS weight
+FROM users_contributions
+GROUP BY contribution.key;
+
+-- Each bin of sizes, also one that no list is of.
+CREATE TEMP TABLE list_sizes AS
+WITH
+
+bins AS (
+    SELECT
+        range AS bin,
+        -1 - range AS key
+    FROM range($list_bins)
+)
+
+SELECT
+    bins.bin,
+    coalesce(plain_sums.weight, 0) + dphh_noise(
+        CASE WHEN $is_test THEN CAST(bins.key AS VARCHAR) END, $sigma, $purpose || '/list sizes'
+    ) AS noisy
+FROM bins
+LEFT JOIN plain_sums ON bins.key = plain_sums.key;
+
+CREATE TEMP TABLE noised AS
+SELECT
+    key,
+    weight + dphh_noise(
+        CASE WHEN $is_test THEN CAST(key AS VARCHAR) END, $sigma, $purpose || '/round 1'
+    ) AS noisy
+FROM plain_sums
+WHERE key >= 0;
+
+-- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its row is the class
+-- that its pieces foretell, and the bin of its noised weight.
+CREATE TEMP TABLE round_1 AS
+SELECT
+    noised.key,
+    noised.noisy,
+    first_piece.as_first + last_piece.as_last AS class,
+    dphh_bin(noised.noisy, $sigma) AS bin
+FROM noised
+INNER JOIN forecasts AS first_piece ON noised.key >> 32 = first_piece.gram
+INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram;
+
+-- Valid grams that nobody holds are too many to write down. Their sums are 0, so how many of a
+-- class fall into each bin is drawn by the noise's own law.
+CREATE TEMP TABLE absent AS
+WITH
+
+held AS (
+    SELECT
+        class,
+        count(*) AS grams
+    FROM round_1
+    GROUP BY class
+),
+
+unlisted AS (
+    SELECT
+        classes.class,
+        classes.valid - coalesce(held.grams, 0) AS grams
+    FROM classes
+    LEFT JOIN held ON classes.class = held.class
+),
+
+drawn AS (
+    SELECT
+        class,
+        unnest(dphh_absent_bins(class, grams, $sigma, $purpose)) AS fallen
+    FROM unlisted
+)
+
+SELECT
+    drawn.class,
+    drawn.fallen['bin'] AS bin,
+    drawn.fallen['grams'] AS grams
+FROM drawn;

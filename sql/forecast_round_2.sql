@@ -1,0 +1,41 @@
+-- Round 2 of a level of the forecast ladder: every user shares out their norm over the grams that
+-- they hold, in proportion to the weights of the grams' rows.
+-- In, private: positions; round_1; absent; $grams, the g of each gram (forecast_weights.sql).
+-- Out, private: round_2 (key, class, bin, first, second), both noised weights of the valid grams
+-- that somebody holds; absent_signs (class, bin, grams, negatives), of those that nobody holds.
+CREATE TEMP TABLE round_2 AS
+WITH
+
+-- floor(unit g / |g|_2) to each gram: a norm of $unit at most, whatever g is.
+users_contributions AS (
+    SELECT unnest(dphh_shared_contributions(lots, lengths, keys, $grams, $unit)) AS contribution
+    FROM positions
+),
+
+histogram AS (
+    SELECT
+        contribution.key,
+        CAST(sum(contribution.weight) AS BIGINT) AS weight
+    FROM users_contributions
+    GROUP BY contribution.key
+)
+
+-- Every gram of round 1 gets noise, whether or not anybody gave it something now.
+SELECT
+    round_1.key,
+    round_1.class,
+    round_1.bin,
+    round_1.noisy AS first,
+    coalesce(histogram.weight, 0) + dphh_noise(
+        CASE WHEN $is_test THEN CAST(round_1.key AS VARCHAR) END, $sigma, $purpose || '/round 2'
+    ) AS second
+FROM round_1
+LEFT JOIN histogram ON round_1.key = histogram.key;
+
+CREATE TEMP TABLE absent_signs AS
+SELECT
+    class,
+    bin,
+    grams,
+    dphh_absent_negatives(class, bin, grams, $sigma, $purpose) AS negatives
+FROM absent;

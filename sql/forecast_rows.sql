@@ -1,0 +1,26 @@
+-- What round 1 shows: how many valid grams stand in each row, a class and a bin. Held grams and the
+-- others together, so that neither number is seen.
+-- In: round_1, absent.
+WITH
+
+parts AS (
+    SELECT
+        class,
+        bin,
+        count(*) AS grams
+    FROM round_1
+    GROUP BY class, bin
+    UNION ALL
+    SELECT
+        class,
+        bin,
+        grams
+    FROM absent
+)
+
+SELECT
+    class,
+    bin,
+    CAST(sum(grams) AS BIGINT) AS grams
+FROM parts
+GROUP BY class, bin;

@@ -1,0 +1,26 @@
+-- What round 2 shows before its thresholds: how many valid grams of each row stand at 0 or below.
+-- In: round_2, absent_signs.
+WITH
+
+parts AS (
+    SELECT
+        class,
+        bin,
+        count(*) AS negatives
+    FROM round_2
+    WHERE second <= 0
+    GROUP BY class, bin
+    UNION ALL
+    SELECT
+        class,
+        bin,
+        negatives
+    FROM absent_signs
+)
+
+SELECT
+    class,
+    bin,
+    CAST(sum(negatives) AS BIGINT) AS negatives
+FROM parts
+GROUP BY class, bin;

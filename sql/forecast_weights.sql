@@ -1,0 +1,8 @@
+-- g of every valid gram that somebody holds: the weight of its row, which follows from earlier
+-- outputs alone. Handed to dphh_shared_contributions, which looks it up.
+-- In: round_1; planned (class, bin, weight), public.
+SELECT
+    round_1.key,
+    planned.weight
+FROM round_1
+INNER JOIN planned ON round_1.class = planned.class AND round_1.bin = planned.bin;

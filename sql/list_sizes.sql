@@ -1,0 +1,4 @@
+-- The noised sizes of lists, which round 1 shows.
+SELECT noisy
+FROM list_sizes
+ORDER BY bin;
