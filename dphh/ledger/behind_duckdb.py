@@ -132,8 +132,12 @@ class Search:
         name = called.lower()
         for body in (bodies := self.shorthands.get(name, [])):
             self.query(f"SELECT {body}")
-        known = name == "unnest" or (name in _functions().of_one_row and name not in self.own)
-        if not bodies and not known:
+        if bodies:
+            return
+        theirs = _functions()
+        if name in self.own or not (name in theirs.steady or name in theirs.unsteady):
+            self.whole = False  # what somebody's function reads is not told
+        if name in self.own or not (name in theirs.of_one_row or name == "unnest"):
             self.mixes = self.mixes or called
 
     def _changes(self, node: dict[str, Any]) -> bool:

@@ -278,6 +278,8 @@ def test_a_polars_that_does_not_show_its_plans_is_refused_likewise(
         ("FROM read_csv('{folder}/rows.csv', delim := ',', quote := '')", {"rows.csv"}, True),
         ("SELECT what, deepest() AS more FROM plain", {"one.parquet", "two.parquet"}, True),
         ("SELECT deep(what) AS what FROM plain", {"one.parquet", "two.parquet"}, True),
+        ("SELECT who, theirs(what) AS what FROM plain", {"one.parquet"}, False),
+        ("SELECT max(who) AS who, what FROM plain GROUP BY what", {"one.parquet"}, True),
         ("FROM glob('{folder}/*.parquet')", {"*.parquet"}, False),
         ("WITH plain AS (FROM '{folder}/two.parquet') FROM plain", {"two.parquet"}, True),
         ("WITH plain AS (FROM plain) FROM plain", {"one.parquet"}, True),
@@ -315,6 +317,7 @@ def test_a_relations_sql_tells_its_files(
         "CREATE TABLE stored.rows AS FROM plain",
     ):
         con.execute(statement)
+    con.create_function("theirs", lambda text: text, ["VARCHAR"], "VARCHAR")
     arrow_table = pl.read_parquet(folder / "one.parquet").to_arrow()
     assert arrow_table.num_rows
     told = origin_of_relation(con.sql(query.format(folder=folder)))
