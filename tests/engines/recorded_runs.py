@@ -39,6 +39,8 @@ COMMON: Rows = [(user, [f"w{(7 * user + i) % 12}" for i in range(5)]) for user i
 NEAR: Rows = [*COMMON, *((1_000 + user, [f"v{user % 60}"]) for user in range(900))]
 #: Three words, and nothing else: fewer than any round of common ones.
 FEW: Rows = [(user, ["a", "b", "a", "c", "b", f"own {user}"]) for user in range(600)]
+#: Words that everybody knows, and no two of them beside each other.
+APART: Rows = [(user, ["abc"[user % 3]]) for user in range(600)]
 #: Nothing that two people share.
 ALONE: Rows = [(user, [f"own {user}", f"other {user}"]) for user in range(40)]
 #: Everybody has a word of common words, in two rows, and lone letters.
@@ -77,6 +79,12 @@ CASES = {
     "forecast, words in one round, counted": Case(
         partial(FORECAST, max_n=3, counts=0.5), FEW, ((1, 1), (1, 3), 2, 3), True
     ),
+    "forecast that ends at pairs": Case(
+        partial(ngrams, max_items=5, spurious=1e-9, max_n=4, **LOOSE),
+        APART,
+        ((1, 1), (1, 3), 2),
+        True,
+    ),
     "forecast of words alone": Case(partial(FORECAST, max_n=1), FEW, ((1, 1), (1, 3)), True),
     "forecast of nothing": Case(
         partial(FORECAST, max_n=4, counts=0.3), ALONE, ((1, 1), (1, 3)), True
@@ -86,6 +94,12 @@ CASES = {
         partial(FORECAST, max_n=3, method="dpne", pruning="single", decay=0.8, counts=0.3),
         COMMON,
         ((1, 1), 2, 3),
+    ),
+    "dpne that ends at pairs": Case(
+        partial(ngrams, max_items=5, spurious=1e-9, max_n=4, method="dpne", **LOOSE),
+        APART,
+        ((1, 1), 2),
+        True,
     ),
     "dpne of nothing": Case(partial(FORECAST, max_n=3, method="dpne"), ALONE, ((1, 1),), True),
     "dpsu-all": Case(partial(FORECAST, max_n=2, method="dpsu-all"), COMMON, ((1, 1),)),

@@ -180,6 +180,7 @@ def ran(engine: str, pairs: list[tuple[int, int]], seed: int, folder: Path) -> R
 
     def drive(both: Any) -> Passed:
         seen = both.first_round(2, valid, bins(SIGMA), UNITS[0])
+        assert seen.counts.sum(1).tolist() == valid.sizes.tolist()
         weights = rng.integers(1, 3_500, seen.counts.shape)
         noted.round = 2
         negatives = both.second_round(weights, UNITS[1])
@@ -249,7 +250,6 @@ def test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside
     held = by_row(list(rows.values()), run.seen.counts.shape)
     absent = run.seen.counts - held
     assert (absent >= 0).all()
-    assert run.seen.counts.sum(1).tolist() == run.hand.valid.sizes.tolist()
     assert run.seen.lists.tolist() == run.hand.lists()
     negative = by_row([rows[key] for key in rows if second[key] <= 0], run.negatives.shape)
     assert (run.negatives >= negative).all() and (run.negatives <= negative + absent).all()
