@@ -62,7 +62,7 @@ def absent_bins(
 def absent_negatives(absent: Integers, law: Bins, randomness: Randomness, purpose: str) -> Integers:
     at_most_zero = 1 - Fraction(law.noise.survival(1), ONE)
     drawn = np.zeros(absent.size, dtype=np.int64)
-    for row in np.flatnonzero(absent.ravel()).tolist():
+    for row in np.flatnonzero(absent.ravel()).tolist():  # of none, none is negative
         drawn[row] = draw_binomial_of_any_size(
             randomness, int(absent.flat[row]), at_most_zero, f"{purpose}/absent signs {row}"
         )
@@ -82,6 +82,7 @@ def spurious_grams(
     """The absent grams that pass `thresholds`, (classes, bins)."""
     noise = law.noise
     positive = noise.survival(1)
+    # Past the table's reach, and of no grams, none passes: there is nothing to draw.
     passing = np.zeros(absent.shape, dtype=np.int64)
     for group, column in np.argwhere((absent > 0) & (thresholds <= noise.reach)).tolist():
         threshold = int(thresholds[group, column])
