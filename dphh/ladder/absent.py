@@ -98,21 +98,12 @@ def negatives_of_row(
     group: int, column: int, absent: int, law: Bins, randomness: Randomness, purpose: str
 ) -> int:
     if not absent:
-        return 0
+        return 0  # of none, none is negative
     at_most_zero = 1 - Fraction(law.noise.survival(1), ONE)
-<<<<<<< HEAD
     row = group * len(law.starts) + column
     return draw_binomial_of_any_size(
         randomness, absent, at_most_zero, f"{purpose}/absent signs {row}"
     )
-=======
-    drawn = np.zeros(absent.size, dtype=np.int64)
-    for row in np.flatnonzero(absent.ravel()).tolist():  # of none, none is negative
-        drawn[row] = draw_binomial_of_any_size(
-            randomness, int(absent.flat[row]), at_most_zero, f"{purpose}/absent signs {row}"
-        )
-    return drawn.reshape(absent.shape)
->>>>>>> 9d15dc53b7bf150c3b2c1c4ce00e3c516cd5938d
 
 
 def spurious_grams(
@@ -148,17 +139,10 @@ def spurious_of_class(
     """The absent grams of a class that pass, by its bins' numbers and thresholds."""
     noise = law.noise
     positive = noise.survival(1)
-<<<<<<< HEAD
+    # Past the table's reach, and of no grams, none passes: there is nothing to draw.
     passing = np.zeros(len(absent), dtype=np.int64)
     for column in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
         threshold = int(thresholds[column])
-=======
-    # Past the table's reach, and of no grams, none passes: there is nothing to draw.
-    passing = np.zeros(absent.shape, dtype=np.int64)
-    for group, column in np.argwhere((absent > 0) & (thresholds <= noise.reach)).tolist():
-        threshold = int(thresholds[group, column])
-        number = int(absent[group, column])
->>>>>>> 9d15dc53b7bf150c3b2c1c4ce00e3c516cd5938d
         assert threshold > 0
         passing[column] = draw_binomial_of_any_size(
             randomness,

@@ -115,7 +115,7 @@ def _walked(frame: Any) -> Walk | None:
         # As it was asked for: an optimiser drops parts, and the files of what nothing passes.
         # `visit()` would show it too, and waits for itself where Python says which files there are.
         frame.collect(
-            engine="in-memory", optimizations=pl.QueryOptFlags(), post_opt_callback=look
+            engine="in-memory", optimizations=pl.QueryOptFlags.none(), post_opt_callback=look
         )
     return found[0] if found else None
 

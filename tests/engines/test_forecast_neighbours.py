@@ -110,27 +110,9 @@ def added(engine: str, rows: Rows, unit: int, seed: int, level: int = 2) -> Adde
 def corpus_of(rows: Rows) -> Iterator[Corpus]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "corpus.parquet"
-<<<<<<< HEAD
         table = pl.DataFrame(rows, schema={"who": pl.String, "what": pl.String}, orient="row")
         table.write_parquet(path)
         yield Corpus(path, user="who", text="what")
-=======
-        corpus = Corpus(path, user="who", text="what")
-        pl.DataFrame(
-            rows, schema={"who": pl.String, "what": pl.String}, orient="row"
-        ).write_parquet(path)
-        with session_on(engine, corpus, SeededRandomness(7)) as session:
-            session.hold_texts()
-            for released in (["w03", "only in one corpus"], ["w05", "w01"]):
-                # Rounds of words: longer n-grams are found in the texts as they were.
-                words = pa.table({"key": released, "noisy": [0, 0]})
-                session.forget(words, keep_texts=True)
-            session._place_all(ladder)
-            rounds = Watched(lambda rule: session._sums(rule, ladder))
-            rounds.first_round(level, classes(ladder), bins(SIGMA_GRID), unit)
-            rounds.second_round(weights_of(ladder, seed), unit)
-    return Added(rounds.seen["round 1"], rounds.seen["list sizes"], rounds.seen["round 2"])
->>>>>>> 9d15dc53b7bf150c3b2c1c4ce00e3c516cd5938d
 
 
 def held(ladder: Ladder, text: str) -> Iterator[int]:
