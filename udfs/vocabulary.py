@@ -20,7 +20,7 @@ from dphh.udfs.short_words import ShortWords, views_of
 Codes = NDArray[np.int32]
 #: Of fewer words at a time, Polars is asked for all of them.
 FEW = 1 << 13
-#: Words that are spelled at a time, to be hashed: all of them at once would take what they do again.
+#: Words that are spelled at a time, to be hashed: all at once would take what they do again.
 SPELLED = 1 << 18
 
 
