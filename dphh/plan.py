@@ -23,6 +23,7 @@ from dphh.unit import User, checked_user
 from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
+    from dphh.as_sql.text import Query
     from dphh.ledger import Ledger
     from dphh.mechanisms.sight import Profile, Sight
     from dphh.release import Release
@@ -112,6 +113,23 @@ class Plan:
             progress=progress,
             randomness=randomness,
         )
+
+    def sql(self, *, plain: bool = False) -> str:
+        """The queries that a run on DuckDB would execute, level by level. Free: reads nothing.
+
+        plain: the specification in their place, row by row and without noise, which a DuckDB shell
+        runs as it is (docs/plain-sql.md). What it prints is not private.
+        """
+        from dphh.as_sql.text import as_text
+
+        return as_text(self.queries(plain=plain))
+
+    def queries(self, *, plain: bool = False) -> list[Query]:
+        """The parts of `sql()`, one a query, with the section that each belongs to."""
+        from dphh.as_sql.plain import plain as plainly
+        from dphh.as_sql.running import running
+
+        return (plainly if plain else running)(self.price, self.corpus)
 
     def sight(self, profile: Profile) -> Sight:
         """From how many users items are found, where each holds as much as `dphh.profile` says."""

@@ -32,6 +32,7 @@ from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
 from dphh.ledger.nouns import checked_run_id
 from dphh.ledger.origin import Origin
+from dphh.ledger.said import gone_text
 from dphh.mechanisms.counts_levels import with_counts
 from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
@@ -70,6 +71,7 @@ def run(
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
+    _say_what_is_gone(book, say)
     asking = Asking.of(price, corpus, book)
     origin = origin_of(corpus)
     _warn_of_deleted_rows(origin)
@@ -104,6 +106,8 @@ def run(
             manifest, parquet = reservation.release
             release = Release.from_parquet(parquet, manifest)
         else:
+            for moved in reservation.moved if book.analyst is None else ():
+                say(Note(moved))
             if not reservation.capped:
                 say(Note("nobody has capped this corpus; `dphh ledger add` does"))
             try:
@@ -134,6 +138,13 @@ def _check_asked(
         raise UsageError(
             "randomness: is for tests, which give a dphh.testing.SeededRandomness; leave it out"
         )
+
+
+def _say_what_is_gone(book: Ledger, say: Progress) -> None:
+    if book.analyst is not None:
+        return  # what else the ledger names is not theirs to see
+    for account in book.gone():
+        say(Note(gone_text(account, account.source.where)))
 
 
 def _warn_of_deleted_rows(origin: Origin) -> None:

@@ -229,6 +229,7 @@ def ledger_lines(
     try:
         accounts = accounts_of(corpus, ledger)
         refusal = refused(price, corpus, ledger)
+        moved = (ledger or Ledger()).moved_here(source_of(corpus))
     except DphhError as problem:
         return [("", str(problem))]
     lines = [line for account in accounts for line in account_lines(account)] or [
@@ -236,6 +237,7 @@ def ledger_lines(
     ]
     if (said := unseen(corpus)) is not None:
         lines.append(("not seen", said))
+    lines += [("moved", said) for said in moved]
     return lines if refusal is None else [("would refuse", refusal), *lines]
 
 

@@ -25,6 +25,7 @@ from dphh.engines.sources import parquet_pattern
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
+from dphh.ledger.said import gone_text
 from dphh.report.style import CHART_CSS
 from dphh.udfs.randomness import SystemRandomness
 from dphh.unit import as_json, counted_by, proviso
@@ -206,6 +207,14 @@ def _somebodys(corpus: Corpus, look: bool) -> Finding:
 
 def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     """Who pays, and whether anything limits it."""
+    if (said := book.behind()) is not None:
+        yield Finding("ledger", "stops", said, "No run begins, and nothing is spent.")
+        return
+    if book.absent() is not None:
+        yield Finding(
+            "ledger", "mind", "there is none: it was not made yet, or was moved or lost",
+            "A run makes a new one, in which nothing is spent yet.",
+        )  # fmt: skip
     try:
         check_account(corpus, book)
         source = source_of(corpus)
@@ -213,6 +222,13 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     except DphhError as problem:
         yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
         return
+    for account in book.gone():
+        yield Finding(
+            "ledger", "mind", gone_text(account, account.source.where),
+            "Whatever it allowed could be spent once more on the same people.",
+        )  # fmt: skip
+    for said in book.moved_here(source):
+        yield Finding("ledger", "mind", said)
     if (said := unseen(corpus)) is not None and book.caps_corpora():
         yield Finding("ledger", "stops", said, "This ledger caps corpora, so a run is refused.")
     elif said is not None:

@@ -22,6 +22,7 @@ from dphh.asking.answers import (
     owners_corpus,
     plan_of,
     plan_table,
+    queries_table,
 )
 from dphh.asking.macros import Macro, macros
 from dphh.errors import BudgetRefused, DphhError, ElsewhereRefused, UsageError
@@ -85,6 +86,9 @@ def _answer(message: Message) -> pa.Table:
             memory_limit=message["memory"],
             threads=message["threads"],
         ).table
+    if macro.shows_queries:
+        # Where the corpus lies, and how it is read, is its owner's to know.
+        return queries_table(Plan(plan.price), arguments)
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
     lines = [("spent", budget.spent), ("of", budget.cap), ("left", budget.left)]

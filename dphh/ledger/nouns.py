@@ -50,6 +50,7 @@ class Reservation:
     capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
     release: StoredRelease | None = None
     files: str = ""  # of a run that was made before: what tells its data from others, if anything
+    moved: tuple[str, ...] = ()  # of accounts whose files lie elsewhere: why they pay
 
     @property
     def run_id(self) -> str:

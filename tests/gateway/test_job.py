@@ -20,9 +20,10 @@ from dphh.ledger import Ledger, source_of
 class _Pipe:
     def __init__(self) -> None:
         self.said: dict[str, Any] = {}
+        self.table: pa.Table | None = None
 
     def send(self, message: dict[str, Any], table: pa.Table | None = None) -> None:
-        self.said = message
+        self.said, self.table = message, table
 
 
 @pytest.fixture
@@ -34,11 +35,15 @@ def shared(ledger: Ledger) -> Ledger:
 
 
 def ask(ledger: Ledger, what: str, **arguments: Any) -> dict[str, Any]:
+    return answered(ledger, what, **arguments).said
+
+
+def answered(ledger: Ledger, what: str, **arguments: Any) -> _Pipe:
     asked = {**macros()[what].parameters, "corpus": "reviews", **arguments}
     order = {"ledger": str(ledger.path), "analyst": "alice", "what": what, "arguments": asked}
     pipe = _Pipe()
     job.handle(pipe, {**order, "hold": None})  # type: ignore[arg-type]
-    return pipe.said
+    return pipe
 
 
 def test_a_plan_tells_an_analyst_of_their_share_alone(shared: Ledger) -> None:
@@ -101,3 +106,15 @@ def test_what_names_a_place_is_for_the_owner(
 
         monkeypatch.setattr(job, "_answer", refuses)
         assert "refused" not in ask(shared, "plan_items", epsilon=0.5, delta=1e-9)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_the_queries_of_a_plan_say_nothing_of_where_the_corpus_lies(
+    shared: Ledger, plain: bool
+) -> None:
+    found = answered(shared, "sql_items", epsilon=0.5, delta=1e-9, plain=plain)
+    assert not found.said
+    assert found.table is not None
+    text = "\n".join(found.table.column("sql").to_pylist())
+    assert ("sql/plain/set_union.sql" if plain else "sql/words_level.sql") in text
+    assert not [named for named in ("canary", '"who"', '"what"') if named in text]

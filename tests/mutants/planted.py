@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tests.mutants import bookkeeping, corpora, levels, prices, randomness, rounds
+from tests.mutants import (
+    bookkeeping,
+    corpora,
+    forecasts,
+    levels,
+    prices,
+    randomness,
+    rounds,
+    spending,
+    workers,
+)
 
 MUTANTS = (
     *randomness.MUTANTS,
@@ -10,5 +20,8 @@ MUTANTS = (
     *prices.MUTANTS,
     *bookkeeping.MUTANTS,
     *rounds.MUTANTS,
+    *forecasts.MUTANTS,
+    *spending.MUTANTS,
+    *workers.MUTANTS,
     *corpora.MUTANTS,
 )

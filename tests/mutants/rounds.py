@@ -235,8 +235,8 @@ LEDGER = (
     ),
     Mutant(
         "an older copy of the ledger is spent from",
-        "    if any(number < noted for number, noted in zip(now, before, strict=True)):\n",
-        "    if False:\n",
+        "    if all(number >= noted for number, noted in zip(now, before, strict=True)):\n",
+        "    if True:\n",
         ("tests/ledger/test_ledger_replaced.py",),
     ),
     Mutant(
