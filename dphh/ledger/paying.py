@@ -112,12 +112,13 @@ def refuse_untold(request: Request, named: Sequence[AccountRow]) -> None:
     """Rows that may be of capped files, for all that can be told, are nobody's to spend unnamed."""
     if request.whole or request.account is not None or not named:
         return
-    which = "all files that" if request.source.files else "which files"
+    some = "not all files that these rows come from can be told"
+    none = "which files these rows come from cannot be told"
     raise BudgetRefused(
-        f"Refused: this ledger caps corpora, and {which} these rows come from cannot be told, so "
-        "they may be of a capped one. Nothing was spent. Say who pays: name= (account := in SQL) "
-        "takes an account of the ledger, and Ledger.add(name, corpus, epsilon, delta) makes one of "
-        "these rows' own."
+        f"Refused: this ledger caps corpora, and {some if request.source.files else none}, so they "
+        "may be of a capped one. Nothing was spent. Say who pays: name= (account := in SQL) takes "
+        "an account of the ledger, and Ledger.add(name, corpus, epsilon, delta) makes one of these "
+        "rows' own."
     )
 
 

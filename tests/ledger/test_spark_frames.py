@@ -87,10 +87,17 @@ def test_rows_from_elsewhere_beside_them_are_told_too(spark: Any, path: Path, ma
 @pytest.mark.parametrize(
     "make", [rows, lambda spark: spark.createDataFrame(rows(spark).rdd, "who long, what string")]
 )
-def test_of_rows_alone_it_is_said_that_nothing_is_known(spark: Any, make: Any) -> None:
+def test_of_rows_alone_it_is_said_that_nothing_is_known_and_they_are_refused_unnamed(
+    spark: Any, make: Any, path: Path, ledger: Ledger
+) -> None:
     corpus = Corpus(make(spark), **READ)
     assert origin_of(corpus) == Origin()
     assert unseen(corpus) is not None
+    ledger.add("data", Corpus(path, **READ), epsilon=1.0, delta=1e-6)
+    plan = items(corpus, epsilon=0.1, delta=1e-7)
+    assert plan.privacy.row_wise == "assumed"
+    with pytest.raises(BudgetRefused, match="cannot be told"):
+        plan.run(ledger=ledger)
 
 
 def test_a_frame_pays_for_its_files_and_is_refused_with_them(
