@@ -84,7 +84,7 @@ def block_of_tokens(lots: Integers, texts: Integers, tokens: Any) -> tuple[Block
     lengths, places = places_of_texts(lengths.astype(np.int64), codes)
     ends = np.concatenate([[0], np.cumsum(lengths)])
     of_user = np.concatenate([[0], np.cumsum(texts)])
-    return Block(lots, np.diff(ends[of_user]), places), encoded.dictionary
+    return Block(lots, np.diff(ends[of_user]), places), encoded.dictionary.cast(pa.string())
 
 
 def block_at(batch: pa.RecordBatch, row: int, column: str) -> Block:

@@ -20,11 +20,15 @@ import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
+from dphh.errors import EngineOutOfMemory
 from dphh.udfs.contributions import Held, Weigh, contributions, evenly
 from dphh.udfs.hashes import Integers, Words, of_numbers
 from dphh.udfs.places import Released, candidates, candidates_that_matter, of_words
 from dphh.udfs.two_rounds import ByRow, Plainly
 from dphh.udfs.vocabulary import Vocabulary
+
+#: Of a batch of rows: what offsets of four bytes reach.
+MOST_PLACES = 2**31 - 1
 
 
 class WholeUsers:
@@ -252,6 +256,12 @@ def sums_of(lists: Any, values: Integers) -> Integers:
 
 
 def lists_of(lengths: Integers, values: Any) -> pa.Array:
+    if int(lengths.sum(dtype=np.int64)) > MOST_PLACES:
+        # Of offsets that had turned around, Arrow would read what is not theirs.
+        raise EngineOutOfMemory(
+            f"the rows of some user have more than {MOST_PLACES:,} words together, and a user is "
+            "never divided; leave such users' rows out, or some of them"
+        )
     offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))

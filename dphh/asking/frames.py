@@ -42,6 +42,7 @@ class RowsOptions(TypedDict, total=False):
     too_long: TooLong
     characters: Characters
     name: str | None
+    row_wise: bool
 
 
 class CorpusOptions(RowsOptions, total=False):

@@ -60,7 +60,7 @@ def rehearse(
         found = released(plan.price, read, session, run_id, randomness, _quiet)
     finally:
         session.close()
-    return Release(found.table, {**found.manifest, "randomness": STAND_IN})
+    return Release(found.table, {**found.manifest, "randomness": STAND_IN, "is_test": True})
 
 
 def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
@@ -72,7 +72,8 @@ def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
     known = [account.source for account in book.accounts() if account.name]
     known += [run.source for run in book.runs()]
     read = {repr(source): source for source in known}.values()
-    if corpus.name is not None or any(_files(each).overlap(here) for each in read):
+    moved = corpus.name is not None or bool(book.moved_here(source_of(corpus)))
+    if moved or any(_files(each).overlap(here) for each in read):
         raise UsageError(
             "corpus: the ledger knows these data, so they are no stand-in: a rehearsal pays "
             "nothing, and what it shows of people is not protected. Give public data"

@@ -27,6 +27,7 @@ from dphh.engines.sources import (
     refuse_what_waits,
     unreadable_files,
 )
+from dphh.engines.wide_files import refuse_many_columns
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of
 from dphh.wording.asked import nearest
@@ -137,12 +138,11 @@ def _delimited(corpus: Corpus) -> Any:
                     f"{nearest(column, names)}Its first line must name the columns, and has "
                     f"{plural(len(names), 'field')} (not shown: without such a line they are rows)"
                 )
-        columns = ", ".join(
-            f"{literal(name if names.count(name) == 1 else f'{name} {place}')}: 'VARCHAR'"
-            for place, name in enumerate(names)
-        )
+        # By their places: DuckDB takes names that differ in case alone for one.
+        columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
+        picked = ", ".join(f"c{names.index(name)} AS {identifier(name)}" for name in wanted)
         selects.append(
-            f"SELECT {', '.join(map(identifier, wanted))} FROM read_csv({_listed(files)}, "
+            f"SELECT {picked} FROM read_csv({_listed(files)}, "
             f"auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"', "
             f"escape = '\"', hive_partitioning = false, columns = {{{columns}}})"
         )
@@ -157,22 +157,27 @@ def _alike(
     for file in _files(con, corpus):
         line = _first_line(corpus, file)
         tabs = "tsv" in Path(file).suffixes[-1] + "".join(Path(file).suffixes[-2:-1])
+        told: dict[str, tuple[str, ...]] = {}
         for delimiter in "\t" if tabs else ",;\t|":
-            names = _fields(corpus, line, delimiter)
-            if set(wanted) <= set(names):
-                break
+            refuse_many_columns(file, line.count(delimiter) + 1)
+            if (names := _fields(line, delimiter)) is not None:
+                told[delimiter] = names
+                if set(wanted) <= set(names):
+                    break
         else:
-            delimiter = ","
-            names = _fields(corpus, line, delimiter)
-        alike.setdefault((delimiter, names), []).append(file)
+            if not told:
+                raise unreadable_files(corpus, "a first line names its columns, and it is none")
+            delimiter = max(told, key=lambda each: len(told[each]))
+        alike.setdefault((delimiter, told[delimiter]), []).append(file)
     return alike
 
 
-def _fields(corpus: Corpus, line: str, delimiter: str) -> tuple[str, ...]:
+def _fields(line: str, delimiter: str) -> tuple[str, ...] | None:
+    """Its names, unless there is none by this delimiter: a name has an end."""
     try:
         return tuple(next(csv.reader([line], delimiter=delimiter), []))
     except csv.Error:
-        raise unreadable_files(corpus, "a first line names its columns, and it is none") from None
+        return None
 
 
 def _json_lines(corpus: Corpus) -> Any:

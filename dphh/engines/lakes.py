@@ -28,6 +28,10 @@ from dphh.files.paths import files_of
 _METADATA = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 _ADDRESS = re.compile(r"(s3a?|gs|gcs)://")
 _ELSEWHERE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(^|/)\.\.(/|$)")
+#: What readers of addresses drop, or take for a slash. Writers of logs write it otherwise.
+_DROPPED = re.compile(r"[\x00-\x1f\x7f\\]")
+#: What they take for a dot or a slash, in the name of a table's own folder.
+_DECODED = re.compile(r"%(2e|2f|5c)", re.IGNORECASE)
 _WILD = re.compile(r"[*?\[{]")
 
 
@@ -121,29 +125,80 @@ def _read_safely(corpus: Corpus, place: str, kept_by: str, read: Any) -> Streame
     return table
 
 
-def _delta(folder: str) -> Streamed:
+def _delta(place: str) -> Streamed:
+    folder = place if "://" in place else _as_its_reader_takes_it(place)
     table = import_module("deltalake").DeltaTable(folder)
     # As the log spells them: a clone's are addresses, which `file_uris` would put below the folder.
     paths = pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist()
-    if any(_ELSEWHERE.search(spelled) for path in paths for spelled in (path, unquote(path))):
-        raise _elsewhere(folder)
+    if any(map(_leads_elsewhere, paths)):
+        raise _elsewhere(place)
     return Streamed(pa.schema(table.schema().to_arrow()), lambda names: table.scan(columns=names))
+
+
+def _as_its_reader_takes_it(folder: str) -> str:
+    """Where links and `..` lead, which the reader of an address would follow in its own way."""
+    real = os.path.realpath(folder)
+    if _DROPPED.search(real) or _DECODED.search(real):
+        raise CorpusError(
+            f"corpus: {folder} is a Delta table in a folder whose name its reader takes for "
+            "another's: a name must hold no control character, no backslash, and no dot or slash "
+            "written as %2E or %2F; rename the folder"
+        )
+    return real
+
+
+def _leads_elsewhere(spelled: str) -> bool:
+    """Whether a path of a log may mean a file outside of the table's folder.
+
+    Its reader takes it as browsers take an address relative to the folder: it drops tabs and line
+    ends wherever they are and spaces around it, takes a backslash for a slash, and `%2e` for a dot.
+    Without these, only a scheme, a leading slash and `..` lead out.
+    """
+    readings = (spelled, unquote(spelled))
+    return any(_DROPPED.search(each) or _ELSEWHERE.search(each.strip()) for each in readings)
 
 
 def _iceberg(folder: str) -> Streamed:
     tables = import_module("pyiceberg.table")
-    table = tables.StaticTable.from_metadata(_current_metadata(folder))
-    within = os.path.join(os.path.realpath(folder), "")
+    metadata_file = _current_metadata(os.path.realpath(folder))
+    files = _files_within(folder)
+    metadata = import_module("pyiceberg.serializers").FromInputFile.table_metadata(
+        files.new_input(metadata_file)
+    )
+    # Not `from_metadata`: it would open files by whatever the table's own properties say.
+    table = tables.StaticTable(
+        identifier=("static-table", metadata_file),
+        metadata=metadata,
+        metadata_location=metadata_file,
+        io=files,
+        catalog=import_module("pyiceberg.catalog.noop").NoopCatalog("static-table"),
+    )
     for task in table.scan().plan_files():
         for file in (task.file, *task.delete_files):
-            path = re.sub(r"^file:(//)?", "", file.file_path)
-            if not os.path.realpath(path).startswith(within):
-                raise _elsewhere(folder)
+            files.new_input(file.file_path)  # now, before anything is paid
 
     def read(names: list[str]) -> Any:
         return table.scan(selected_fields=tuple(names)).to_arrow_batch_reader()
 
     return Streamed(table.schema().as_arrow(), read)
+
+
+def _files_within(folder: str) -> Any:
+    """Iceberg's way to open files, which opens none outside of the folder: where a name leads is
+    asked of what opens it."""
+    files = import_module("pyiceberg.io.pyarrow").PyArrowFileIO()
+    opened = files.new_input
+    within = os.path.join(os.path.realpath(folder), "")
+
+    def new_input(location: str) -> Any:
+        scheme, _, path = files.parse_location(location)
+        leads_in = scheme == "file" and os.path.realpath(path).startswith(within)
+        if _DROPPED.search(location) or not leads_in:
+            raise _elsewhere(folder)
+        return opened(location)
+
+    files.new_input = new_input
+    return files
 
 
 def _elsewhere(folder: str) -> CorpusError:

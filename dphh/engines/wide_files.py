@@ -1,6 +1,6 @@
-"""Parquet of very many columns is refused: an engine reads all their names for the sake of two.
+"""Files of very many columns are refused: an engine reads all their names for the sake of two.
 
-How many there are stands at the start of a file's footer: a few bytes tell it.
+Of Parquet, how many there are stands at the start of a file's footer: a few bytes tell it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,16 @@ def refuse_wide_files(corpus: Corpus) -> None:
     """Of files of this machine; looks at their footers alone."""
     for place in corpus.where:
         for file in files_named(place):
-            if (columns := columns_of_file(file)) > WIDEST:
-                raise CorpusError(
-                    f"corpus: {file}: it has {columns:,} columns, and no engine reads the names "
-                    f"of more than {WIDEST:,} in good time; write the columns that matter to a "
-                    "file of their own, and name that"
-                )
+            refuse_many_columns(file, columns_of_file(file))
+
+
+def refuse_many_columns(file: str, columns: int) -> None:
+    if columns > WIDEST:
+        raise CorpusError(
+            f"corpus: {file}: it has {columns:,} columns, and no engine reads the names of more "
+            f"than {WIDEST:,} in good time; write the columns that matter to a file of their own, "
+            "and name that"
+        )
 
 
 def columns_of_file(file: str) -> int:

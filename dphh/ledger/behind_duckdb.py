@@ -18,9 +18,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
+
+from dphh.ledger.origin import Origin
+from dphh.ledger.row_by_row_duckdb import NOT_SHOWN, mixing
 
 #: Table functions that read nothing from anywhere.
 READ_NOTHING = {"range", "generate_series", "unnest", "repeat", "repeat_row"}
@@ -31,6 +34,8 @@ READ_FILES = {
     "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json", "read_json_auto",
     "read_ndjson", "read_ndjson_auto", "read_json_objects", "read_ndjson_objects",
 }  # fmt: skip
+#: DuckDB's two that read what a text says, as a query or as a table's name.
+READ_QUERIES = {"query", "query_table"}
 #: Settings by which one query reads other rows of the same files.
 SETTINGS = (
     "binary_as_string", "Calendar", "default_collation", "default_null_order", "default_order",
@@ -55,11 +60,21 @@ _STEADY = """
     SELECT stability = 'CONSISTENT', list(DISTINCT function_name) FROM duckdb_functions()
     WHERE internal AND function_type <> 'table' GROUP BY ALL
 """
+#: Those that ask one row alone, and are the same throughout a query; and how some are written.
+_OF_ONE_ROW = """
+    SELECT list(DISTINCT function_name) FILTER (function_type = 'scalar' AND stability LIKE
+            'CONSISTENT%' AND function_name NOT IN (SELECT function_name FROM duckdb_functions()
+                WHERE function_type IN ('aggregate', 'window'))),
+        list([function_name, macro_definition]) FILTER (function_type = 'macro')
+    FROM duckdb_functions() WHERE internal
+"""
 #: A view's SQL says where its query begins; so may its name, or a column's, so each is tried.
 _BEGINS = re.compile(r"\sAS\s", re.IGNORECASE)
 _FILE_LIKE = re.compile(r"[./\\*]")
 #: What DuckDB calls a relation, otherwise each time.
 _UNNAMED = re.compile(r"unnamed_relation_[0-9a-f]+")
+#: How DuckDB 1.5 writes tables of Python's, which it then cannot read itself.
+_POINTER = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
 @dataclass
@@ -72,6 +87,9 @@ class Search:
     views: dict[str, list[str]]
     macros: dict[str, list[str]]
     tables: dict[str, list[str | None]]
+    #: How functions of one row were made, the user's and DuckDB's own, and the user's own names.
+    shorthands: dict[str, list[str]]
+    own: set[str]
     #: Functions that give the same for the same, and those of which that is not known.
     steady: frozenset[str] = frozenset()
     unsteady: frozenset[str] = frozenset()
@@ -80,6 +98,8 @@ class Search:
     files: set[str] = field(default_factory=set)
     #: Whether nothing was met of which it cannot be told.
     whole: bool = True
+    #: What may make one row of several; '' where nothing was met that does.
+    mixes: str = ""
     seen: set[str] = field(default_factory=set)
     settings: list[list[str]] = field(default_factory=list)
 
@@ -87,18 +107,38 @@ class Search:
         if sql in self.seen:
             return
         self.seen.add(sql)
-        tree = self._tree(sql)
+        tree = self.tree(sql)
         if tree is None:
-            self.whole = False
+            self._untold()
             return
         for node, within in _nodes(tree):
             if node.get("type") == "BASE_TABLE":
                 self._table(node, within)
             elif node.get("type") == "TABLE_FUNCTION":
                 self._function(node["function"])
-                node["function"]["class"] = "of a table"
+                _set_apart(node["function"])
+            elif node.get("class") == "FUNCTION":
+                self._of_one_row(str(node["function_name"]))
             if self._changes(node):
                 self.same = False
+            self.mixes = self.mixes or mixing(node)
+
+    def _untold(self) -> None:
+        self.whole = False
+        self.mixes = self.mixes or NOT_SHOWN
+
+    def _of_one_row(self, called: str) -> None:
+        """A function among expressions: what it is short for is read in turn, files and all."""
+        name = called.lower()
+        for body in (bodies := self.shorthands.get(name, [])):
+            self.query(f"SELECT {body}")
+        if bodies:
+            return
+        theirs = _functions()
+        if name in self.own or not (name in theirs.steady or name in theirs.unsteady):
+            self.whole = False  # what somebody's function reads is not told
+        if name in self.own or not (name in theirs.of_one_row or name == "unnest"):
+            self.mixes = self.mixes or called
 
     def _changes(self, node: dict[str, Any]) -> bool:
         """By itself: by chance, by the clock, by what the connection is told elsewhere."""
@@ -115,12 +155,12 @@ class Search:
     def _view(self, made: str) -> None:
         """`CREATE VIEW ... AS query`."""
         for begins in _BEGINS.finditer(made):
-            if self._tree(body := made[begins.end() :].rstrip().rstrip(";")) is not None:
+            if self.tree(body := made[begins.end() :].rstrip().rstrip(";")) is not None:
                 self.query(body)
                 return
-        self.whole = False
+        self._untold()
 
-    def _tree(self, sql: str) -> dict[str, Any] | None:
+    def tree(self, sql: str) -> dict[str, Any] | None:
         asked = self.con.execute("SELECT json_serialize_sql($1::VARCHAR)", [sql])
         tree = json.loads(asked.fetchall()[0][0])
         return None if tree.get("error") else tree
@@ -153,10 +193,11 @@ class Search:
         for body in (macros := self.macros.get(name, [])):
             self.query(body.rstrip().rstrip(";"))
         self.same = self.same and (len(macros) == 1 or name in READ_FILES)
-        found = [_constants(argument) for argument in _arguments(function)]
+        found = [_constants(argument) for argument in _arguments(function, name in READ_FILES)]
         self._named(name, {text for texts in found for text in texts or ()})
         # A macro hands its arguments on: in it they are names, and here they are what is named.
-        if not macros and (None in found or not any(found)):
+        known = name in READ_FILES or name in READ_QUERIES
+        if not macros and (not known or None in found or not any(found)):
             self.whole = False
 
     def _named(self, function: str, texts: set[str]) -> None:
@@ -170,10 +211,11 @@ class Search:
                 self.files.add(text)
 
 
-def files_of_relation(relation: Any) -> tuple[tuple[str, ...], bool]:
-    """Paths and globs, and whether they are all that the relation reads."""
+def origin_of_relation(relation: Any) -> Origin:
     search = _read(relation)
-    return ((), False) if search is None else (tuple(sorted(search.files)), search.whole)
+    if search is None:
+        return Origin()
+    return Origin(tuple(sorted(search.files)), search.whole, search.mixes)
 
 
 def query_of_relation(relation: Any) -> str:
@@ -195,23 +237,42 @@ def _read(relation: Any) -> Search | None:
         return None  # what it reads is not there: the run says so
     own = {str(name).lower() for name, *_ in functions or []}
     macros = [(name, made) for name, kind, made in functions or [] if kind == "table_macro"]
-    steady, unsteady = _of_duckdb()
+    shorthands = _by_name([(name, made) for name, kind, made in functions or [] if kind == "macro"])
+    theirs = _functions()
     with duckdb.connect() as con:
         search = Search(
             con, _by_name(views), _by_name(macros), _by_name(tables),
-            steady - own, unsteady | own, same=not searched, whole=not searched, settings=settings,
+            {name: made for name, made in theirs.shorthands.items() if name not in own}
+            | shorthands,
+            own, theirs.steady - own, theirs.unsteady | own,
+            same=not searched, whole=not searched, settings=settings,
         )  # fmt: skip
-        search.query(sql)
+        search.query(sql if search.tree(sql) else _POINTER.sub("0", sql))
     return search
 
 
+class Functions(NamedTuple):
+    """DuckDB's own."""
+
+    steady: frozenset[str]
+    unsteady: frozenset[str]
+    of_one_row: frozenset[str]
+    shorthands: dict[str, list[str]]
+
+
 @cache
-def _of_duckdb() -> tuple[frozenset[str], frozenset[str]]:
+def _functions() -> Functions:
     with duckdb.connect() as con:
         listed = con.execute(_STEADY).fetchall()
+        ((of_one_row, made),) = con.execute(_OF_ONE_ROW).fetchall()
     steady = {name for same, names in listed if same for name in names}
     unsteady = {name for same, names in listed if not same for name in names} | TOLD_ELSEWHERE
-    return frozenset(steady | READ_NOTHING) - unsteady, frozenset(unsteady)
+    return Functions(
+        frozenset(steady | READ_NOTHING) - unsteady,
+        frozenset(unsteady),
+        frozenset(of_one_row),
+        _by_name(made),
+    )
 
 
 def _by_name(listed: list[tuple[str, Any]] | None) -> dict[str, list[Any]]:
@@ -244,11 +305,21 @@ def _nodes(
             yield from _nodes(each, within)
 
 
-def _arguments(function: dict[str, Any]) -> list[dict[str, Any]]:
-    """Those without names: which files; options are named."""
+def _arguments(function: dict[str, Any], of_files: bool = False) -> list[dict[str, Any]]:
+    """Those without names: which files; options are named, and so may a macro's files be."""
     found = function.get("arguments") or function.get("children") or []
+    if of_files:  # `delim := ';'`, which DuckDB 1.5 calls by an alias
+        found = [each for each in found if not each.get("name") and not each.get("alias")]
     plain = [each.get("expression", each) for each in found]
     return [each for each in plain if each["class"] != "COMPARISON"]
+
+
+def _set_apart(function: dict[str, Any]) -> None:
+    """From what is said of rows: a table's function, and its options' names, no columns'."""
+    function["class"] = "of a table"
+    for each in function.get("arguments") or function.get("children") or []:
+        if (option := each.get("expression", each))["class"] == "COMPARISON":
+            option["left"]["class"] = "of a table"
 
 
 def _constants(expression: dict[str, Any]) -> list[str] | None:

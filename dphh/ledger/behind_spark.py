@@ -7,15 +7,12 @@ those of subqueries among them: each is of files, or of rows from elsewhere.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-#: So many files are listed by name.
-FEW_FILES = 8
-#: What folders' names spell (user=7/part-0.parquet), and the file in them.
-_PARTITIONS = re.compile(r"[^/]*=[^/]*/.*")
+from dphh.ledger.origin import Origin, folded
+
 #: A second mention of what `WITH` defined, whose own leaves are there once.
 _MENTION = "CTERelationRef"
 #: What a leaf reads, and whether that is all it reads.
@@ -23,20 +20,16 @@ Files = tuple[list[str], bool]
 ELSEWHERE: Files = ([], False)
 
 
-def files_of_spark(frame: Any) -> tuple[tuple[str, ...], bool]:
-    """As Spark lists them, and whether they are all; not how many there are, which may be a number
-    of users: folders in the place of many files, and of what folders' names spell."""
+def origin_of_spark(frame: Any) -> Origin:
+    """The files as Spark lists them, and whether they are all. How rows were made is not seen."""
     try:
         found = [*_of_leaves(frame)]
     except Exception as problem:
         if type(problem).__module__.split(".")[0] not in ("pyspark", "py4j"):
             raise
-        return (), False
-    files = [unquote(file) for some, _ in found for file in some]
-    plain = {_PARTITIONS.sub("", file) for file in files}
-    folders = {file if file.endswith("/") else f"{file.rpartition('/')[0]}/" for file in plain}
-    told = plain if len(plain) <= FEW_FILES else folders
-    return tuple(sorted(told)), bool(told) and all(whole for _, whole in found)
+        return Origin()
+    told = folded(unquote(file) for some, _ in found for file in some)
+    return Origin(tuple(sorted(told)), bool(told) and all(whole for _, whole in found))
 
 
 def _of_leaves(frame: Any) -> Iterator[Files]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dphh.characters.cells import cell
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.nouns import Entry
-from dphh.wording.shown import FORMULA, LATER_FORMULA
+from dphh.privacy.events import events_to_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,16 +43,14 @@ def export(entries: Sequence[Entry], target: Path, book: Path) -> None:
 
 
 def _drawn_text(entry: Entry) -> str | None:
-    return None if entry.drawn is None else json.dumps([x.to_json() for x in entry.drawn])
+    return None if entry.drawn is None else json.dumps(events_to_json(entry.drawn))
 
 
 def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     """Run ids are analysts' own: a spreadsheet must not compute one (`Release.to_csv`)."""
     import polars as pl
 
-    first = f"^([{re.escape(''.join(FORMULA))}])"
-    text = pl.col(pl.String).str.replace(first, "'$1")
-    return frame.with_columns(text.str.replace_all(LATER_FORMULA, "${1}'${2}"))
+    return frame.with_columns(pl.col(pl.String).map_elements(cell, pl.String))
 
 
 def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
@@ -66,7 +64,7 @@ def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
         "source": ([json.dumps(e.source.to_json()) for e in entries], pl.String),
         "verb": ([e.verb for e in entries], pl.String),
         "parameters": ([json.dumps(e.parameters) for e in entries], pl.String),
-        "events": ([json.dumps([x.to_json() for x in e.events]) for e in entries], pl.String),
+        "events": ([json.dumps(events_to_json(e.events)) for e in entries], pl.String),
         "drawn": ([_drawn_text(e) for e in entries], pl.String),
         "epsilon": ([e.epsilon for e in entries], pl.Float64),
         "delta": ([e.delta for e in entries], pl.Float64),

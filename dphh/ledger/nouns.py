@@ -14,7 +14,7 @@ from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
 from dphh.ledger.said import accounts_text
 from dphh.ledger.sources import Source
-from dphh.privacy.events import Event
+from dphh.privacy.events import Event, Json, events_to_json, priced_in
 from dphh.unit import User
 
 Manifest = dict[str, Any]
@@ -50,6 +50,7 @@ class Reservation:
     capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
     release: StoredRelease | None = None
     files: str = ""  # of a run that was made before: what tells its data from others, if anything
+    moved: tuple[str, ...] = ()  # of accounts whose files lie elsewhere: why they pay
 
     @property
     def run_id(self) -> str:
@@ -109,7 +110,8 @@ class Request:
     """What is asked of which data at which price; whoever asks, and whatever the run is called.
 
     `account` is one more that pays, for data that the ledger cannot recognise, such as a frame; it
-    never replaces those that the source touches. A claim below what its events cost is no request.
+    never replaces those that the source touches. Where any corpus is capped, a request that is not
+    `whole` has to name one. A claim below what its events cost is no request.
     """
 
     source: Source
@@ -119,6 +121,8 @@ class Request:
     epsilon: float
     delta: float
     account: str | None = None
+    #: Whether the source's files are known to be all that its rows come from.
+    whole: bool = True
     price: Booking = field(init=False)
 
     def __post_init__(self) -> None:
@@ -128,13 +132,21 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """Tells the same request again from another one."""
+        """Tells the same request again from another one, however its events are worded."""
+        return self._digest(priced_in(self.price.events))
+
+    @property
+    def digests(self) -> tuple[str, str]:
+        """As it is written, and as an earlier dphh wrote it, with the notes of its events."""
+        return self.digest, self._digest(events_to_json(self.price.events))
+
+    def _digest(self, events: list[Json]) -> str:
         asked = [
             self.verb,
             self.parameters,
             self.source.to_json(),
             self.account,
-            [event.to_json() for event in self.price.events],
+            events,
             self.price.epsilon,
             self.price.delta,
         ]

@@ -6,6 +6,7 @@ from tests.mutants.plant import Mutant
 
 _BOUND = "tests/engines/test_items_level.py"
 _LADDER = "tests/engines/test_ngrams.py"
+_PLAIN = "tests/engines/test_plain_sql.py"
 _TRIE = "tests/engines/test_trie.py"
 _TRIE_AUDIT = "tests/audit/test_trie_privacy.py"
 _LOCAL = "tests/engines/test_ldp_trie.py"
@@ -34,7 +35,7 @@ MUTANTS = (
         "items of a user are counted once a row",
         "    pairs = pairs.take(starts(pairs))\n",
         "",
-        (f"{_BOUND}::test_the_histogram_is_the_brute_force_one",),
+        (f"{_PLAIN}::test_a_set_union_of_anything_is_the_plain_one",),
     ),
     Mutant(
         "which items are kept hangs on the item alone",
@@ -71,7 +72,7 @@ MUTANTS = (
         "sips: what a round released stays with its users",
         "released = of_words(self._numbers_of_words, held) >= 0",
         "released = of_words(self._numbers_of_words, held) >= len(held)",
-        ("tests/engines/test_sips.py::test_every_round_is_the_plain_python_one",),
+        (f"{_PLAIN}::test_each_round_of_sips_is_the_plain_one",),
     ),
     Mutant(
         "rows come in the order in which an engine found them",
@@ -125,7 +126,7 @@ MUTANTS = (
         "candidates across a gap",
         "        matter[start + 1 : start + 1 + len(right)] |= begins\n",
         "",
-        (f"{_LADDER}::test_every_level_is_the_brute_force_one",),
+        (f"{_PLAIN}::test_every_level_of_dpne_is_the_plain_one",),
     ),
     Mutant(
         "a gram whose hash is a released one's is taken for it",

@@ -279,6 +279,7 @@ JOURNAL = (
         'f"items/round {level.round}"',
         '"items/round"',
         (_BOOKED,),
+        within="dphh/mechanisms/*",
     ),
     Mutant(
         "journal: counts are not stored, and drawn anew by whoever goes on",

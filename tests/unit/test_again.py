@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import dphh
 from dphh import Corpus, Ledger, UsageError
-from dphh.again import Asking
+from dphh.again import Asking, Note, notice
 from dphh.cli import cli
 from dphh.errors import CorpusError, Notice
 from dphh.ledger.behind import query_of
@@ -324,9 +324,10 @@ def test_rows_of_capped_files_that_cannot_be_compared_are_asked_about_first(writ
     corpus = written(ROWS)
     ledger.add("greetings", corpus, 5.0, 1e-4)
     scan = pl.scan_parquet(corpus.where).map_batches(lambda rows: rows)
-    first = plan(Corpus(scan, user="who", text="what")).run(ledger=ledger)
+    named = Corpus(scan, user="who", text="what", name="greetings", row_wise=True)
+    first = plan(named).run(ledger=ledger)
     with pytest.raises(UsageError, match=f"Pass run_id='{first.run_id}' for that release"):
-        plan(Corpus(scan, user="who", text="what")).run(ledger=ledger)
+        plan(named).run(ledger=ledger)
 
 
 def test_a_frame_with_a_name_is_asked_about_before_it_pays_twice(ledger):
@@ -356,6 +357,15 @@ def test_a_later_connection_spends_nothing(written, ledger):
 def test_an_uncapped_run_says_so_though_nobody_watches(written, ledger):
     with pytest.warns(Notice, match="nobody has capped this corpus"):
         plan(written(ROWS)).run(ledger=ledger)
+
+
+def test_of_progress_notes_alone_are_said_where_nobody_watches():
+    with pytest.warns(Notice, match=r"^nobody has capped it$"):
+        notice(Note("nobody has capped it"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        notice("note: only a line of progress")
+    assert Note("nobody has capped it") == "note: nobody has capped it"  # as it is printed
 
 
 def test_on_the_command_line(written, own_ledger):

@@ -53,7 +53,12 @@ LEDGER = {"duckdb", "numpy", "pyarrow"}
         ("import dphh; dphh.items(epsilon=1, delta=1e-7)", {*LEDGER, "scipy"}),
         ("from dphh.cli import cli; cli(['--version'], standalone_mode=False)", set()),
         ("from dphh.cli import cli; cli(['sql'], standalone_mode=False)", set()),
-        ("from dphh.cli import cli; cli(['ledger', 'show'], standalone_mode=False)", LEDGER),
+        (
+            "from dphh.ledger import Ledger, Source;"
+            "Ledger().add('a', Source('path', ('/a',), 'u'), 1.0, 0.0);"
+            "from dphh.cli import cli; cli(['ledger', 'show'], standalone_mode=False)",
+            LEDGER,
+        ),
         # Polars looks for pandas, and Arrow imports it with the first array where it is installed.
         (
             "from dphh.asking.without_pandas import leave_pandas_out; leave_pandas_out();"

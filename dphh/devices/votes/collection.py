@@ -304,7 +304,7 @@ def _of_devices(written: dict[str, Any], plan: Plan) -> Corpus:
         name=written["account"],
     )
     where = (f"devices: {written['devices']}",)
-    return replace_corpus(as_sequences(read, plan["unit"]), kind="table", where=where)
+    return replace_corpus(as_sequences(read, plan["unit"]), kind="table", where=where, source=None)
 
 
 def _level_folder(folder: Path, level: int) -> Path:

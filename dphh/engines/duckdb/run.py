@@ -43,6 +43,9 @@ class DuckDBRun:
             self.memory = SharedMemory(self.con, limits.memory is not None)
             # DuckDB's own bar would tell how much of the data each step reads.
             self.con.execute("SET enable_progress_bar = false")
+            # Functions are handed 2,048 rows at a time. With offsets of four bytes, 2 GiB of text
+            # in these (128 rows as long as a text may be) would end a run that is paid for.
+            self.con.execute("SET arrow_large_buffer_size = true")
             register_noise(self.con, randomness)
             register_votes(self.con, randomness)
             register_subsets(self.con, randomness)
