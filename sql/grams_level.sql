@@ -1,5 +1,6 @@
 -- DPNE above the first level: the same set union as words_level.sql, over the valid grams that
--- somebody holds.
+-- somebody holds and keeps. All others, held or not, have a weight of 0 and no row: the noise that
+-- they would have got is drawn for them together (dphh/ladder/spurious.py).
 -- In: positions (lots, lengths, keys, words), where valid grams stand. Out: noised (key, noisy),
 -- drawn once.
 CREATE TEMP TABLE noised AS

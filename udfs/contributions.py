@@ -196,7 +196,8 @@ def below_cut(owner: Integers, places: Words, number: Integers, cap: int) -> NDA
 
 
 def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, int]]:
-    """Whole users, about PIECE places at a time, and few enough to be numbered beside a key."""
+    """Whole users, about PIECE places at a time, and few enough to be numbered beside a key. Each
+    user's part is made of that user alone and sums are integers: how users are cut changes none."""
     ends = np.cumsum(lengths)
     first = before = 0
     while first < len(lengths):
@@ -220,7 +221,8 @@ def summed(
 
 
 class Sums:
-    """Contributions of block after block, added up as far as memory goes."""
+    """Contributions of block after block, added up as far as memory goes: integers, so in whatever
+    parts and order. Keys of sum 0 stay where a rule names them."""
 
     def __init__(self, rows: int = ROWS) -> None:
         self.rows = rows

@@ -136,6 +136,7 @@ class Gathering:
             self._look_for_nobody(texts)
         keys = one_array(texts.column("key"))
         names = one_array(texts.column("name")).cast(pa.large_string())
+        # A text of which nothing is held adds nothing to any level.
         some = lengths > 0
         if not some.all():
             lengths, held = lengths[some], pa.array(some)

@@ -150,7 +150,7 @@ def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Inte
     weights = np.append(weighing.weights[number][owner], weighing.reports[over])
     # Floats hold the sums of a batch exactly: a weight is at most 2^10.
     sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octaves)
-    added_to = np.flatnonzero(sums)
+    added_to = np.flatnonzero(sums)  # all others are 0 when noise is added to every key
     return added_to, sums[added_to].astype(np.int64)
 
 

@@ -58,7 +58,8 @@ def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Int
     left of each user's, and what begins there.
 
     The places that matter are those where a pair begins, and of one -1 after each run of them. No
-    other can be part of a longer gram; neighbours stay neighbours.
+    other can be part of a longer gram; neighbours stay neighbours. Which they are follows from the
+    user's own texts and from what was released: leaving the others out changes nobody's candidates.
     """
     matter = np.zeros(len(grams), dtype=np.bool_)
     for start in range(0, len(grams) - 1, PIECE):

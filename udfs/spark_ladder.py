@@ -195,6 +195,7 @@ def _positions(block: Block, grams: Any, words: Any | None, ahead: int) -> Itera
     """The valid grams above, at the places that matter; at all, with words, which stay."""
     if words is None:
         lengths, keys = candidates_that_matter(block.lengths, grams)
+        # Who holds no valid gram adds to no sum, nor to list sizes: such users and blocks may go.
         some = lengths > 0
         placed = Block(block.lots[some], lengths[some], keys)
     else:

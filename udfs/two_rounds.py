@@ -41,7 +41,7 @@ class Plainly:
         """The keys, -1 - bin, and the weights, of the list sizes of users who hold something."""
         users = np.bincount(number)
         sizes = np.flatnonzero(users)
-        sizes = sizes[sizes > 0]
+        sizes = sizes[sizes > 0]  # who holds no valid gram stands in no bin, as who is not there
         return -1 - list_bin(sizes), users[sizes] * list_weight(self.unit)
 
 

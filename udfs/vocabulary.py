@@ -20,6 +20,8 @@ from dphh.udfs.short_words import ShortWords, views_of
 Codes = NDArray[np.int32]
 #: Of fewer words at a time, Polars is asked for all of them.
 FEW = 1 << 13
+#: Words that are spelled at a time, to be hashed: all at once would take what they do again.
+SPELLED = 1 << 18
 
 
 class Vocabulary:
@@ -72,8 +74,12 @@ class Vocabulary:
     def hashes(self) -> Words:
         """A hash of each word's spelling, once a distinct word; one more for number -1."""
         with self._lock:
-            missing = np.arange(max(len(self._hashes) - 1, 0), len(self))
-            if len(missing) or not len(self._hashes):
-                fresh = of_spellings(self.spelled(missing))
-                self._hashes = np.concatenate([self._hashes[:-1], fresh, np.zeros(1, np.uint64)])
+            known, count = max(len(self._hashes) - 1, 0), len(self)
+            if known < count or not len(self._hashes):
+                hashes = np.zeros(count + 1, dtype=np.uint64)
+                hashes[:known] = self._hashes[:known]
+                for start in range(known, count, SPELLED):
+                    missing = np.arange(start, min(start + SPELLED, count))
+                    hashes[missing] = of_spellings(self.spelled(missing))
+                self._hashes = hashes
             return self._hashes

@@ -145,9 +145,28 @@ def rows_in_memory(corpus: Corpus) -> Any:
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
             return pa.RecordBatchReader.from_stream(chosen)
         lazy = hasattr(source, "collect")
-        table = pa.table(source.select(columns).collect() if lazy else source).select(columns)
+        rows = source.select(columns).collect() if lazy else source
+        table = _without_views(pa.table(rows).select(columns))
     _validate(table)
     return table
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Polars gives strings as views, which Arrow's functions cannot take rows of: DuckDB 1.5 asks
+    them to where such a table is joined."""
+    if not duckdb.__version__.startswith("1."):
+        return table
+    return table.cast(pa.schema([field.with_type(_copied(field.type)) for field in table.schema]))
+
+
+def _copied(kind: Any) -> Any:
+    if kind == pa.string_view():
+        return pa.large_string()
+    if kind == pa.binary_view():
+        return pa.large_binary()
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    inner = _copied(kind.value_type) if lists else None
+    return pa.large_list(inner) if lists and inner != kind.value_type else kind
 
 
 def _checked(stream: pa.RecordBatchReader) -> pa.RecordBatchReader:

@@ -35,6 +35,7 @@ class TwoRounds:
         self._valid, self._law = valid, law
         keys, sums = _ascending(*self._sums(Plainly(unit)))
         sizes = np.searchsorted(keys, 0)
+        # A bin of list sizes in which nobody stands is 0, and gets its noise like any other.
         lists = np.zeros(len(LIST_SIZES), dtype=np.int64)
         lists[-1 - keys[:sizes]] = sums[:sizes]
         lists = self._noised(-1 - np.arange(len(lists)), lists, "list sizes")
@@ -45,6 +46,8 @@ class TwoRounds:
         self._first = self._noised(self._keys, sums[sizes:], "round 1")
         group = valid.of(self._keys)
         self._row = group * self._shape[1] + law.of(self._first)
+        # Held and absent grams of a class come to its size, which is public. Who comes may turn an
+        # absent gram into one that is held; it had its noise before, and has it still.
         supported = np.bincount(group, minlength=self._shape[0])
         self._absent = absent_bins(valid, supported, law, self._randomness, self._purpose)
         return FirstRound(self._by_row(self._row) + self._absent, lists)

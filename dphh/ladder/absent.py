@@ -98,7 +98,7 @@ def negatives_of_row(
     group: int, column: int, absent: int, law: Bins, randomness: Randomness, purpose: str
 ) -> int:
     if not absent:
-        return 0
+        return 0  # of none, none is negative
     at_most_zero = 1 - Fraction(law.noise.survival(1), ONE)
     row = group * len(law.starts) + column
     return draw_binomial_of_any_size(
@@ -139,6 +139,7 @@ def spurious_of_class(
     """The absent grams of a class that pass, by its bins' numbers and thresholds."""
     noise = law.noise
     positive = noise.survival(1)
+    # Past the table's reach, and of no grams, none passes: there is nothing to draw.
     passing = np.zeros(len(absent), dtype=np.int64)
     for column in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
         threshold = int(thresholds[column])

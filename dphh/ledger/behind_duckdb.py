@@ -153,7 +153,10 @@ class Search:
         return node.get("sample") is not None
 
     def _view(self, made: str) -> None:
-        """`CREATE VIEW ... AS query`."""
+        """`CREATE VIEW ... AS query`; DuckDB 1.5 says nothing of a registered table of Arrow's."""
+        if not made:
+            self.whole = False  # rows in memory: nothing between them and the view
+            return
         for begins in _BEGINS.finditer(made):
             if self.tree(body := made[begins.end() :].rstrip().rstrip(";")) is not None:
                 self.query(body)

@@ -79,7 +79,7 @@ def plan_round(
     saturated: Saturation,
 ) -> RoundPlan:
     """`counts`, `nulls`: by row. `posterior`: (rows, masses), of which the first is 0."""
-    some = counts > 0
+    some = counts > 0  # noised counts, which are public: a row of none has no gram to weigh or pass
     n, null, held, mass = counts[some], nulls[some] + _TINY, posterior[some][:, 1:], masses[1:]
     choice = _Choice(n, null, held, mass, sigma, budget, saturated)
     weight = choice.first_weights()

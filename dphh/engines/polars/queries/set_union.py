@@ -39,6 +39,7 @@ def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     2^32 texts, whose users weigh at most 2^b each, and b is at most GRID_BITS.
     """
     contributions = users.select(contribution=_weighed(rule))
+    # All rows of a batch but the first are empty; sums of 0 stay, where the rule names them.
     some = contributions.filter(pl.col("contribution").list.len() > 0)
     of_keys = some.explode("contribution").unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())
