@@ -29,7 +29,7 @@ PRICED = (
         within="dphh/mechanisms/forecast_levels.py",
     ),
     Mutant(
-        "forecast: one round of words is counted with what was used before it as one",
+        "forecast: of what words' rounds used, the largest part alone is counted",
         "            self.used + share,\n",
         "            max(self.used, share),\n",
         (_BOOKED,),
@@ -86,7 +86,7 @@ PRICED = (
         ),
     ),
     Mutant(
-        "sips: one round for two has the noise of the last alone, and half of its delta again",
+        "sips: one round for two has less noise than both pay for",
         "    told = sum(Fraction(1, level.sigma_grid**2) for level in rounds)\n",
         "    told = sum(Fraction(5, 4 * level.sigma_grid**2) for level in rounds)\n",
         (_BOOKED,),
@@ -104,7 +104,7 @@ PRICED = (
         (_BOOKED,),
     ),
     Mutant(
-        "counts of finds: noise as if as many were found as a user counts for",
+        "counts of finds: a third less noise than is priced",
         "            self.relative_sigma, keys, self.max_items, self.confidence, False, "
         "self.beginnings\n",
         "            self.relative_sigma / 1.5, keys, self.max_items, self.confidence, False, "

@@ -134,10 +134,10 @@ MUTANTS = (
         within="udfs/spark.py",
     ),
     Mutant(
-        "Spark: a vote less is drawn for",
+        "Spark: coins are tossed for a voter more",
         "        return votes(key, users, numerator, theta, purpose)\n\n    _register",
-        "        return votes(key, pc_more(users), numerator, theta, purpose)\n\n"
-        "    def pc_more(users: Any) -> Any:\n"
+        "        return votes(key, one_more(users), numerator, theta, purpose)\n\n"
+        "    def one_more(users: Any) -> Any:\n"
         "        return pa.array([count + 1 for count in users.to_pylist()])\n\n    _register",
         (f"{_WORKERS}::test_votes_are_those_of_their_rate_and_threshold",),
         within="udfs/spark.py",
