@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from dphh.corpus import Corpus
-from dphh.engines.sources import at_hand, rows_in_memory
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Request
 from dphh.ledger.behind import data_check, origin_of, source_of
 from dphh.price import Price
+from dphh.sources.reading import at_hand, rows_in_memory
 from dphh.unit import as_json
 
 Say = Callable[[str], None]

@@ -25,9 +25,9 @@ from dphh.wording.asked import named_in_words
 if TYPE_CHECKING:
     from dphh.as_sql.text import Query
     from dphh.ledger import Ledger
-    from dphh.mechanisms.sight import Profile, Sight
     from dphh.release import Release
-    from dphh.udfs.randomness import Randomness
+    from dphh.sight import Profile, Sight
+    from dphh.udfs.draws.randomness import Randomness
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Plan:
 
     def sight(self, profile: Profile) -> Sight:
         """From how many users items are found, where each holds as much as `dphh.profile` says."""
-        from dphh.mechanisms.sight import sight_of
+        from dphh.sight import sight_of
 
         return sight_of(self.price, profile)
 

@@ -20,10 +20,9 @@ import pyarrow as pa
 from dphh.again import Asking, Note, notice, recorded
 from dphh.columns import described, in_order, meanings
 from dphh.corpus import Corpus
+from dphh.drawn import drawn_events
 from dphh.engines import engine_of, open_session
-from dphh.engines.lakes import warn_of_files_of_tables
 from dphh.engines.session import Limits, Session
-from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
@@ -31,16 +30,17 @@ from dphh.ledger.behind import origin_of
 from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
 from dphh.ledger.nouns import checked_run_id
-from dphh.ledger.origin import Origin
 from dphh.ledger.said import gone_text
-from dphh.mechanisms.counts_levels import with_counts
-from dphh.mechanisms.drawn import drawn_events
+from dphh.lineage.origin import Origin
+from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
-from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
+from dphh.sources.lakes import warn_of_files_of_tables
+from dphh.sources.reading import ROWS_OF_NOBODY
+from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 
 Progress = Callable[[str], None]
 

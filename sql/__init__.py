@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+#: Folders of queries that have another's name: the plain form, and an engine's own.
+_NAMESAKES = ("plain", "spark")
 
 
 @cache
 def query(name: str) -> str:
-    """The text of `<name>.sql`."""
-    return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+    """The text of `<name>.sql`, which lies in the folder of its mechanism, or at the top."""
+    folders = [each for each in _top().iterdir() if each.is_dir() and each.name not in _NAMESAKES]
+    (found,) = (
+        file for each in [_top(), *folders] if (file := each.joinpath(f"{name}.sql")).is_file()
+    )
+    return found.read_text(encoding="utf-8")
+
+
+def _top() -> Traversable:
+    return files(__package__)
 
 
 @cache

@@ -17,10 +17,10 @@ from dphh.levels import (
     SetUnionLevel,
     VoteLevel,
 )
-from dphh.mechanisms.counts import OTHER
+from dphh.mechanisms.counts.price import OTHER
 from dphh.price import Price
-from dphh.privacy.forecast.rounds import LIST_SIZES
-from dphh.udfs.randomness import ONE_SEQUENCE, SEATS
+from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.udfs.draws.randomness import ONE_SEQUENCE, SEATS
 
 HEADING = """\
 -- What {verb} ({method}) computes, row by row, in plain SQL: the specification, to be read and to

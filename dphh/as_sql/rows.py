@@ -7,7 +7,7 @@ import re
 from dphh.as_sql.text import literal, macros_called
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import corpus_statements, user_statements
-from dphh.engines.sources import parquet_pattern
+from dphh.sources.reading import parquet_pattern
 
 #: What stands for a table that has no name of its own.
 TABLE = "corpus_rows"

@@ -19,8 +19,8 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.price import Price
-from dphh.privacy.forecast.rounds import LIST_SIZES
-from dphh.udfs.randomness import ONE_SEQUENCE, SEATS
+from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.udfs.draws.randomness import ONE_SEQUENCE, SEATS
 
 Part = tuple[str, list[Step]]
 

@@ -21,13 +21,13 @@ from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.duckdb.nobody import can_be_looked_at, has_rows_of_nobody
 from dphh.engines.session import Limits
-from dphh.engines.sources import parquet_pattern
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
 from dphh.ledger.said import gone_text
 from dphh.report.style import CHART_CSS
-from dphh.udfs.randomness import SystemRandomness
+from dphh.sources.reading import parquet_pattern
+from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.unit import as_json, counted_by, proviso
 from dphh.wording.asked import named_in_words
 from dphh.wording.lines import wrapped

@@ -20,7 +20,7 @@ from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.run import released
-from dphh.udfs.randomness import RunRandomness, SystemRandomness
+from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.wording.asked import named_in_words
 
 #: Shown with the release wherever it is shown.

@@ -20,7 +20,7 @@ from dphh.ledger.corpora import source_of
 from dphh.ledger.said import accounts_text, gone_text
 from dphh.privacy.events import Json, costs_of, events_to_json
 from dphh.release import Release
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, wrapped
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

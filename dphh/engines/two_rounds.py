@@ -16,11 +16,11 @@ from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.ladder.classes import ValidClasses
 from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import Integers
-from dphh.privacy.forecast.rounds import LIST_SIZES, Bins
-from dphh.udfs.noise import draw_rounded_gaussian
-from dphh.udfs.places import Released
-from dphh.udfs.randomness import Randomness
-from dphh.udfs.two_rounds import ByRow, Plainly
+from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.kernel.places import Released
+from dphh.udfs.kernel.two_rounds import ByRow, Plainly
 
 Rule = Plainly | ByRow
 #: What users add to each key, by a rule; round 1's list sizes at negative keys.

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from dphh.asking.without_pandas import leave_pandas_out
 from dphh.files.private_folder import PrivateFolder, close_all, remove_if_left
-from dphh.udfs.arrow_bytes import packed, unpacked
+from dphh.udfs.text.arrow_bytes import packed, unpacked
 
 Message = dict[str, Any]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from dphh.errors import UsageError
-from dphh.udfs.arrow_bytes import packed
+from dphh.udfs.text.arrow_bytes import packed
 
 #: Of one answer, by `weight`.
 ANSWER_BYTES = 256 * 2**20

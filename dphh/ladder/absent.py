@@ -27,11 +27,11 @@ import numpy as np
 
 from dphh.ladder.classes import ValidClasses
 from dphh.ladder.rungs import Integers
-from dphh.privacy.forecast.rounds import Bins
+from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import ONE
-from dphh.udfs.binomials import draw_binomial_of_any_size, draw_multinomial
-from dphh.udfs.noise import draw_above, draw_between
-from dphh.udfs.randomness import Randomness, uniform_below
+from dphh.udfs.draws.binomials import draw_binomial_of_any_size, draw_multinomial
+from dphh.udfs.draws.noise import draw_above, draw_between
+from dphh.udfs.draws.randomness import Randomness, uniform_below
 
 #: Given keys, says which of them somebody holds. The answer is private and stays in the engine.
 Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]

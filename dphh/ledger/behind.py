@@ -1,8 +1,8 @@
 """What an account records of a corpus, and the files that its query reads, which pay too.
 
-Of a lazy Polars frame its plan tells them (`dphh.ledger.behind_polars`), of a Spark frame its plan
-too (`dphh.ledger.behind_spark`), of a DuckDB view or relation the SQL
-(`dphh.ledger.behind_duckdb`). Where rows in memory came from cannot be told from them.
+Of a lazy Polars frame its plan tells them (`dphh.lineage.polars_plans`), of a Spark frame its plan
+too (`dphh.lineage.spark_plans`), of a DuckDB view or relation the SQL
+(`dphh.lineage.duckdb_views`). Where rows in memory came from cannot be told from them.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 
 from dphh.corpus import Corpus
-from dphh.ledger.behind_duckdb import origin_of_relation, query_of_relation
-from dphh.ledger.behind_polars import is_lazy, origin_of_lazy, query_of_lazy
-from dphh.ledger.behind_spark import origin_of_spark
-from dphh.ledger.origin import Origin
 from dphh.ledger.sources import Source, files_check
+from dphh.lineage.duckdb_views import origin_of_relation, query_of_relation
+from dphh.lineage.origin import Origin
+from dphh.lineage.polars_plans import is_lazy, origin_of_lazy, query_of_lazy
+from dphh.lineage.spark_plans import origin_of_spark
 
 #: Hexadecimal digits of a query that stay in the ledger.
 QUERY = 8

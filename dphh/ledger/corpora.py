@@ -8,8 +8,8 @@ from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
 from dphh.ledger.behind import origin_of, source_of
 from dphh.ledger.book import Ledger
-from dphh.ledger.origin import Origin
 from dphh.ledger.sources import Source
+from dphh.lineage.origin import Origin
 from dphh.unit import RowWise
 
 __all__ = [

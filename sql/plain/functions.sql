@@ -1,6 +1,6 @@
 -- What the plain queries call: integer arithmetic, exact. Engines compute the same for many users
--- at a time (udfs/contributions.py, udfs/hashes.py). What draws is no macro: dphh_noise and
--- dphh_word take the randomness of a run.
+-- at a time (udfs/kernel/contributions.py, udfs/text/hashes.py). What draws is no macro: dphh_noise
+-- and dphh_word take the randomness of a run.
 -- noqa: disable=CP05
 
 -- floor(sqrt(n)) for 0 <= n < 2^62. The float's root may be wrong by one.

@@ -22,12 +22,12 @@ import polars as pl
 
 from dphh import Corpus, ngrams
 from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.ladder.forecast import begun
 from dphh.ladder.rungs import PAIR, Integers
-from dphh.mechanisms.counting import Counting
-from dphh.mechanisms.forecast import budget_of, words_rounds
-from dphh.udfs.contributions import contributions
-from dphh.udfs.randomness import SystemRandomness
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.ngrams.forecast.climb import begun
+from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel.contributions import contributions
 
 EPSILON, DELTA, MAX_N, MAX_ITEMS = 0.02, 1e-6, 2, 40
 WORDS = [f"w{number:02}" for number in range(40)]

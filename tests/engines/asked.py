@@ -18,8 +18,8 @@ from inspect import signature
 from typing import Any
 from unittest.mock import patch
 
-from dphh.ladder.forecast import Step
 from dphh.ledger import Ledger
+from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.testing import SeededRandomness
 
 #: By name; where they live is their own affair.

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from dphh import Corpus, ngrams
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.mechanisms.ngrams_levels import ngrams_levels
+from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
@@ -67,7 +67,7 @@ def climbed(
     price = replace(plan.price, levels=tuple(levels))
     with (
         patch(
-            "dphh.mechanisms.ngrams_levels.spurious_threshold",
+            "dphh.mechanisms.ngrams.levels.spurious_threshold",
             lambda level, below, valid: thresholds[level.level - 1],
         ),
         session_on(engine, corpus, randomness or Quiet()) as session,

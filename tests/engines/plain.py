@@ -25,9 +25,9 @@ from dphh.levels import (
 )
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.sql import query
-from dphh.udfs.noise import register_noise
-from dphh.udfs.subset_reports import draw_aggregate, register_subsets
-from dphh.udfs.votes import register_votes
+from dphh.udfs.draws.noise import register_noise
+from dphh.udfs.draws.subset_reports import draw_aggregate, register_subsets
+from dphh.udfs.draws.votes import register_votes
 
 Gram = tuple[str, ...]
 #: A user, and the tokens of one row of theirs.

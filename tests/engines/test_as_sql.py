@@ -24,7 +24,7 @@ from dphh.cli import cli
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.ladder.rungs import first_ladder
 from dphh.levels import PrunedLevel
-from dphh.mechanisms.dpne import spurious_threshold
+from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.sql import query
 from dphh.testing import SeededRandomness
 from tests.engines.ladders import brute_force, held_by_user, summed
@@ -252,7 +252,7 @@ def test_the_command_line_shows_the_queries_and_spends_nothing(tmp_path, rows):
         runner.invoke(cli, [*asked, *more])
         for more in (["--sql"], ["--sql", "--plain"], ["--plain"])
     )
-    assert "-- sql/words_level.sql" in shown.output
+    assert "-- sql/set_union/words_level.sql" in shown.output
     assert "-- sql/plain/set_union.sql" in plain.output
     assert alone.exit_code == 2
     assert not dphh.Ledger(tmp_path / "ledger").runs()

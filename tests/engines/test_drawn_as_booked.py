@@ -22,7 +22,7 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.randomness import ONCE_A_RUN
+from dphh.udfs.draws.randomness import ONCE_A_RUN
 from tests.engines.asked import Draw, is_of
 from tests.engines.ladders import Gram, valid
 from tests.engines.recorded_runs import CASES, Run, ran

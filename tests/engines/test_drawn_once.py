@@ -10,7 +10,7 @@ import pytest
 
 from dphh import Ledger
 from dphh.ledger import source_of
-from dphh.udfs.randomness import ONCE_A_RUN
+from dphh.udfs.draws.randomness import ONCE_A_RUN
 from tests.engines.asked import Draw, Listening, is_of, recorded
 from tests.engines.recorded_runs import CASES, corpus_of, ran
 

@@ -35,10 +35,10 @@ from dphh.engines.duckdb import gathering
 from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.classes import ValidClasses, valid_classes
 from dphh.ladder.rungs import Ladder, first_ladder
-from dphh.privacy.forecast.rounds import bins
+from dphh.privacy.forecast_rounds import bins
 from dphh.testing import SeededRandomness
-from dphh.udfs.contributions import Held
-from dphh.udfs.two_rounds import Plainly
+from dphh.udfs.kernel.contributions import Held
+from dphh.udfs.kernel.two_rounds import Plainly
 from tests.engines.ladders import Quiet
 from tests.engines.levels import session_on
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, CorpusError, DphhError, items
-from dphh.engines.wide_files import columns_of_file
+from dphh.sources.wide_files import columns_of_file
 from dphh.testing import SeededRandomness
 
 #: What everybody holds, and is found; beside it stands what is hostile.
@@ -61,17 +61,17 @@ def test_files_of_too_many_columns_are_refused_and_cost_nothing(
 ):
     table = pa.table({"who": [1], "what": ["a"], **{f"c{i}": [i] for i in range(300)}})
     pq.write_table(table, tmp_path / "c.parquet")
-    monkeypatch.setattr("dphh.engines.wide_files.WIDEST", 301)
+    monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 301)
     with pytest.raises(CorpusError, match=r"it has 302 columns, and no engine .* more than 301 in"):
         found(tmp_path, engine)
     assert ledger.runs() == []
-    monkeypatch.setattr("dphh.engines.wide_files.WIDEST", 302)
+    monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 302)
     assert found(tmp_path, engine) == []
 
 
 def test_csv_of_many_columns_is_opened_by_looking_at_each_name_once(tmp_path, monkeypatch):
     """20,000 names took 7 seconds and 200,000 did not end, as each was looked for among all."""
-    from dphh.engines import formats
+    from dphh.sources import formats
 
     class Names(tuple):
         def count(self, name):
@@ -92,11 +92,11 @@ def test_csv_of_too_many_columns_is_refused_and_costs_nothing(
     engine, tmp_path, monkeypatch, ledger
 ):
     (tmp_path / "c.csv").write_text(",".join(["who", "what", *(f"c{i}" for i in range(300))]))
-    monkeypatch.setattr("dphh.engines.wide_files.WIDEST", 301)
+    monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 301)
     with pytest.raises(CorpusError, match=r"it has 302 columns, and no engine .* more than 301 in"):
         found(tmp_path / "c.csv", engine)
     assert ledger.runs() == []
-    monkeypatch.setattr("dphh.engines.wide_files.WIDEST", 302)
+    monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 302)
     assert found(tmp_path / "c.csv", engine) == []
 
 

@@ -90,7 +90,7 @@ def test_which_items_an_over_full_user_keeps_differs_from_user_to_user(engine, w
 
 def test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn(engine, written):
     """Were noise drawn again for the filter, or for the output, some would lie below."""
-    from dphh.udfs.randomness import SystemRandomness
+    from dphh.udfs.draws.randomness import SystemRandomness
 
     corpus = written([(user, f"w{user}") for user in range(3000)])
     with session_on(engine, corpus, SystemRandomness()) as session:

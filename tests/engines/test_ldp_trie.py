@@ -18,7 +18,7 @@ from dphh.columns import ESTIMATED
 from dphh.devices.reports import collector
 from dphh.devices.reports.device import answer
 from dphh.testing import SeededRandomness
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.local_tries import brute_force, grown, plan_of, prefixes, seated
 
 FEW = settings(

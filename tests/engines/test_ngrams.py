@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dphh import ngrams
 from dphh.columns import SCORED
-from dphh.mechanisms.ngrams import Method
+from dphh.mechanisms.ngrams.price import Method
 from dphh.testing import SeededRandomness
 from tests.engines.ladders import (
     ALL,

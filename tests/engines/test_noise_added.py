@@ -22,7 +22,7 @@ from dphh import Corpus
 from dphh.engines.session import Session
 from dphh.ladder.rungs import first_ladder
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.ladders import grams_of
 from tests.engines.levels import session_on
 

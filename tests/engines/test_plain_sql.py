@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 from dphh import Corpus, counts, items, ngrams
 from dphh.devices.reports import collector
 from dphh.devices.reports.round import decoded
-from dphh.ladder.forecast import Step
 from dphh.levels import SetUnionLevel
-from dphh.mechanisms.ngrams_levels import ngrams_levels
-from dphh.privacy.forecast.rounds import LIST_SIZES
+from dphh.mechanisms.ngrams.forecast.climb import Step
+from dphh.mechanisms.ngrams.levels import ngrams_levels
+from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.ladders import EVERYTHING, check_ladder, climbed, grams_of, valid

@@ -26,10 +26,10 @@ from scipy.special import ndtri
 from dphh import Corpus
 from dphh.engines import ENGINES
 from dphh.ladder.classes import ValidClasses, valid_classes
-from dphh.ladder.forecast import ForecastRelease
 from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import PAIR, first_ladder, first_rung
-from dphh.privacy.forecast.rounds import EDGES, LIST_SIZES, bins
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
+from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins
 from dphh.testing import SeededRandomness
 from tests.engines.levels import session_on
 from tests.forecast.test_two_rounds import rounds

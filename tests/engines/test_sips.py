@@ -7,10 +7,10 @@ from math import ceil
 import pytest
 
 from dphh import items
+from dphh.drawn import drawn_events
 from dphh.ledger.budget import checked_draw
-from dphh.mechanisms.drawn import drawn_events
-from dphh.mechanisms.items import SIPS_COMMON, sips_shares
-from dphh.mechanisms.items_levels import items_levels
+from dphh.mechanisms.set_union.levels import items_levels
+from dphh.mechanisms.set_union.price import SIPS_COMMON, sips_shares
 from dphh.privacy.events import GaussianEvent
 from tests.engines.levels import in_rounds, session_on
 

@@ -12,10 +12,10 @@ from scipy import stats
 from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.ladder.classes import ValidClasses, valid_classes
 from dphh.ladder.rungs import Integers, first_rung
-from dphh.privacy.forecast.rounds import Bins, bins
+from dphh.privacy.forecast_rounds import Bins, bins
 from dphh.privacy.rounded_gaussian import ONE
-from dphh.udfs.noise import draw_rounded_gaussian
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.drawn_again import drawn_again
 from tests.engines.asked import recorded
 from tests.forecast.in_memory import SIGMA_GRID

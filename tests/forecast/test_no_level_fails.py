@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.errors import UsageError
 from dphh.ladder.classes import ValidClasses
-from dphh.ladder.forecast import begun
 from dphh.ladder.rungs import Integers
-from dphh.mechanisms.counting import Counting
-from dphh.mechanisms.forecast import budget_of, words_rounds
-from dphh.udfs.contributions import contributions
-from dphh.udfs.randomness import SystemRandomness
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.ngrams.forecast.climb import begun
+from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel.contributions import contributions
 
 #: Past so many released grams a level is no harder, and takes long.
 MANY = 2_000

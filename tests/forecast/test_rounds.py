@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh.privacy.forecast.rounds import (
+from dphh.privacy.forecast_rounds import (
     LIST_SIZES,
     bins,
     draws_delta,

@@ -12,11 +12,11 @@ import pytest
 from scipy.stats import norm
 
 from dphh.ladder.classes import ValidClasses
-from dphh.ladder.forecast import Climb, Step, begun
 from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import PAIR, Integers
-from dphh.privacy.forecast.rounds import Bins
-from dphh.privacy.forecast.shares import Shares
+from dphh.mechanisms.ngrams.forecast.climb import Climb, Step, begun
+from dphh.mechanisms.ngrams.forecast.shares import Shares
+from dphh.privacy.forecast_rounds import Bins
 
 SIGMA = 2**13
 MASSES = np.array([3_000.0, 900.0, 700.0, 400.0, 350.0, 90.0, 80.0, 20.0, 20.0, 7.0])
@@ -109,7 +109,7 @@ def tails(engine: Told) -> np.ndarray:
 @pytest.mark.parametrize("negative", [0.0, 0.45, 0.5, 1.0])
 def test_thresholds_keep_the_rule_of_signs(spurious: float, negative: float) -> None:
     """With W = the sum of q over grams at 0 or below, r W <= b / 2, and no tail passes a half
-    (`privacy/forecast/spurious.py`)."""
+    (`mechanisms/ngrams/forecast/signs.py`)."""
     engine = Told(negative=negative)
     start(spurious=spurious).step().run(engine)
     budget = spurious * len(MASSES)

@@ -116,5 +116,5 @@ def test_the_queries_of_a_plan_say_nothing_of_where_the_corpus_lies(
     assert not found.said
     assert found.table is not None
     text = "\n".join(found.table.column("sql").to_pylist())
-    assert ("sql/plain/set_union.sql" if plain else "sql/words_level.sql") in text
+    assert ("sql/plain/set_union.sql" if plain else "sql/set_union/words_level.sql") in text
     assert not [named for named in ("canary", '"who"', '"what"') if named in text]

@@ -19,7 +19,7 @@ from dphh.gateway import child, rows, served, wire
 from dphh.gateway.desk import Desk
 from dphh.gateway.rows import Rows, in_batches, of_table
 from dphh.gateway.served import Served
-from dphh.udfs.arrow_bytes import packed
+from dphh.udfs.text.arrow_bytes import packed
 from tests.gateway.conftest import Place, in_thread, needs_quack, until
 
 

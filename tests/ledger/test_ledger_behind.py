@@ -18,11 +18,11 @@ from polars.io.plugins import register_io_source
 from dphh import BudgetRefused, Corpus, Ledger, UsageError, check, items
 from dphh.ledger import Source
 from dphh.ledger.behind import origin_of
-from dphh.ledger.behind_duckdb import origin_of_relation
-from dphh.ledger.behind_polars import origin_of_lazy, query_of_lazy
-from dphh.ledger.behind_spark import origin_of_spark
 from dphh.ledger.corpora import source_of, unseen
-from dphh.ledger.origin import Origin
+from dphh.lineage.duckdb_views import origin_of_relation
+from dphh.lineage.origin import Origin
+from dphh.lineage.polars_plans import origin_of_lazy, query_of_lazy
+from dphh.lineage.spark_plans import origin_of_spark
 
 READ = {"user": "who", "item": "what"}
 #: Names that a printed plan cannot be read back from.

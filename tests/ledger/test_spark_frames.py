@@ -11,7 +11,7 @@ import pytest
 from dphh import BudgetRefused, Corpus, Ledger, items
 from dphh.ledger.behind import origin_of
 from dphh.ledger.corpora import unseen
-from dphh.ledger.origin import Origin
+from dphh.lineage.origin import Origin
 
 pytestmark = pytest.mark.usefixtures("spark")
 READ = {"user": "who", "text": "what"}

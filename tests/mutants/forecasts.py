@@ -154,7 +154,7 @@ QUERIES = (
         "$purpose || '/round 2'",
         "$purpose || '/round 1'",
         _EVERY,
-        within="sql/forecast_round_2.sql",
+        within="sql/ngrams/forecast_round_2.sql",
     ),
     Mutant(
         "rounds, DuckDB: users give twice the norm in round 1",
@@ -179,7 +179,7 @@ QUERIES = (
         "    WHERE second <= 0\n",
         "    WHERE second < 0\n",
         _ZERO,
-        within="sql/forecast_signs.sql",
+        within="sql/ngrams/forecast_signs.sql",
     ),
     Mutant(
         "rounds, DuckDB: grams pass by the better of both rounds",

@@ -54,7 +54,7 @@ MUTANTS = (
         "WHERE noisy >= $threshold",
         "WHERE noisy >= $threshold - 1",
         (f"{_BOUND}::test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn",),
-        within="sql/released.sql",
+        within="sql/set_union/released.sql",
     ),
     Mutant(
         "the threshold lets the one below it through, in Polars",
@@ -140,7 +140,7 @@ MUTANTS = (
         "WHERE votes >= $theta",
         "WHERE votes >= $theta - 1",
         (f"{_TRIE_AUDIT}::test_a_prefix_grows_as_often_as_the_binomial_tail_says",),
-        within="sql/grown.sql",
+        within="sql/trie/grown.sql",
     ),
     Mutant(
         "a vote too few is enough, in Polars",
@@ -184,7 +184,7 @@ MUTANTS = (
         "    LIMIT $batch\n",
         "    LIMIT $batch + 1\n",
         (f"{_TRIE}::test_just_so_many_different_users_vote_and_anew_at_each_level",),
-        within="sql/trie_batch_level.sql",
+        within="sql/trie/trie_batch_level.sql",
     ),
     Mutant(
         "a report's own value comes as often as any other",

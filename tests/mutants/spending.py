@@ -26,7 +26,7 @@ PRICED = (
         "words_alone(budget, max_n, max_items), words_alone_share(max_n)\n",
         "words_alone(budget, max_n, max_items), words_alone_share(max_n) / 4\n",
         (_BOOKED,),
-        within="dphh/mechanisms/forecast_levels.py",
+        within="dphh/mechanisms/ngrams/forecast/levels.py",
     ),
     Mutant(
         "forecast: of what words' rounds used, the largest part alone is counted",
@@ -131,7 +131,7 @@ ADDED = (
         "    weight + dphh_noise(name, $sigma, $purpose) AS noisy\n",
         "    weight + dphh_noise(name, $sigma, $purpose) // 2 AS noisy\n",
         (_ADDED,),
-        within="sql/words_level.sql",
+        within="sql/set_union/words_level.sql",
     ),
     Mutant(
         "DuckDB adds noise to grams that are held by two alone",
@@ -139,7 +139,7 @@ ADDED = (
         "    weight + (weight > 1024)::BIGINT\n"
         "    * dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy\n",
         ("tests/engines/test_noise_added.py::test_a_sum_of_one_user_gets_its_noise_as_any_other",),
-        within="sql/grams_level.sql",
+        within="sql/ngrams/grams_level.sql",
     ),
     Mutant(
         "DuckDB draws a level's noise at half of its sigma",
@@ -160,7 +160,7 @@ ADDED = (
         "coalesce(sums.weight, 0) + dphh_noise(CAST(asked.key AS STRING), $sigma, $purpose)",
         "coalesce(sums.weight, 0) + 2 * dphh_noise(CAST(asked.key AS STRING), $sigma, $purpose)",
         (_ADDED,),
-        within="sql/counts_level.sql",
+        within="sql/counts/counts_level.sql",
     ),
 )
 
@@ -279,7 +279,7 @@ JOURNAL = (
         'f"items/round {level.round}"',
         '"items/round"',
         (_BOOKED,),
-        within="dphh/mechanisms/*",
+        within="dphh/mechanisms/*/*",
     ),
     Mutant(
         "journal: counts are not stored, and drawn anew by whoever goes on",

@@ -7,7 +7,7 @@ from tests.mutants.plant import Mutant
 _WORKERS = "tests/udfs/test_spark_ladder.py"
 _WORDS = f"{_WORKERS}::test_users_add_their_weight_to_each_of_their_words_once"
 _GRAMS = f"{_WORKERS}::test_users_add_their_weight_to_each_valid_gram_once"
-_LADDER = "udfs/spark_ladder.py"
+_LADDER = "udfs/spark/ladder.py"
 _SPARK = "dphh/engines/spark/*.py"
 
 MUTANTS = (
@@ -110,28 +110,28 @@ MUTANTS = (
         "np.diff(of_texts[np.append(0, ends)])",
         "np.diff(of_texts)",
         (f"{_WORKERS}::test_counts_are_of_whole_users_within_their_groups",),
-        within="udfs/spark_counts.py",
+        within="udfs/spark/counts.py",
     ),
     Mutant(
         "Spark: counts' groups are those of the texts' places",
         "given.keys(tokens, groups.flatten().to_numpy())",
         "given.keys(tokens, np.arange(len(tokens)) % given.groups)",
         (f"{_WORKERS}::test_counts_are_of_whole_users_within_their_groups",),
-        within="udfs/spark_counts.py",
+        within="udfs/spark/counts.py",
     ),
     Mutant(
         "Spark: what draws may be called twice for a row, or moved",
         "_arrow_udf(function, gives).asNondeterministic()",
         "_arrow_udf(function, gives)",
         (f"{_WORKERS}::test_what_draws_is_called_once_a_row_and_never_moved",),
-        within="udfs/spark.py",
+        within="udfs/spark/functions.py",
     ),
     Mutant(
         "Spark: noise takes its purpose for its key",
         "        return noise(key, sigma, purpose)\n\n    _register",
         "        return noise(purpose, sigma, purpose)\n\n    _register",
         (f"{_WORKERS}::test_noise_is_that_of_its_key_sigma_and_purpose",),
-        within="udfs/spark.py",
+        within="udfs/spark/functions.py",
     ),
     Mutant(
         "Spark: coins are tossed for a voter more",
@@ -140,7 +140,7 @@ MUTANTS = (
         "    def one_more(users: Any) -> Any:\n"
         "        return pa.array([count + 1 for count in users.to_pylist()])\n\n    _register",
         (f"{_WORKERS}::test_votes_are_those_of_their_rate_and_threshold",),
-        within="udfs/spark.py",
+        within="udfs/spark/functions.py",
     ),
     Mutant(
         "Spark: a level's noise is half of its sigma's",

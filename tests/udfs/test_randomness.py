@@ -20,9 +20,9 @@ from scipy.stats import chisquare
 
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
-from dphh.udfs import noise
-from dphh.udfs.noise import draw_above, draw_binomial, draw_rounded_gaussian
-from dphh.udfs.randomness import (
+from dphh.udfs.draws import noise
+from dphh.udfs.draws.noise import draw_above, draw_binomial, draw_rounded_gaussian
+from dphh.udfs.draws.randomness import (
     ONCE_A_RUN,
     Randomness,
     RunRandomness,
@@ -89,8 +89,8 @@ def test_threads_share_no_words() -> None:
 
 FORK = """
 import os, sys
-from dphh.udfs.noise import draw_rounded_gaussian
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.draws.randomness import SystemRandomness
 system = SystemRandomness()
 system.words(1000, "before the fork")
 draw_rounded_gaussian(system, 1000, 1000, "before the fork")

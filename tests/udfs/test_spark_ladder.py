@@ -21,27 +21,27 @@ import pyarrow as pa
 import pytest
 
 from dphh.ladder.classes import valid_classes
-from dphh.ladder.forecast import ForecastRelease
 from dphh.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.counts import Weighing
-from dphh.privacy.forecast.rounds import bins, list_bin, list_weight, plain_weight
+from dphh.privacy.forecast_rounds import bins, list_bin, list_weight, plain_weight
 from dphh.sql import query_for
 from dphh.testing import SeededRandomness
-from dphh.udfs import contributions as kernel
-from dphh.udfs.contributions import evenly
-from dphh.udfs.given_grams import GivenGrams
-from dphh.udfs.hashes import of_numbers
-from dphh.udfs.noise import draw_rounded_gaussian, register_noise
-from dphh.udfs.places import Released
-from dphh.udfs.two_rounds import ByRow, Plainly
+from dphh.udfs.draws.noise import draw_rounded_gaussian, register_noise
+from dphh.udfs.kernel import contributions as kernel
+from dphh.udfs.kernel.contributions import evenly
+from dphh.udfs.kernel.given_grams import GivenGrams
+from dphh.udfs.kernel.places import Released
+from dphh.udfs.kernel.two_rounds import ByRow, Plainly
+from dphh.udfs.text.hashes import of_numbers
 from tests.conftest import HERE, NoNoise
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
 from dphh.engines.spark.session import SparkSessionOfRun
-from dphh.udfs import spark as draws
-from dphh.udfs import spark_ladder as ladder
-from dphh.udfs.spark_counts import register_counted
+from dphh.udfs.spark import functions as draws
+from dphh.udfs.spark import ladder
+from dphh.udfs.spark.counts import register_counted
 
 BITS, CAP = 10, 4
 #: A user's texts, as tokens.

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from dphh import Corpus
 from dphh.errors import EngineOutOfMemory
-from dphh.udfs import gathering as module
-from dphh.udfs.gathering import (
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel import gathering as module
+from dphh.udfs.kernel.gathering import (
     Gathering,
     Read,
     Reading,
@@ -23,11 +24,10 @@ from dphh.udfs.gathering import (
     rows_of_users,
     words_of_texts,
 )
-from dphh.udfs.given_grams import GivenGrams
-from dphh.udfs.hashes import of_spellings
-from dphh.udfs.randomness import SystemRandomness
-from dphh.udfs.vocabulary import Vocabulary
-from dphh.udfs.whole_grams import whole_grams
+from dphh.udfs.kernel.given_grams import GivenGrams
+from dphh.udfs.kernel.whole_grams import whole_grams
+from dphh.udfs.text.hashes import of_spellings
+from dphh.udfs.text.vocabulary import Vocabulary
 from tests.engines.levels import session_on
 
 Text = tuple[int, list[str]]

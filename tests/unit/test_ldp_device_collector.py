@@ -26,7 +26,7 @@ from dphh.devices.reports.device import answer, next_prefixes, sample
 from dphh.devices.reports.round import broadcast_from_json, coded, decoded, numbers
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.testing import SeededRandomness
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.local_tries import plan_of
 
 ROOT = Path(__file__).parents[2]

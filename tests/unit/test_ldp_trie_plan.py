@@ -12,8 +12,8 @@ from scipy.stats import binom
 from dphh import Corpus, Ledger, UsageError, ldp_trie, plan_from_json
 from dphh.cli import cli
 from dphh.ledger import Request, source_of
+from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
 from dphh.privacy.accounting import compose
-from dphh.privacy.amplification import blanket_of_subsets, central_delta
 from dphh.privacy.events import ApproximateEvent, LocalEvent, event_from_json
 from dphh.privacy.subset_selection import subset_selection
 

@@ -12,9 +12,9 @@ from scipy.stats import norm
 
 from dphh import Corpus, UsageError, ngrams, plan_from_json
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.mechanisms.counting import Counting
-from dphh.mechanisms.dpne import ASSUMED_WORDS, spurious_threshold
-from dphh.mechanisms.forecast import budget_of, words_alone, words_rounds
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
+from dphh.mechanisms.ngrams.forecast.price import budget_of, words_alone, words_rounds
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
 

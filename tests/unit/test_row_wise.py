@@ -18,8 +18,8 @@ import pytest
 
 import dphh
 from dphh import Corpus, Ledger, UsageError, check, compare, items
-from dphh.ledger.behind_duckdb import origin_of_relation
-from dphh.ledger.behind_polars import Walk, origin_of_lazy
+from dphh.lineage.duckdb_views import origin_of_relation
+from dphh.lineage.polars_plans import Walk, origin_of_lazy
 from dphh.plan import plan_from_json
 from dphh.report.promise import in_words
 

@@ -1,9 +1,9 @@
 """What would run on a device: a broadcast and the device's own words in, one message out.
 
-This file needs `round.py`, `errors.py`, `privacy/subset_selection.py`, `udfs/subsets.py` and
-`udfs/randomness.py`, and of other people's code NumPy alone. Words never leave the device; what
-leaves it is `contributions` sets of `size` values each, whatever the device holds, so neither the
-form of a message nor its length tells anything.
+This file needs `round.py`, `errors.py`, `privacy/subset_selection.py`, `udfs/draws/subsets.py`
+and `udfs/draws/randomness.py`, and of other people's code NumPy alone. Words never leave the
+device; what leaves it is `contributions` sets of `size` values each, whatever the device holds,
+so neither the form of a message nor its length tells anything.
 
 A device must send one message in its life (or in the time that the promise is for): what a round
 costs, a second round costs again. Remembering that it has answered is the part of whoever embeds
@@ -20,8 +20,8 @@ import numpy as np
 from dphh.devices.reports.round import Broadcast, coded, numbers
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import SubsetSelection
-from dphh.udfs.randomness import Randomness, SystemRandomness
-from dphh.udfs.subsets import Integers, draw_subsets
+from dphh.udfs.draws.randomness import Randomness, SystemRandomness
+from dphh.udfs.draws.subsets import Integers, draw_subsets
 
 
 def answer(

@@ -9,9 +9,10 @@ import duckdb
 
 from dphh.content import Content
 from dphh.corpus import Corpus
-from dphh.engines.quoted import identifier, literal
 from dphh.engines.re2 import check_re2
-from dphh.engines.sources import (
+from dphh.errors import CorpusError
+from dphh.sources.quoted import identifier, literal
+from dphh.sources.reading import (
     NO_GROUPS,
     NO_UNITS,
     parquet_pattern,
@@ -20,8 +21,7 @@ from dphh.engines.sources import (
     schema_in_memory,
     unreadable_files,
 )
-from dphh.engines.wide_files import refuse_wide_files
-from dphh.errors import CorpusError
+from dphh.sources.wide_files import refuse_wide_files
 
 ROWS = "corpus_rows"
 #: So many can be described in no time.
@@ -136,8 +136,8 @@ def group_sql(by: str | None, types: Mapping[str, str]) -> str:
 
 
 def tokens_sql(content: Content, column_type: str) -> str:
-    """The expression, over the macros of `sql/text.sql`, that reads what counts of a row's content,
-    the column's bytes or text."""
+    """The expression, over the macros of `sql/rows/text.sql`, that reads what counts of a row's
+    content, the column's bytes or text."""
     column = identifier(content.column)
     if content.reading == "list":
         if not LIST_TYPE.search(column_type):

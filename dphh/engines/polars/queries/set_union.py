@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from dphh.udfs.contributions import Evenly, Weigh
-from dphh.udfs.whole_users import WholeUsers, each_once, weighed
+from dphh.udfs.kernel.contributions import Evenly, Weigh
+from dphh.udfs.kernel.whole_users import WholeUsers, each_once, weighed
 
 CODES = pl.List(pl.Int32)
 WEIGHTS = pl.List(pl.Struct({"key": pl.Int64, "weight": pl.Int64}))
@@ -64,7 +64,7 @@ def _weighed(rule: Weigh) -> pl.Expr:
 
 
 def of_users(step: Callable[..., Any], gives: Any, *columns: str) -> pl.Expr:
-    """A step of `udfs/whole_users.py`, which sees some users at a time, all of each."""
+    """A step of `udfs/kernel/whole_users.py`, which sees some users at a time, all of each."""
 
     def of_columns(rows: pl.Series) -> pl.Series:
         newest = pl.CompatLevel.newest()

@@ -1,0 +1,379 @@
+"""`ldp_trie`: LDP TrieHH (Sun, Kairouz, Sun, Gascon & Suresh 2024, the system of Gboard).
+
+P_0 = X, every character; H = {}. For i = 1..D: ask N users who were never asked before. Each takes
+the prefixes one character longer that its words have, of words not known (V) whose first i
+characters are in P_{i-1}; chooses B of them, or says "nothing" for those that it lacks; and reports
+each by subset selection over Z_i = P_{i-1} x (X and the end), and "nothing". P_i: the eta_max
+values that most reports hold. Those that end are words found, and join H. Passes after the first
+grow a trie anew, from other users, without the words that are found.
+
+What the plan fixes before any row is read: who can be a value. Level i has so many prefixes as
+P_{i-1} may have at most, whether it does or not; so no report's form depends on anybody's data.
+
+Privacy (docs/ldp_trie.md). Unit: an item, one contribution. Locally: every report is epsilon_0-LDP.
+Centrally: N B reports of a level, shuffled or summed, are (epsilon, delta)-DP by amplification;
+levels and passes ask disjoint users, so the run costs what one level costs. A user has B reports:
+what the ledger books is the price of changing all of them, by group privacy.
+"""
+
+from __future__ import annotations
+
+import string
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import prod
+from typing import get_args
+
+import numpy as np
+
+from dphh.devices.reports.round import MOST_CHARACTERS, Sampling
+from dphh.errors import UsageError
+from dphh.levels import LocalLevel, Mode
+from dphh.mechanisms.terms import FOUND_WITH, LARGEST_EPSILON, check_budget
+from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
+from dphh.privacy.events import ApproximateEvent, LocalEvent
+from dphh.privacy.subset_selection import SubsetSelection, subset_selection
+
+HELP = {
+    "local_epsilon": "What one report may tell; or else --central-epsilon.",
+    "delta": "Of the central promise, once reports are counted.",
+    "users_per_level": "Asked at a level, none twice.",
+    "contributions": "Reports that each of them sends.",
+    "max_length": "Levels, and characters of the longest sequence.",
+    "keep": "Prefixes that go on from a level, at most.",
+    "sampling": "Which prefixes a user of too many reports: any, or those of most of their rows.",
+    "passes": "Tries, each without earlier words.",
+    "character_set": "All that words are made of, printable ASCII unless said; a word with any "
+    "other is left out.",
+    "known": "Words not asked for, one a line.",
+    "mode": "Draw every report, or only how many reports hold each value.",
+    "central_epsilon": "What the counted reports may tell of one: the largest local epsilon that "
+    "keeps to it is taken.",
+    "pad": "Users of nothing sit in for those who are wanting.",
+}
+#: A server counts every value; more than these are no trie's.
+LARGEST_DOMAIN = 10**8
+UNIT = "an item: one of a user's contributions, of which one report is made"
+ADJACENCY = (
+    "one contribution replaced by another or by nothing; the number of users staying the same"
+)
+
+
+def price_ldp_trie(
+    *,
+    local_epsilon: float | None = None,
+    delta: float,
+    users_per_level: int,
+    contributions: int,
+    max_length: int,
+    keep: int,
+    sampling: Sampling = "random",
+    passes: int = 1,
+    character_set: str | Sequence[str] = string.printable,
+    known: Sequence[str | Sequence[str]] = (),
+    mode: Mode = "messages",
+    pad: bool = False,
+    central_epsilon: float | None = None,
+) -> Price:
+    """Sequences, grown level by level from locally randomised votes (LDP TrieHH).
+
+    local_epsilon: what one report tells of one contribution; delta: for the central promise, after
+    all reports are counted; central_epsilon: that promise, instead of local_epsilon, which is then
+    the largest that keeps to it. passes x max_length x users_per_level users are needed, for nobody
+    is asked twice; with `pad`, users who hold nothing sit in for those who are wanting.
+    contributions: how many reports each of them sends. max_length: levels; sequences of so many
+    characters are found whole. keep: how many prefixes go on from a level at most. sampling: which
+    of an over-full user's prefixes are reported, "random" ones or, "greedy", those of most of the
+    user's rows. passes: tries grown one after the other, each without the words found before.
+    character_set: a text of all characters there are, or a list of tokens; a word with any other is
+    left out whole. known: words not asked for. mode: "messages" draws every report, "aggregate"
+    only their counts.
+    """
+    if (local_epsilon is None) == (central_epsilon is None):
+        raise UsageError(
+            "local_epsilon, central_epsilon: give one of them; the other follows from it"
+        )
+    named = {"local_epsilon": local_epsilon, "central_epsilon": central_epsilon}
+    for name, epsilon in named.items():
+        if epsilon is not None:
+            check_budget(epsilon, delta, name)
+            named[name] = float(epsilon)
+    asked, central, delta = *named.values(), float(delta)
+    for name, value, most in (
+        ("users_per_level", users_per_level, 10**12),
+        ("contributions", contributions, 10**6),
+        ("max_length", max_length, 1000),
+        ("keep", keep, LARGEST_DOMAIN),
+        ("passes", passes, 1000),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            raise UsageError(f"{name}: found {value!r}; give a whole number from 1 to {most:,}")
+    if sampling not in get_args(Sampling):
+        raise UsageError(
+            f"sampling: found {sampling!r}; say one of {', '.join(get_args(Sampling))}"
+        )
+    if mode not in get_args(Mode):
+        raise UsageError(f"mode: found {mode!r}; say one of {', '.join(get_args(Mode))}")
+    if not isinstance(pad, bool):
+        raise UsageError(f"pad: found {pad!r}; say True or False")
+    alphabet = _characters(character_set)
+    reports = users_per_level * contributions
+    domains = frozenset(domain for _, domain in _domains(len(alphabet), max_length, keep))
+    local_epsilon = asked or _largest_local(domains, central, delta, reports, mode)
+    ladder = [
+        LocalLevel(
+            level=1 + place % max_length,
+            pass_number=1 + place // max_length,
+            first_seat=place * users_per_level,
+            users=users_per_level,
+            contributions=contributions,
+            sampling=sampling,
+            mode=mode,
+            prefixes=prefixes,
+            characters=len(alphabet),
+            size=mechanism.size,
+            numerator=mechanism.numerator,
+            keep=keep,
+        )
+        for place, (prefixes, mechanism) in enumerate(
+            _randomisers(len(alphabet), max_length, keep, local_epsilon, mode) * passes
+        )
+    ]
+    priced = {
+        _central(level.mechanism, mode, reports, contributions, delta)
+        for level in ladder[:max_length]
+    }
+    central_epsilon, of_user = (max(prices) for prices in zip(*priced, strict=True))
+    return Price(
+        verb="ldp_trie",
+        method="ldp-triehh",
+        parameters=(
+            ("local_epsilon", asked),
+            ("delta", delta),
+            ("users_per_level", users_per_level),
+            ("contributions", contributions),
+            ("max_length", max_length),
+            ("keep", keep),
+            ("sampling", sampling),
+            ("passes", passes),
+            ("character_set", character_set if isinstance(character_set, str) else alphabet),
+            ("known", _words(known)),
+            ("mode", mode),
+            ("pad", pad),
+            ("central_epsilon", central),
+        ),
+        levels=tuple(ladder),
+        privacy=Privacy(
+            epsilon=local_epsilon,
+            delta=delta,
+            unit=UNIT,
+            adjacency=ADJACENCY,
+            theorem=THEOREMS[mode],
+            caveats=(
+                "epsilon is what a report tells whoever receives it; central_epsilon, at delta, "
+                "what the counted reports of all users tell, if nobody learns who sent which "
+                "(by the analysis of 2021 for any local randomiser it would be "
+                f"{_of_2021(local_epsilon, reports, delta):.4g})",
+                f"user_epsilon, at delta: a user's contributions, {contributions:,} a level, all "
+                "replaced, by group privacy; this is what the ledger books for the release",
+                "which users are asked when is drawn secretly, and nobody is asked twice",
+            ),
+            central_epsilon=central_epsilon,
+            user_epsilon=of_user,
+            protects="contribution",
+        ),
+        finds=_finds(ladder, max_length, passes),
+        events=(
+            ApproximateEvent(of_user, delta, "LDP TrieHH, what is published, of a whole user"),
+            LocalEvent(contributions * local_epsilon, "LDP TrieHH, a whole user's reports"),
+        ),
+    )
+
+
+def takes_for_known(price: Price) -> UsersKnown | None:
+    """Without padding a run needs a user for every seat."""
+    return None if price["pad"] else _SEATS
+
+
+_SEATS = UsersKnown(
+    "pad",
+    "without it the run needs enough users",
+    "say pad := true, and seats that nobody takes stay empty",
+)
+_AMPLIFIED = (
+    "amplification by shuffling, for this randomiser (docs/ldp_trie.md, with proof), group privacy "
+    "for a whole user; both directions"
+)
+THEOREMS: dict[str, str] = {
+    "messages": f"subset selection is epsilon-LDP (Ye & Barg 2017); {_AMPLIFIED}",
+    "aggregate": "values reported independently, with subset selection's two probabilities, are "
+    f"epsilon-LDP; {_AMPLIFIED}",
+}
+
+
+def _domains(characters: int, max_length: int, keep: int) -> list[tuple[int, int]]:
+    """For each level: how many prefixes there may be below it, and so how many values."""
+    prefixes, found = characters, []
+    for _ in range(max_length):
+        domain = prefixes * (characters + 1) + 1
+        if domain > LARGEST_DOMAIN:
+            raise UsageError(
+                f"keep, character_set: {prefixes:,} prefixes with {characters:,} characters are "
+                f"{domain:,} values, and a server counts each; keep fewer, {LARGEST_DOMAIN:,} "
+                "values at most"
+            )
+        found.append((prefixes, domain))
+        prefixes = min(keep, prefixes * characters)
+    return found
+
+
+def _randomisers(
+    characters: int, max_length: int, keep: int, local_epsilon: float, mode: Mode
+) -> list[tuple[int, SubsetSelection]]:
+    """The same, with how its values are reported."""
+    return [
+        (prefixes, _randomiser(domain, local_epsilon, mode))
+        for prefixes, domain in _domains(characters, max_length, keep)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _largest_local(
+    domains: frozenset[int], central: float | None, delta: float, reports: int, mode: Mode
+) -> float:
+    """The largest local epsilon with which no level's counted reports tell more than `central`."""
+    from dphh.mechanisms.ldp_trie.amplification import (
+        Blanket,
+        blanket_of_independent_values,
+        blanket_of_subsets,
+        local_epsilon,
+    )
+
+    assert central is not None
+    drawn = blanket_of_subsets if mode == "messages" else blanket_of_independent_values
+
+    def largest(domain: int) -> float:
+        def blanket(local: float) -> Blanket:
+            return drawn(_randomiser(domain, local, mode))
+
+        return local_epsilon(central, delta, reports, blanket)
+
+    return min(LARGEST_EPSILON, *map(largest, domains))
+
+
+@lru_cache(maxsize=64)
+def _randomiser(domain: int, local_epsilon: float, mode: Mode) -> SubsetSelection:
+    """What is drawn costs local_epsilon at most. Drawn at once, values come independently, which
+    tells a little more: p is the largest that keeps to it even so."""
+    chosen = subset_selection(domain, local_epsilon)
+    if mode == "messages" or chosen.epsilon_of_independent_values <= local_epsilon:
+        return chosen
+    low, high = (chosen.size << 64) // domain + 1, chosen.numerator
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried = SubsetSelection(domain, chosen.size, middle)
+        low, high = (
+            (middle, high)
+            if tried.epsilon_of_independent_values <= local_epsilon
+            else (low, middle)
+        )
+    return SubsetSelection(domain, chosen.size, low)
+
+
+@lru_cache(maxsize=64)
+def _central(
+    mechanism: SubsetSelection, mode: Mode, reports: int, contributions: int, delta: float
+) -> tuple[float, float]:
+    """What a level's counted reports tell of one of them, and of all those of a user."""
+    # Here, not above: amplification takes scipy.stats, half a second that no other verb needs.
+    from dphh.mechanisms.ldp_trie.amplification import (
+        blanket_of_independent_values,
+        blanket_of_subsets,
+        central_epsilon,
+        group_epsilon,
+    )
+
+    drawn = blanket_of_subsets if mode == "messages" else blanket_of_independent_values
+    hidden = drawn(mechanism)
+    one = central_epsilon(hidden, reports, delta)
+    return one, group_epsilon(hidden, reports, delta, contributions) if contributions > 1 else one
+
+
+@lru_cache(maxsize=64)
+def _of_2021(local_epsilon: float, reports: int, delta: float) -> float:
+    from dphh.mechanisms.ldp_trie.amplification import any_randomiser, central_epsilon
+
+    return central_epsilon(any_randomiser(local_epsilon), reports, delta)
+
+
+def _characters(given: str | Sequence[str]) -> tuple[str, ...]:
+    alphabet = tuple(given)
+    if not 1 <= len(alphabet) <= MOST_CHARACTERS or not all(
+        isinstance(character, str) and character for character in alphabet
+    ):
+        raise UsageError(
+            f"character_set: give a text of all characters, or a list of tokens, 1 to "
+            f"{MOST_CHARACTERS:,} of them and none empty"
+        )
+    if len(set(alphabet)) < len(alphabet):
+        raise UsageError("character_set: one of them is there twice; give each once")
+    return alphabet
+
+
+def _words(given: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
+    if isinstance(given, str):
+        raise UsageError("known: found a text; give a list of words")
+    return tuple(word if isinstance(word, str) else tuple(word) for word in given)
+
+
+def _finds(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
+    """The smallest number of holders, among all that are asked, with which an item is found."""
+    one_pass = ladder[:max_length]
+    everyone = len(ladder) * one_pass[0].users
+
+    alike = Counter(replace(level, level=1, first_seat=0) for level in one_pass)
+
+    def found(holders: int) -> float:
+        once = prod(_kept(level, holders / everyone) ** count for level, count in alike.items())
+        return 1 - (1 - once) ** passes
+
+    wanted = float(FOUND_WITH)
+    if found(everyone) < wanted:
+        raise UsageError(
+            f"users_per_level: with {one_pass[0].users:,} users a level even an item that all of "
+            f"them hold is found with probability {found(everyone):.2g} only; ask more, or allow "
+            "a larger local_epsilon"
+        )
+    low, high = 0, everyone
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if found(middle) >= wanted else (middle, high)
+    return Finds(
+        wanted,
+        high,
+        note=f"of the {everyone:,} who are asked, {one_pass[0].users:,} a level; a sequence of "
+        f"{max_length} characters that shares no beginning, held by nobody with more to say, where "
+        "other prefixes in demand leave it a place",
+    )
+
+
+def _kept(level: LocalLevel, share: float) -> float:
+    """How likely a prefix is kept that each user of the level holds with this probability.
+
+    It must be reported more often than all but `keep` of the values that nobody holds are.
+    """
+    # Here, not above: scipy.stats takes half a second to import.
+    from scipy.stats import binom
+
+    p, q = level.mechanism.p, level.mechanism.q
+    sent = level.users * level.contributions
+    values = level.prefixes * (level.characters + 1)
+    bar = binom.isf(min(level.keep / values, 1.0), sent, q) if level.keep < values else 0
+    # One of a holder's reports is for the prefix; whatever the others are for, q is their chance.
+    chance = q + share * (p - q)
+    first, last = binom.ppf(1e-14, level.users, chance), binom.isf(1e-14, level.users, chance)
+    own = np.arange(first, last + 1)
+    others = binom.sf(bar - own, sent - level.users, q)
+    return float(np.sum(binom.pmf(own, level.users, chance) * others))
