@@ -20,10 +20,8 @@ def test_public_names_complete_and_no_others():
 def test_every_folder_of_code_is_a_package():
     """Packages are found by their `__init__.py`: a folder without one would not be installed."""
     root = Path(__file__).parents[2]
-    folders = {
-        path.parent for top in ("dphh", "udfs", "sql") for path in (root / top).rglob("*.py")
-    }
-    assert not [folder for folder in folders if not (folder / "__init__.py").is_file()]
+    code = [path for top in ("dphh", "udfs", "sql") for path in (root / top).rglob("*.py")]
+    assert not [path for path in code if not path.with_name("__init__.py").is_file()]
 
 
 def test_every_public_name_says_where_it_is_made_and_is_no_modules_name():
