@@ -36,6 +36,17 @@ _KEY = os.urandom(32)
 _made: dict[tuple[Any, ...], str] = {}
 
 
+class Note(str):
+    """A line of progress that bears on the budget: it is said where nobody watches, too."""
+
+    said: str
+
+    def __new__(cls, said: str) -> Note:
+        note = super().__new__(cls, f"note: {said}")
+        note.said = said
+        return note
+
+
 class Before(NamedTuple):
     """A run that came before, and the request that it was of: under its account."""
 
@@ -67,7 +78,7 @@ class Asking:
         if self.book.analyst is not None:
             return None  # the gateway names their runs; what others asked for is not theirs
         if (run_id := _made.get(self._key)) is not None:
-            say(f"note: nothing is spent: run {run_id} asked the same of the same rows; {_ELSE}")
+            say(Note(f"nothing is spent: run {run_id} asked the same of the same rows; {_ELSE}"))
             return Before(run_id, self.request)
         for account in self._accounts():
             request = replace(self.request, account=account)
@@ -80,10 +91,12 @@ class Asking:
             self._not_compared(earlier, say)
             return None
         if earlier.state == "settled":
+            same = "files" if self.corpus.kind == "path" else "query and files"
             say(
-                f"note: nothing is spent: this is the release of run {earlier.run_id}, made on "
-                f"{earlier.when:%Y-%m-%d} by the same request of the same "
-                f"{'files' if self.corpus.kind == 'path' else 'query and files'}; {_ELSE}"
+                Note(
+                    f"nothing is spent: this is the release of run {earlier.run_id}, made on "
+                    f"{earlier.when:%Y-%m-%d} by the same request of the same {same}; {_ELSE}"
+                )
             )
         return Before(earlier.run_id, request)
 
@@ -114,8 +127,10 @@ class Asking:
             return  # where somebody has capped it, a second request is asked about before it pays
         who = "nobody can" if self.rows is None else "no later session can"
         say(
-            f"note: {who} tell whether these rows are the same another time, so the same request "
-            "would spend again; run_id= with this release's run_id would not"
+            Note(
+                f"{who} tell whether these rows are the same another time, so the same request "
+                "would spend again; run_id= with this release's run_id would not"
+            )
         )
 
     def _not_compared(self, earlier: Entry, say: Say) -> None:
@@ -128,7 +143,7 @@ class Asking:
                 f"run: {said}. Nothing was spent. Pass run_id={earlier.run_id!r} for that release, "
                 "which is free, or again=True to spend again"
             )
-        say(f"note: {said}; this run spends anew, and run_id={earlier.run_id!r} would not")
+        say(Note(f"{said}; this run spends anew, and run_id={earlier.run_id!r} would not"))
 
 
 _ELSE = "again=True (--again) spends again"
@@ -157,14 +172,14 @@ def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
 
 def notice(said: str) -> None:
     """For whoever gave no `progress`: what bears on the budget is said all the same."""
-    if not said.startswith("note:"):
+    if not isinstance(said, Note):
         return
     if _in_a_kernel():  # which would show a warning in red, with a path of its own
         print(said)
     else:
         # Where warnings are errors, none may end a run that has been paid for.
         with suppress(Notice):
-            warnings.warn(said.removeprefix("note: "), Notice, stacklevel=_whose_line())
+            warnings.warn(said.said, Notice, stacklevel=_whose_line())
 
 
 def _in_a_kernel() -> bool:

@@ -33,6 +33,10 @@ class UsageError(DphhError, ValueError):
     exit_code = 2
 
 
+class UnpricedEventError(UsageError):
+    """An event of a kind that this dphh does not know, so that nobody can say what it costs."""
+
+
 class CorpusError(DphhError):
     """The corpus is not where or not what it was said to be."""
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from dphh.levels import FoundCounts, Level, level_from_json
-from dphh.privacy.events import Event, event_from_json
+from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
 from dphh.unit import User, named
+
+#: What a promise protects: a user with all rows; a combination of several columns' values, of which
+#: a person has many; or one of a user's contributions.
+Protects = Literal["user", "combination", "contribution"]
 
 #: A parameter's value: what JSON can say, with lists as tuples so that plans stay hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
@@ -30,6 +34,10 @@ class Privacy:
     central_epsilon: float | None = None
     #: Where the unit is less than a user: the same for all that one user adds.
     user_epsilon: float | None = None
+    #: What `unit` says in words.
+    protects: Protects = "user"
+    #: What `adjacency` says in words: False where the theorem is of a user who goes alone.
+    both_directions: bool = True
 
     @property
     def booked_epsilon(self) -> float:
@@ -48,7 +56,9 @@ class Privacy:
             "epsilon": self.epsilon,
             "delta": self.delta,
             "unit": self.unit,
+            "protects": self.protects,
             "adjacency": self.adjacency,
+            "both_directions": self.both_directions,
             "theorem": self.theorem,
             "delta_shares": dict(self.delta_shares),
             "caveats": list(self.caveats),
@@ -60,11 +70,23 @@ class Privacy:
     def from_json(cls, found: dict[str, Any]) -> Privacy:
         return cls(
             **{
-                **{name: value for name, value in found.items() if name != "warnings"},
+                **{name: value for name, value in typed(found).items() if name != "warnings"},
                 "delta_shares": tuple(found["delta_shares"].items()),
                 "caveats": tuple(found["caveats"]),
             }
         )
+
+
+def typed(found: dict[str, Any]) -> dict[str, Any]:
+    """A statement as it was written. Earlier ones leave to their sentences what is a field now:
+    these are the words that they had."""
+    unit, adjacency = str(found.get("unit", "")), found.get("adjacency", "")
+    less = "contribution" if unit.startswith("an item") else "combination"
+    then = {
+        "protects": "user" if unit.startswith("a user") else less,
+        "both_directions": "one direction" not in adjacency,
+    }
+    return {**then, **found}
 
 
 def stated(privacy: Privacy, user: User) -> Privacy:
@@ -72,16 +94,15 @@ def stated(privacy: Privacy, user: User) -> Privacy:
     if isinstance(user, str):
         return privacy
     columns = named(user)
-    unit = privacy.unit.replace(
-        "a user: all rows of one value of the user column",
-        f"one combination of values of {columns}, with all rows that share it; NOT a person",
-    )
+    if privacy.protects == "user":
+        unit = f"one combination of values of {columns}, with all rows that share it; NOT a person"
+        privacy = replace(privacy, unit=unit, protects="combination")
     caveat = (
         f"NOT a promise to a person as a whole: wherever a user is said, numbers of users too, one "
         f"combination of {columns} is meant. Who has rows in k combinations is k such users, for "
         "whom together epsilon is up to k times as large, and delta more than k times"
     )
-    return replace(privacy, unit=unit, caveats=(caveat, *privacy.caveats))
+    return replace(privacy, caveats=(caveat, *privacy.caveats))
 
 
 @dataclass(frozen=True)
@@ -144,6 +165,9 @@ class Price:
     #: How what is found is counted when all levels are done, if it is.
     counting: FoundCounts | None = None
 
+    def __post_init__(self) -> None:
+        costs_of(self.events)
+
     def __getitem__(self, parameter: str) -> Any:
         return dict(self.parameters)[parameter]
 
@@ -155,7 +179,7 @@ class Price:
             "levels": [level.to_json() for level in self.levels],
             "privacy": self.privacy.to_json(),
             "finds": self.finds.to_json(),
-            "events": [event.to_json() for event in self.events],
+            "events": events_to_json(self.events),
             **({} if self.counting is None else {"counting": self.counting.to_json()}),
         }
 
@@ -168,7 +192,7 @@ class Price:
             levels=tuple(level_from_json(level) for level in found["levels"]),
             privacy=Privacy.from_json(found["privacy"]),
             finds=Finds.from_json(found["finds"]),
-            events=tuple(event_from_json(event) for event in found["events"]),
+            events=events_from_json(found["events"]),
             counting=FoundCounts.from_json(found["counting"]) if "counting" in found else None,
         )
 

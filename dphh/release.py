@@ -18,7 +18,7 @@ from dphh.errors import UsageError
 from dphh.files.stored_table import stored_table
 from dphh.files.whole_files import write_whole
 from dphh.report.cards import release_card
-from dphh.show import release_text
+from dphh.show import is_test, release_text
 from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ class Release:
     @property
     def run_id(self) -> str:
         return str(self.manifest["run_id"])
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is a test's or a rehearsal's, which promise nothing to anyone."""
+        return is_test(self.manifest)
 
     def to_arrow(self) -> Any:
         return self.table

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.again import Asking, notice, recorded
+from dphh.again import Asking, Note, notice, recorded
 from dphh.columns import described, in_order, meanings
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
@@ -35,7 +35,7 @@ from dphh.mechanisms.counts_levels import with_counts
 from dphh.mechanisms.drawn import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
-from dphh.privacy.events import event_from_json
+from dphh.privacy.events import events_from_json, events_to_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
@@ -101,7 +101,7 @@ def run(
             release = Release.from_parquet(parquet, manifest)
         else:
             if not reservation.capped:
-                say("note: nobody has capped this corpus; `dphh ledger add` does")
+                say(Note("nobody has capped this corpus; `dphh ledger add` does"))
             try:
                 release = _made(price, corpus, session, book, reservation.hold, source, say)
             except LedgerError:
@@ -203,7 +203,7 @@ def _made(
     if beginning.attempt > 1:
         say(f"going on with a run that did not finish, attempt {beginning.attempt}")
         if corpus.kind != "path":
-            say("note: a table in memory cannot be compared; its rows must be those it began with")
+            say(Note("a table in memory cannot be compared; its rows must be those it began with"))
     try:
         journal = journaled(session, book, hold)
         release = released(price, corpus, journal, hold.run_id, randomness, say)
@@ -263,9 +263,10 @@ def _manifest(
         "privacy": stated(price.privacy, corpus.user).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
-        "events": [event.to_json() for event in price.events],
-        **({} if drew == price.events else {"drawn": [event.to_json() for event in drew]}),
+        "events": events_to_json(price.events),
+        **({} if drew == price.events else {"drawn": events_to_json(drew)}),
         "randomness": _whose(randomness),
+        "is_test": randomness.is_test,
         "engine": {"name": session.name, "version": session.version},
         "versions": {
             "dphh": version("dphh"),
@@ -283,7 +284,7 @@ def _whose(randomness: Randomness) -> str:
 
 def settled(book: Ledger, release: Release, hold: Hold) -> Release:
     drawn = release.manifest.get("drawn")
-    drew = None if drawn is None else [event_from_json(event) for event in drawn]
+    drew = None if drawn is None else events_from_json(drawn)
     try:
         book.settle(hold, release.manifest, release.parquet(), drew)
     except NotHeldError:

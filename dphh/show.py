@@ -255,7 +255,7 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
     )
     for warning in privacy.get("warnings", ()):
         lines += wrapped(f"warning: {warning}")
-    if "NOT" in manifest["randomness"]:
+    if is_test(manifest):
         lines.append(manifest["randomness"])
     rows = first_rows(table)
     if rows and (meaning := value_meaning(table)):
@@ -275,6 +275,14 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
         among = ", beginnings among them" if "ended" in table.column_names else ""
         lines.append(f"  ... and {table.num_rows - len(rows):,} more{among}")
     return "\n".join(lines)
+
+
+def is_test(manifest: dict[str, Any]) -> bool:
+    """Whether nothing is promised: drawn by a test's seed, or a rehearsal.
+
+    Before manifests said so, all but a test's and a rehearsal's were of the operating system.
+    """
+    return bool(manifest.get("is_test", manifest["randomness"] != "operating system"))
 
 
 def first_rows(table: Any) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from dphh.ledger import Account, Entry, Ledger
 from dphh.ledger.budget import SETTLED_BY_OWNERS, Kept
 from dphh.ledger.corpora import source_of
 from dphh.ledger.said import accounts_text
-from dphh.privacy.events import LocalEvent
+from dphh.privacy.events import Json, costs_of, events_to_json
 from dphh.release import Release
 from dphh.udfs.randomness import SystemRandomness
 from dphh.wording.lines import plural
@@ -175,14 +175,14 @@ def export(file: str, ledger_file: str | None) -> None:
     click.echo(f"{plural(len(book.runs()), 'run')} written to {file}", err=True)
 
 
-def _drawn(run: Entry) -> list[dict[str, Any]] | None:
+def _drawn(run: Entry) -> list[Json] | None:
     """What a settled run drew, where that is less than it had reserved."""
-    return None if run.drawn is None else [event.to_json() for event in run.drawn]
+    return None if run.drawn is None else events_to_json(run.drawn)
 
 
 def local_epsilon(run: Entry) -> float | None:
     """What a user's own messages told whoever received them; None where none were sent."""
-    told = [event.epsilon for event in run.events if isinstance(event, LocalEvent)]
+    told = [cost.beside for cost in costs_of(run.events) if cost.beside is not None]
     return sum(told) if told else None
 
 

@@ -118,6 +118,8 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     if run["plan_only"]:
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else plan.describe(book))
         return
+    from dphh.again import Note  # with what running needs, which no help text waits for
+
     if run["quiet"] or not sys.stderr.isatty():
         console = status = None
     else:
@@ -130,7 +132,7 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         if console is not None and status is not None:
             console.print(said, highlight=False, markup=False)
             status.update(said)
-        elif said.startswith("note:") and not run["quiet"]:
+        elif isinstance(said, Note) and not run["quiet"]:
             click.echo(said, err=True)
 
     if status is not None:

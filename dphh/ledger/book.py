@@ -89,7 +89,7 @@ class Ledger(Accounts):
             named = self._named()
             shared = {row.id for row in sharing(request.source, named)}
             with writing(self.path) as con:
-                if once and files and (found := records.asked_before(con, request.digest, files)):
+                if once and files and (found := records.asked_before(con, request, files)):
                     hold = replace(hold, run_id=found["run_id"])
                 if (earlier := repeated(con, request, hold)) is not None:
                     return earlier
@@ -109,7 +109,7 @@ class Ledger(Accounts):
     def asked_before(self, request: Request, files: str) -> Entry | None:
         """The run that `reserve` would hold `once`; None where there is none. Only looks."""
         with reading(self.path) as con:
-            found = None if con is None else records.asked_before(con, request.digest, files)
+            found = None if con is None else records.asked_before(con, request, files)
         return None if found is None else records.entry(found, ())
 
     def would_refuse(self, request: Request) -> str | None:

@@ -24,12 +24,7 @@ from typing import Literal
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.exact import Amounts, allowed, drawn, draws_noise, less_drawn
 from dphh.privacy.accounting import Composition, compose
-from dphh.privacy.events import (
-    ApproximateEvent,
-    Event,
-    LocalEvent,
-    SetUnionEvent,
-)
+from dphh.privacy.events import ApproximateEvent, Event, SetUnionEvent, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 from dphh.wording.lines import plural
@@ -74,6 +69,9 @@ class Booking:
     delta: float
     #: Of a settled run: what it drew, where its releases left something of it undone.
     drew: tuple[Event, ...] | None = None
+
+    def __post_init__(self) -> None:
+        costs_of((*self.events, *(self.drew or ())))  # a cap of sums looks at claims alone
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
     A run without events of what it publishes is composed as its claim says.
     """
     claim = checked_budget(epsilon, delta)
-    if all(isinstance(event, LocalEvent) for event in events):
+    if not any(cost.is_charged for cost in costs_of(events)):
         events = (*events, ApproximateEvent(claim.epsilon, claim.delta))
     composed = compose(events).delta(claim.epsilon)
     if not composed <= claim.delta * (1 + _ROUNDING) + 1e-300:

@@ -14,15 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from dphh.privacy.events import (
-    ApproximateEvent,
-    DeltaEvent,
-    Event,
-    GaussianEvent,
-    LocalEvent,
-    OneDirectionEvent,
-    SetUnionEvent,
-)
+from dphh.privacy.events import Event, cost_of, costs_of
 from dphh.privacy.set_union import NEW_ITEMS_SHARE
 
 #: What of a cap's delta thresholds may have. As much as new items may have of a run's, so that
@@ -88,23 +80,15 @@ def drawn(events: Iterable[Event], order: float) -> Amounts:
     """What events draw, rounded up."""
     divergences: list[float] = []
     delta = Fraction(0)
-    for event in events:
-        match event:
-            case GaussianEvent(sigma=sigma):
-                divergences.append(order / 2 / sigma**2)
-            case DeltaEvent(delta=lost):
-                delta += Fraction(lost)
-            case SetUnionEvent(sigma=sigma, delta=lost):
-                divergences.append(order / 2 / sigma**2)
-                delta += Fraction(lost)
-            case ApproximateEvent(epsilon=epsilon, delta=lost):
-                divergences.append(_of_response(epsilon, order))
-                delta += Fraction(lost)
-            case OneDirectionEvent(epsilon=epsilon, delta=lost):
-                divergences.append(epsilon)  # its loss may be epsilon for certain
-                delta += Fraction(lost)
-            case LocalEvent():
-                pass  # what is published of it is an event of its own
+    for cost in costs_of(events):
+        if cost.sigma is not None:
+            divergences.append(order / 2 / cost.sigma**2)
+        if cost.response is not None:
+            divergences.append(_of_response(cost.response, order))
+        if cost.certain is not None:
+            divergences.append(cost.certain)
+        if cost.delta is not None:
+            delta += Fraction(cost.delta)
     return Amounts(order, math.fsum(divergences) * (1 + _ROUNDINGS), delta)
 
 
@@ -122,21 +106,21 @@ def _told(events: Iterable[Event]) -> tuple[float, Fraction, list[Event]]:
     delta = Fraction(0)
     others: list[Event] = []
     for event in events:
-        if isinstance(event, (GaussianEvent, SetUnionEvent)):
-            noise.append(1 / event.sigma**2)
-        if isinstance(event, (DeltaEvent, SetUnionEvent)):
-            delta += Fraction(event.delta)
-        if isinstance(event, (ApproximateEvent, OneDirectionEvent, LocalEvent)):
+        cost = cost_of(event)
+        if cost.sigma is not None:
+            noise.append(1 / cost.sigma**2)
+        if not (cost.response is None and cost.certain is None and cost.beside is None):
             others.append(event)
+        elif cost.delta is not None:
+            delta += Fraction(cost.delta)
     return math.fsum(noise), delta, others
 
 
 def draws_noise(events: Iterable[Event]) -> bool:
     """Whether a run is Gaussian releases and thresholds alone, which gain by such amounts."""
-    of_noise = (GaussianEvent, SetUnionEvent, DeltaEvent, LocalEvent)
-    kinds = list(events)
-    return any(isinstance(event, (GaussianEvent, SetUnionEvent)) for event in kinds) and all(
-        isinstance(event, of_noise) for event in kinds
+    costs = costs_of(events)
+    return any(cost.sigma is not None for cost in costs) and all(
+        cost.response is None and cost.certain is None for cost in costs
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.nouns import Entry
+from dphh.privacy.events import events_to_json
 from dphh.wording.shown import FORMULA, LATER_FORMULA
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def export(entries: Sequence[Entry], target: Path, book: Path) -> None:
 
 
 def _drawn_text(entry: Entry) -> str | None:
-    return None if entry.drawn is None else json.dumps([x.to_json() for x in entry.drawn])
+    return None if entry.drawn is None else json.dumps(events_to_json(entry.drawn))
 
 
 def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
@@ -66,7 +67,7 @@ def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
         "source": ([json.dumps(e.source.to_json()) for e in entries], pl.String),
         "verb": ([e.verb for e in entries], pl.String),
         "parameters": ([json.dumps(e.parameters) for e in entries], pl.String),
-        "events": ([json.dumps([x.to_json() for x in e.events]) for e in entries], pl.String),
+        "events": ([json.dumps(events_to_json(e.events)) for e in entries], pl.String),
         "drawn": ([_drawn_text(e) for e in entries], pl.String),
         "epsilon": ([e.epsilon for e in entries], pl.Float64),
         "delta": ([e.delta for e in entries], pl.Float64),

@@ -14,7 +14,7 @@ from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
 from dphh.ledger.said import accounts_text
 from dphh.ledger.sources import Source
-from dphh.privacy.events import Event
+from dphh.privacy.events import Event, Json, events_to_json, priced_in
 from dphh.unit import User
 
 Manifest = dict[str, Any]
@@ -128,13 +128,21 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """Tells the same request again from another one."""
+        """Tells the same request again from another one, however its events are worded."""
+        return self._digest(priced_in(self.price.events))
+
+    @property
+    def digests(self) -> tuple[str, str]:
+        """As it is written, and as an earlier dphh wrote it, with the notes of its events."""
+        return self.digest, self._digest(events_to_json(self.price.events))
+
+    def _digest(self, events: list[Json]) -> str:
         asked = [
             self.verb,
             self.parameters,
             self.source.to_json(),
             self.account,
-            [event.to_json() for event in self.price.events],
+            events,
             self.price.epsilon,
             self.price.delta,
         ]

@@ -121,7 +121,7 @@ def repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservati
     """The run, settled or not, if this is the same request over again: then it is held by both."""
     if (found := records.find_run(con, hold.run_id)) is None:
         return None
-    if found["digest"] != request.digest:
+    if found["digest"] not in request.digests:
         raise UsageError(
             f"Run {hold.run_id} is in the ledger with another request (verb, corpus, parameters or "
             "price). Use a new run id."

@@ -28,7 +28,7 @@ from dphh.ledger.nouns import (
 )
 from dphh.ledger.schema import has_column, has_kept
 from dphh.ledger.sources import CHECK, Source
-from dphh.privacy.events import Event, event_from_json
+from dphh.privacy.events import Event, events_from_json, events_to_json
 
 DAY = 24 * 60 * 60  # seconds
 CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a blob is 1e9
@@ -143,7 +143,7 @@ GIVING_BACK = """
 
 
 def insert_drawn(con: sqlite3.Connection, run: int, events: Iterable[Event]) -> None:
-    text = canonical([event.to_json() for event in events], "the events")
+    text = canonical(events_to_json(events), "the events")
     con.execute("INSERT INTO drawn VALUES (?, ?)", (run, text))
 
 
@@ -166,7 +166,7 @@ def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
     return next(iter(_dicts(con, query, (run_id,))), None)
 
 
-def asked_before(con: sqlite3.Connection, digest: str, files: str) -> dict[str, Any] | None:
+def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[str, Any] | None:
     """The last run of this very request, if `files` tells its data from no others; whatever its id.
 
     The last alone, of a frame's query the last: among many earlier states of the files, so few bits
@@ -176,10 +176,10 @@ def asked_before(con: sqlite3.Connection, digest: str, files: str) -> dict[str, 
         return None
     query = """
         SELECT runs.*, files FROM runs JOIN asked ON run = sequence
-        WHERE digest = ? AND state <> 'cancelled' AND substr(files, ?) = ?
+        WHERE digest IN (?, ?) AND state <> 'cancelled' AND substr(files, ?) = ?
         ORDER BY sequence DESC LIMIT 1
     """
-    of_query = (digest, CHECK + 1, files[CHECK:])
+    of_query = (*request.digests, CHECK + 1, files[CHECK:])
     found = next(iter(_dicts(con, query, of_query)), None)
     return found if found is not None and found["files"] == files else None
 
@@ -239,7 +239,7 @@ def insert_run(
             request.verb,
             canonical(request.parameters, "the parameters"),
             canonical(request.source.to_json(), "the source's content"),
-            canonical([event.to_json() for event in request.price.events], "the events"),
+            canonical(events_to_json(request.price.events), "the events"),
             request.price.epsilon,
             request.price.delta,
             time_now,
@@ -351,6 +351,6 @@ def _dicts(con: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> l
 
 def events_of(text: str) -> tuple[Event, ...]:
     try:
-        return tuple(event_from_json(event) for event in json.loads(text))
+        return events_from_json(json.loads(text))
     except UsageError as error:
         raise LedgerError(f"The ledger holds a run that this dphh cannot price: {error}") from error

@@ -23,11 +23,11 @@ from dphh.errors import UsageError
 from dphh.levels import FoundCounts
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_bits
-from dphh.privacy.events import Event, GaussianEvent
+from dphh.privacy.events import Event, GaussianEvent, Role, cost_of
 from dphh.privacy.gaussian import smallest, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
 
-#: What the counts' event says of itself, and nothing else does.
+#: What is said of the counts' event, which is found by its role.
 NOTE = "counts of what was found, and what bounding took"
 
 
@@ -79,7 +79,7 @@ class Counting:
 
 
 def counts_event(sigma: float) -> GaussianEvent:
-    return GaussianEvent(sigma, NOTE)
+    return GaussianEvent(sigma, NOTE, role=Role.COUNTS)
 
 
 def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> GaussianEvent:
@@ -102,8 +102,9 @@ def found_counts(
     """How what is found is counted, at the noise that these events have for it; refused, where that
     would hide everything."""
     for event in events:
-        if isinstance(event, GaussianEvent) and event.note == NOTE:
-            counting = FoundCounts(event.sigma, max_items, beginnings=beginnings)
+        sigma = cost_of(event).sigma
+        if sigma is not None and event.role is Role.COUNTS:
+            counting = FoundCounts(sigma, max_items, beginnings=beginnings)
             counts_bits(counting.relative_sigma * sqrt(max_items), max_items, max_items)
             return counting
     return None

@@ -31,7 +31,7 @@ from dphh.mechanisms.counting import Counting
 from dphh.mechanisms.items import price_rounds
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
 from dphh.privacy.gaussian import decaying_sigmas, gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
@@ -111,9 +111,12 @@ def price_dpne(
     ]
     new = new_item_delta(noise, bits, bounds[0], threshold)
     events: tuple[Event, ...] = (
-        GaussianEvent(base.sigma, "weighted Gaussian, level 1"),
-        DeltaEvent(new, "new words over the threshold, level 1"),
-        *(GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}") for x in above),
+        GaussianEvent(base.sigma, "weighted Gaussian, level 1", role=Role.LEVEL),
+        DeltaEvent(new, "new words over the threshold, level 1", role=Role.LEVEL),
+        *(
+            GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}", role=Role.LEVEL)
+            for x in above
+        ),
         *counting.events(total),
         DeltaEvent(spare, "noise table's distance from the exact Gaussian"),
     )

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dphh.levels import ForecastLevel, Level, PrunedLevel, SetUnionLevel
-from dphh.mechanisms.counting import NOTE as COUNTS
 from dphh.mechanisms.items import new_delta
 from dphh.price import Price
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
 
 #: Methods whose levels each have an event of their own, and may be left out.
 STEPWISE = ("dpne", "forecast", "sips")
@@ -24,12 +23,13 @@ def drawn_events(price: Price, ran: Sequence[Level], counted: bool) -> tuple[Eve
     counted: whether there was anything to count of what was found, where that was asked for.
     """
     drew = [level for level in ran if _drew(level)]
-    priced = tuple(event for event in price.events if counted or event.note != COUNTS)
+    priced = tuple(event for event in price.events if counted or event.role is not Role.COUNTS)
     if price.method not in STEPWISE or len(drew) == len(price.levels):
         return priced
-    *_, arithmetic = priced  # such prices end in what the arithmetic costs: all of it stays
-    counts = (event for event in priced if event.note == COUNTS)
-    return (*(event for level in drew for event in _events(level)), *counts, arithmetic)
+    stay = tuple(event for event in priced if event.role is not Role.LEVEL)
+    if stay == priced:  # a price that was read back says of no event what it is of
+        return priced
+    return (*(event for level in drew for event in _events(level)), *stay)
 
 
 def _drew(level: Level) -> bool:

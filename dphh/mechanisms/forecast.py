@@ -22,7 +22,7 @@ from dphh.levels import ForecastLevel, Level, SetUnionLevel
 from dphh.mechanisms.counting import Counting
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
 from dphh.privacy.forecast.rounds import draws_delta
 from dphh.privacy.forecast.shares import NEW_WORDS, WORDS_ALONE, WORDS_DELTA, WORDS_ROUNDS
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
@@ -102,9 +102,9 @@ def price_forecast(
         ),
     )
     events: tuple[Event, ...] = (
-        GaussianEvent(budget.sigma, "all rounds of all levels"),
+        GaussianEvent(budget.sigma, "all rounds of all levels", role=Role.LEVEL),
         *(
-            DeltaEvent(each, f"new words over the threshold, round {index}")
+            DeltaEvent(each, f"new words over the threshold, round {index}", role=Role.LEVEL)
             for index, each in enumerate(new, start=1)
         ),
         *counting.events(budget.total),

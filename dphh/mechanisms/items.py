@@ -41,7 +41,7 @@ from dphh.mechanisms.terms import (
 )
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.accounting import compose
-from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, SetUnionEvent
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import (
@@ -238,8 +238,10 @@ def price_rounds(
         )
         levels.append(level)
         new = new_item_delta(noise, bits, max_items, threshold)
-        events.append(GaussianEvent(level.sigma, f"weighted Gaussian, round {index}"))
-        events.append(DeltaEvent(new, f"new items over the threshold, round {index}"))
+        events += [
+            GaussianEvent(level.sigma, f"weighted Gaussian, round {index}", role=Role.LEVEL),
+            DeltaEvent(new, f"new items over the threshold, round {index}", role=Role.LEVEL),
+        ]
     events += counting.events(total)
     events.append(DeltaEvent(spare, "noise table's distance from the exact Gaussian"))
     shared_out = (

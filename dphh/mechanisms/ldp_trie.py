@@ -182,6 +182,7 @@ def price_ldp_trie(
             ),
             central_epsilon=central_epsilon,
             user_epsilon=of_user,
+            protects="contribution",
         ),
         finds=_finds(ladder, max_length, passes),
         events=(

@@ -255,6 +255,7 @@ def _paper(
             "one direction",
             plan.statement,
             caveats=(plan.caveat, *_ITEMS_FIND_MORE),
+            both_directions=False,
         ),
         Finds(
             float(FOUND_WITH),

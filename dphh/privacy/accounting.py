@@ -41,15 +41,7 @@ from itertools import pairwise
 import numpy as np
 
 from dphh.errors import UsageError
-from dphh.privacy.events import (
-    ApproximateEvent,
-    DeltaEvent,
-    Event,
-    GaussianEvent,
-    LocalEvent,
-    OneDirectionEvent,
-    SetUnionEvent,
-)
+from dphh.privacy.events import Cost, Event, costs_of
 from dphh.privacy.gaussian import (
     FloatArray,
     compose_sigmas,
@@ -147,56 +139,42 @@ def _largest_epsilon(compositions: Sequence[Composition], delta: float) -> float
 
 def compose(events: Iterable[Event]) -> Composition:
     """The exact composition of events, in the order in which they were asked for."""
-    events = [event for event in events if not isinstance(event, LocalEvent)]
-    whole = _compose(events)
-    if (
-        events
-        and isinstance(events[0], SetUnionEvent)
-        and not (whole.responses or whole.certain_loss)
-    ):
-        rest = _compose(events[1:])
+    costs = [cost for cost in costs_of(events) if cost.is_charged]
+    whole = _compose(costs)
+    if costs and costs[0].either and not (whole.responses or whole.certain_loss):
+        rest = _compose(costs[1:])
         return replace(
             whole,
             by_share=tuple(
-                _with_share_new(events[0], low, high, rest)
+                _with_share_new(costs[0], low, high, rest)
                 for low, high in pairwise((0.0, *_SHARES))
             ),
         )
     return whole
 
 
-def _with_share_new(
-    event: SetUnionEvent, low: float, high: float, rest: Composition
-) -> Composition:
+def _with_share_new(cost: Cost, low: float, high: float, rest: Composition) -> Composition:
     """With what it costs a user of whose kept items a share from `low` to `high` is new."""
-    sigma = event.sigma / math.sqrt(1 - low) * (1 - _ROUNDINGS if low else 1)
-    delta = min(high * event.delta * (1 + _ROUNDINGS), 1.0)
+    assert cost.sigma is not None and cost.delta is not None
+    sigma = cost.sigma / math.sqrt(1 - low) * (1 - _ROUNDINGS if low else 1)
+    delta = min(high * cost.delta * (1 + _ROUNDINGS), 1.0)
     return Composition(compose_sigmas([sigma, rest.sigma]), _either(delta, rest.infinite_loss))
 
 
-def _compose(events: Iterable[Event]) -> Composition:
+def _compose(costs: Iterable[Cost]) -> Composition:
     sigmas: list[float] = []
     infinite_loss = 0.0
     responses: Counter[float] = Counter()
     certain_loss = Fraction(0)
-    for event in events:
-        match event:
-            case GaussianEvent(sigma=sigma):
-                sigmas.append(float(sigma))
-            case DeltaEvent(delta=delta):
-                infinite_loss = _either(infinite_loss, delta)
-            case SetUnionEvent(sigma=sigma, delta=delta):
-                sigmas.append(float(sigma))
-                infinite_loss = _either(infinite_loss, delta)
-            case ApproximateEvent(epsilon=epsilon, delta=delta):
-                infinite_loss = _either(infinite_loss, delta)
-                if epsilon > 0:
-                    responses[float(epsilon)] += 1
-            case OneDirectionEvent(epsilon=epsilon, delta=delta):
-                infinite_loss = _either(infinite_loss, delta)
-                certain_loss += Fraction(epsilon)
-            case LocalEvent():
-                pass  # what is published of it is an event of its own
+    for cost in costs:
+        if cost.sigma is not None:
+            sigmas.append(float(cost.sigma))
+        if cost.delta is not None:
+            infinite_loss = _either(infinite_loss, cost.delta)
+        if cost.response is not None and cost.response > 0:
+            responses[float(cost.response)] += 1
+        if cost.certain is not None:
+            certain_loss += Fraction(cost.certain)
     counted = tuple(sorted(responses.items()))
     return Composition(compose_sigmas(sigmas), infinite_loss, counted, certain_loss)
 

@@ -25,9 +25,7 @@ FEW, MANY = 5, 10
 def release_card(release: Released) -> str:
     """What was found, as bars; what is promised, to unfold."""
     manifest, privacy = release.manifest, release.privacy
-    warning = (
-        f"<p><b>{escape(manifest['randomness'])}</b></p>" if "NOT" in manifest["randomness"] else ""
-    )
+    warning = f"<p><b>{escape(manifest['randomness'])}</b></p>" if release.is_test else ""
     lengths = len(set(release.table.column("level").to_pylist()))
     chart = chart_html(chart_of(release, MANY if lengths < 2 else FEW))
     if not len(release) and (finds := manifest.get("finds")):

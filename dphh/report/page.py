@@ -115,7 +115,7 @@ def _digest(text: str) -> str:
 def _head(release: Released, heading: str) -> str:
     privacy = release.privacy
     warning = ""
-    if "NOT" in release.manifest["randomness"]:
+    if release.is_test:
         warning = f"<p class='warning'>{escape(release.manifest['randomness'])}</p>"
     return (
         f"<h1>{shown.html(heading)}</h1>{warning}"

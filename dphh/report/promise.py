@@ -5,21 +5,22 @@ from __future__ import annotations
 from math import ceil, exp, log
 from typing import Any
 
+from dphh.price import typed
 from dphh.show import promised
 
 
 def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
     """A term, and its sentence."""
+    privacy = typed(privacy)
     epsilon, delta = promised(privacy), float(privacy["delta"])
-    one_way = "one direction" in privacy.get("adjacency", "")
     what, their = _whom(privacy)
     said = [
         (
             f"epsilon = {epsilon:.4g}",
             f"Whatever came out, it was at most {_factor(epsilon)} times as likely with {what} in "
             "the data as without"
-            + (". The other way round nothing is proved." if one_way else ", and the other way "
-               "round. " + guessing(epsilon, delta, their)),
+            + (", and the other way round. " + guessing(epsilon, delta, their)
+               if privacy["both_directions"] else ". The other way round nothing is proved."),
         ),
         (
             f"delta = {delta:g}",
@@ -67,8 +68,7 @@ def guessing(epsilon: float, delta: float, their: str) -> str:
 
 
 def _whom(privacy: dict[str, Any]) -> tuple[str, str]:
-    unit = str(privacy.get("unit", ""))
-    if unit.startswith("a user"):
+    if privacy["protects"] == "user":
         return "one person's rows", "a given person's rows are"
     return "one of what is protected", "one given contribution is"
 

@@ -326,6 +326,7 @@ def test_a_tests_collection_says_so(begun):
     collection = begun()
     collection.close_round(hand_made(collection, []))
     assert "NOT private" in collection.release().manifest["randomness"]
+    assert collection.release().is_test
 
 
 def test_a_plan_that_was_edited_in_the_folder_is_refused(begun, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sqlite3
 from contextlib import closing
 
@@ -9,6 +11,7 @@ from dphh.ledger import Ledger, Request, Source
 from dphh.ledger import schema as ledger_schema
 from dphh.ledger.budget import Cap
 from dphh.ledger.schema import SCHEMA_VERSION
+from dphh.privacy.events import GaussianEvent
 from tests.ledger.asked import ask, items_price, tampered
 
 BACK_TO_SCHEMA_5 = "DROP TABLE asked; ALTER TABLE unfinished DROP failed; PRAGMA user_version = 5"
@@ -32,6 +35,24 @@ def test_runs_of_schema_5_stay_what_they_were_and_are_nobodys_answer(
     assert book.begin(begun, {"engine": "one"}, b"other").key == b"key"
     book.failed(begun)
     assert [run.state for run in book.runs()] == ["failed", "reserved"]
+
+
+def test_a_request_whose_notes_were_hashed_is_the_same_request(
+    book: Ledger, reviews: Source
+) -> None:
+    """As ledgers had it until what events say of themselves was left out."""
+    asked = Request(reviews, "items", {"word": "a"}, [GaussianEvent(60.0, "noise")], 0.1, 1e-9)
+    book.reserve("a", asked, files="beef")
+    then = [
+        "items", {"word": "a"}, reviews.absolute().to_json(), None,
+        [{"kind": "gaussian", "note": "noise", "sigma": 60.0}], 0.1, 1e-9,
+    ]  # fmt: skip
+    text = json.dumps(then, sort_keys=True, separators=(",", ":"))
+    tampered(book, "DROP TRIGGER requests_stand")
+    tampered(book, f"UPDATE runs SET digest = '{hashlib.sha256(text.encode()).hexdigest()}'")
+    assert book.reserve("a", asked).sequence == 1
+    assert book.asked_before(asked, files="beef").run_id == "a"
+    assert book.reserve("b", asked, files="beef", once=True).run_id == "a"
 
 
 def written_by_schema_3(book: Ledger, source: Source) -> None:

@@ -14,7 +14,7 @@ from dphh.errors import BudgetRefused, LedgerError, UsageError
 from dphh.ledger import Ledger, Source
 from dphh.ledger import records as ledger_records
 from dphh.ledger import unfinished as ledger_unfinished
-from dphh.privacy.events import ApproximateEvent
+from dphh.privacy.events import ApproximateEvent, DeltaEvent, GaussianEvent
 from tests.ledger.asked import ask, tampered
 
 
@@ -243,3 +243,20 @@ def test_what_is_not_json_is_refused_before_anything_is_spent(
     with pytest.raises(UsageError, match="JSON"):
         ask(book, "a", reviews, noise=math.nan)
     assert book.runs() == []
+
+
+def test_a_request_is_the_same_in_other_words(book: Ledger, reviews: Source) -> None:
+    """What an event says of itself is for people: no run is another, or drew less, by that."""
+    said, others = [GaussianEvent(60.0, "one level"), DeltaEvent(1e-10)], [
+        GaussianEvent(60.0, "the only level"), DeltaEvent(1e-10, "its threshold")
+    ]  # fmt: skip
+    hold = ask(book, "a", reviews, 0.1, 1e-9, events=said).hold
+    again = ask(book, "a", reviews, 0.1, 1e-9, events=others)
+    assert (again.sequence, len(book.runs())) == (1, 1)
+    book.begin(hold)
+    book.settle(hold, {}, b"rows", others)
+    (run,) = book.runs()
+    assert run.drawn is None
+    assert [event.note for event in run.events] == ["one level", ""]
+    with pytest.raises(UsageError, match="another request"):
+        ask(book, "a", reviews, 0.1, 1e-9, events=[GaussianEvent(61.0, "one level")])

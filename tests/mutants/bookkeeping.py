@@ -64,7 +64,7 @@ MUTANTS = (
     ),
     Mutant(
         "a used run id takes another request",
-        '    if found["digest"] != request.digest:\n',
+        '    if found["digest"] not in request.digests:\n',
         "    if False:\n",
         (f"{_LEDGER}_runs.py::test_another_request_with_a_used_id_is_a_mistake",),
     ),
@@ -102,6 +102,12 @@ MUTANTS = (
         "a seeded release does not say so",
         'return "a test\'s seed: this release is NOT private"',
         'return "operating system"',
+        (f"{_RUN}::test_a_seeded_run_says_that_it_is_not_private",),
+    ),
+    Mutant(
+        "a seeded release is taken for one that keeps its promise",
+        '        "is_test": randomness.is_test,\n',
+        '        "is_test": False,\n',
         (f"{_RUN}::test_a_seeded_run_says_that_it_is_not_private",),
     ),
     Mutant(

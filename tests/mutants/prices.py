@@ -8,6 +8,7 @@ _SET_UNION = "tests/unit/test_set_union.py"
 _GAUSSIAN = "tests/privacy/test_gaussian.py"
 _ACCOUNTING = "tests/privacy/test_accounting.py"
 _PATH = "tests/privacy/test_path.py"
+_UNKNOWN = "tests/privacy/test_unknown_events.py"
 
 MUTANTS = (
     Mutant(
@@ -51,9 +52,27 @@ MUTANTS = (
     ),
     Mutant(
         "what a run gives back takes the price of its counts with it",
-        "    return (*(event for level in drew for event in _events(level)), *counts, arithmetic)\n",
-        "    return (*(event for level in drew for event in _events(level)), arithmetic)\n",
+        "    stay = tuple(event for event in priced if event.role is not Role.LEVEL)\n",
+        "    stay = tuple(event for event in priced if event.role is None)\n",
         ("tests/unit/test_counting_plan.py",),
+    ),
+    Mutant(
+        "what a run gives back takes the price of its arithmetic with it",
+        "    stay = tuple(event for event in priced if event.role is not Role.LEVEL)\n",
+        "    stay = tuple(event for event in priced if event.role is Role.COUNTS)\n",
+        ("tests/unit/test_counting_plan.py",),
+    ),
+    Mutant(
+        "a request in other words is another request",
+        "        return self._digest(priced_in(self.price.events))\n",
+        "        return self._digest(events_to_json(self.price.events))\n",
+        ("tests/ledger/test_ledger_runs.py",),
+    ),
+    Mutant(
+        "a request that an earlier dphh wrote down spends again",
+        "        WHERE digest IN (?, ?) AND state",
+        "        WHERE digest IN (?, '' || substr(?, 1, 0)) AND state",
+        ("tests/ledger/test_ledger_older.py",),
     ),
     Mutant(
         "noise of one round is rounded down on the grid",
@@ -64,9 +83,9 @@ MUTANTS = (
     ),
     Mutant(
         "a set union is priced jointly wherever it comes",
-        "        and isinstance(events[0], SetUnionEvent)\n",
-        "        and isinstance(max(events, key=lambda e: isinstance(e, SetUnionEvent)), SetUnionEvent)"
-        "\n        and (events := sorted(events, key=lambda e: not isinstance(e, SetUnionEvent)))\n",
+        "    costs = [cost for cost in costs_of(events) if cost.is_charged]\n",
+        "    costs = [cost for cost in costs_of(events) if cost.is_charged]\n"
+        "    costs.sort(key=lambda cost: not cost.either)\n",
         (
             "tests/privacy/test_set_union_joint.py"
             "::test_a_set_union_that_was_asked_for_later_pays_for_both",
@@ -155,10 +174,40 @@ MUTANTS = (
     ),
     Mutant(
         "a run without events of what it publishes is priced at nothing",
-        "if all(isinstance(event, LocalEvent) for event in events):",
+        "if not any(cost.is_charged for cost in costs_of(events)):",
         "if False:",
         (
             "tests/ledger/test_ledger_caps.py::test_runs_without_events_cost_their_claim_beside_noise_too",
         ),
+    ),
+    Mutant(
+        "an event of a class that nobody knows costs what it says",
+        "    if kind not in KINDS.values():\n",
+        "    if False:\n",
+        (f"{_UNKNOWN}::test_what_nobody_has_priced_is_refused",),
+    ),
+    Mutant(
+        "an event of a derived class costs what the class above it does",
+        "    if kind not in KINDS.values():\n",
+        "    if not isinstance(event, tuple(KINDS.values())):\n",
+        (f"{_UNKNOWN}::test_what_nobody_has_priced_is_refused",),
+    ),
+    Mutant(
+        "what is booked is not asked for its price",
+        "        costs_of((*self.events, *(self.drew or ())))",
+        "        _ = (*self.events, *(self.drew or ()))",
+        (f"{_UNKNOWN}::test_what_nobody_has_priced_is_refused",),
+    ),
+    Mutant(
+        "an event of which nobody knows the price is written down",
+        "    costs_of(events)\n    return [event.to_json()",
+        "    return [event.to_json()",
+        (f"{_UNKNOWN}::test_what_nobody_has_priced_is_refused",),
+    ),
+    Mutant(
+        "the accountant passes over a step of one direction",
+        "            certain_loss += Fraction(cost.certain)\n",
+        "            certain_loss += 0\n",
+        (f"{_UNKNOWN}::test_every_amount_of_a_cost_is_charged_by_both_accountants",),
     ),
 )

@@ -171,16 +171,25 @@ FORECAST = (
 BUDGET = (
     Mutant(
         "a cap's releases draw half of what they cost",
-        "                divergences.append(order / 2 / sigma**2)\n            case DeltaEvent",
-        "                divergences.append(order / 4 / sigma**2)\n            case DeltaEvent",
+        "            divergences.append(order / 2 / cost.sigma**2)\n",
+        "            divergences.append(order / 4 / cost.sigma**2)\n",
         (f"{_CAPS}::test_what_a_step_draws_is_its_divergence_rounded_up",),
     ),
     Mutant(
         "a set union draws no delta from a cap",
-        "                divergences.append(order / 2 / sigma**2)\n"
-        "                delta += Fraction(lost)\n            case Approx",
-        "                divergences.append(order / 2 / sigma**2)\n            case Approx",
+        "        if cost.delta is not None:\n            delta += Fraction(cost.delta)\n",
+        "        if cost.delta is not None and not cost.either:\n"
+        "            delta += Fraction(cost.delta)\n",
         (f"{_CAPS}::test_a_set_union_draws_as_its_noise_and_its_threshold_do",),
+    ),
+    Mutant(
+        "a cap gives steps of one direction for nothing",
+        "            divergences.append(cost.certain)\n",
+        "            divergences.append(0.0)\n",
+        (
+            "tests/privacy/test_unknown_events.py"
+            "::test_every_amount_of_a_cost_is_charged_by_both_accountants",
+        ),
     ),
     Mutant(
         "whoever knows a run's name holds it",

@@ -94,8 +94,10 @@ def test_the_page_says_what_it_shows_and_what_it_does_not():
 
 def test_a_tests_release_is_not_taken_for_a_private_one():
     made = items()
-    made.manifest["randomness"] = "a test's seed: this release is NOT private"
-    assert "NOT private" in page_of(made)
+    made.manifest.update(randomness="a seed", is_test=True)
+    assert "<p class='warning'>a seed</p>" in page_of(made)
+    made.manifest.update(randomness="NOT a seed", is_test=False)
+    assert "<p class='warning'>" not in page_of(made)
 
 
 def test_people_are_shown_with_what_their_own_release_promises():
@@ -152,18 +154,30 @@ def test_the_factor_is_never_rounded_down():
         assert math.exp(epsilon) <= factor <= math.exp(epsilon) * 1.001
 
 
-def test_one_direction_is_not_told_as_two():
-    privacy = {**PRIVACY, "adjacency": "one user's data replaced by nothing; one direction"}
+#: Since statements have fields for what they say in words, the words may be any; before, these.
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"adjacency": "whoever goes is gone", "both_directions": False},
+        {"adjacency": "one user's data replaced by nothing; one direction"},
+    ],
+)
+def test_one_direction_is_not_told_as_two(said):
+    privacy = {**PRIVACY, **said}
     said = " ".join(text for _, text in in_words(privacy))
     assert "The other way round nothing is proved" in said
     assert "guess" not in said
 
 
-def test_a_contribution_is_not_told_as_a_person():
-    privacy = {
-        **PRIVACY, "unit": "an item: one of a user's contributions", "epsilon": 8.0,
-        "central_epsilon": 0.3, "user_epsilon": 0.9,
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"unit": "a user's contribution", "protects": "contribution"},
+        {"unit": "an item: one of a user's contributions"},
+    ],
+)
+def test_a_contribution_is_not_told_as_a_person(said):
+    privacy = {**PRIVACY, **said, "epsilon": 8.0, "central_epsilon": 0.3, "user_epsilon": 0.9}
     said = dict(in_words(privacy))
     assert "epsilon = 0.3" in said
     assert "person" not in said["epsilon = 0.3"]

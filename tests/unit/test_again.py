@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import dphh
 from dphh import Corpus, Ledger, UsageError
-from dphh.again import Asking
+from dphh.again import Asking, Note, notice
 from dphh.cli import cli
 from dphh.errors import CorpusError, Notice
 from dphh.ledger.behind import query_of
@@ -356,6 +356,15 @@ def test_a_later_connection_spends_nothing(written, ledger):
 def test_an_uncapped_run_says_so_though_nobody_watches(written, ledger):
     with pytest.warns(Notice, match="nobody has capped this corpus"):
         plan(written(ROWS)).run(ledger=ledger)
+
+
+def test_of_progress_notes_alone_are_said_where_nobody_watches():
+    with pytest.warns(Notice, match=r"^nobody has capped it$"):
+        notice(Note("nobody has capped it"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        notice("note: only a line of progress")
+    assert Note("nobody has capped it") == "note: nobody has capped it"  # as it is printed
 
 
 def test_on_the_command_line(written, own_ledger):

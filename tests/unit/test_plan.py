@@ -164,6 +164,41 @@ def test_a_plan_that_was_edited_is_refused(changes):
         plan_from_json(edited(**changes))
 
 
+USERS, PAIRS = (Corpus("x.parquet", user=user, text="what") for user in ("who", ("who", "day")))
+
+
+@pytest.mark.parametrize(
+    "plan, protects, both_directions",
+    [
+        (items(USERS, epsilon=1, delta=1e-7), "user", True),
+        (items(PAIRS, epsilon=1, delta=1e-7), "combination", True),
+        (trie(USERS, epsilon=1, delta=1e-7, max_length=2), "user", True),
+        (
+            trie(PAIRS, epsilon=1, delta=1e-7, max_length=2, accounting="paper", users=10_000),
+            "combination",
+            False,
+        ),
+        (
+            ldp_trie(
+                PAIRS, local_epsilon=2, delta=1e-7, users_per_level=10_000, contributions=1,
+                max_length=2, keep=9,
+            ),
+            "contribution",
+            True,
+        ),
+    ],
+)  # fmt: skip
+def test_whom_a_plan_protects_is_a_field_and_told_of_plans_before_it(
+    plan, protects, both_directions
+):
+    found = plan.to_json()
+    said = found["privacy"]
+    assert (said["protects"], said["both_directions"]) == (protects, both_directions)
+    assert plan_from_json(found) == plan
+    del said["protects"], said["both_directions"]
+    assert plan_from_json(found) == plan
+
+
 @pytest.mark.parametrize(
     "found",
     ["", "{", "[]", "1", "{}", '{"corpus": 1}', edited(verb="eval"), edited(verb="Corpus"),

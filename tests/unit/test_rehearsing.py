@@ -30,6 +30,7 @@ def test_it_finds_what_stands_out_and_pays_nothing(plan, public, ledger):
     found = dphh.rehearse(plan, public, ledger=ledger)
     assert len(found) > 0
     assert ledger.runs() == []
+    assert found.is_test
     assert "rehearsal on stand-in data" in repr(found)
     assert "rehearsal on stand-in data" in found._repr_html_()
     assert found.run_id.startswith("rehearsal-")

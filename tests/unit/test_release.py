@@ -242,6 +242,17 @@ def test_a_short_print_of_a_long_release():
 
 
 def test_a_tests_release_says_so_wherever_it_is_looked_at():
-    made = release(randomness="a test's seed: this release is NOT private")
-    assert "NOT private" in repr(made)
-    assert "NOT private" in made._repr_html_()
+    made = release(randomness="drawn by a seed")
+    for said in ({"is_test": True}, {}):  # an earlier dphh's manifest says it by its words alone
+        made = Release(made.table, {**made.manifest, **said})
+        assert made.is_test
+        assert "drawn by a seed" in repr(made)
+        assert "drawn by a seed" in made._repr_html_()
+
+
+@pytest.mark.parametrize("said", [{}, {"is_test": False}, {"is_test": False, "randomness": "NOT"}])
+def test_no_other_release_is_taken_for_a_tests(said):
+    made = release()
+    made = Release(made.table, {**made.manifest, **said})
+    assert not made.is_test
+    assert made.manifest["randomness"] not in repr(made)

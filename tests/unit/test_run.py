@@ -19,6 +19,7 @@ from dphh import (
     UsageError,
     items,
 )
+from dphh.again import Note
 from dphh.engines.duckdb.session import DuckDBSession
 from dphh.ledger import source_of
 from dphh.testing import SeededRandomness
@@ -242,7 +243,7 @@ def test_the_manifest_says_what_was_run(corpus, ledger):
     assert [level["round"] for level in found["levels"]] == [1, 2]
     assert len(found["drawn"]) < len(found["events"])
     assert sum(level["released"] for level in found["levels"]) == 3
-    assert found["randomness"] == "operating system"
+    assert (found["randomness"], found["is_test"]) == ("operating system", False)
     assert found["engine"]["name"] == "duckdb"
     assert found["finds"]["probability"] == 0.9
 
@@ -271,6 +272,7 @@ def seeded(corpus, seed):
 def test_a_seeded_run_says_that_it_is_not_private(corpus):
     release = seeded(corpus, 1)
     assert release.manifest["randomness"] == "a test's seed: this release is NOT private"
+    assert release.manifest["is_test"] and release.is_test
     assert "NOT private" in repr(release)
 
 
@@ -287,7 +289,8 @@ def test_seeded_runs_are_equal_and_others_are_not(corpus):
 def test_progress_tells_what_is_released_and_nothing_else(corpus, ledger):
     said = []
     items(corpus, **ASK).run(ledger=ledger, progress=said.append)
-    assert any(line.startswith("note: nobody has capped this corpus") for line in said)
+    (note,) = (line for line in said if isinstance(line, Note))
+    assert note.startswith("note: nobody has capped this corpus")
     numbers = [int(n) for line in said for n in re.findall(r"\d+", line)]
     assert numbers == [1, 3]  # level 1: 3 released
 

@@ -1,0 +1,355 @@
+"""An event that nobody has priced is refused wherever events are read, and never costs nothing.
+
+Planted: a class that only looks like an event, one derived from a kind that is known, and one that
+says its cost but is none of the kinds.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dphh
+from dphh import Corpus
+from dphh.beforehand.scheduling import _booking
+from dphh.cli.ledger import local_epsilon
+from dphh.errors import LedgerError, UnpricedEventError
+from dphh.ledger import Ledger, Request, Source
+from dphh.ledger.ahead import how_often, share
+from dphh.ledger.budget import (
+    Booking,
+    Cap,
+    checked_booking,
+    checked_draw,
+    fits,
+    given_back,
+    kept_for,
+    left,
+    spent,
+)
+from dphh.ledger.exact import drawn, draws_noise, less_drawn
+from dphh.ledger.export import export
+from dphh.mechanisms.counting import counts_beside
+from dphh.plan import Plan
+from dphh.privacy import events as known_events
+from dphh.privacy.accounting import compose
+from dphh.privacy.events import (
+    ApproximateEvent,
+    Cost,
+    Event,
+    GaussianEvent,
+    LocalEvent,
+    SetUnionEvent,
+    cost_of,
+    event_from_json,
+    events_from_json,
+    events_to_json,
+)
+from tests.ledger.asked import tampered
+
+CAP = Cap(1.0, 1e-6)
+NOISE = GaussianEvent(500.0)
+
+
+@dataclass(frozen=True)
+class LooksLikeOne:
+    """Of no class of dphh's, with all that events have."""
+
+    kind = "delta"
+    delta: float = 0.0
+    note: str = ""
+    cost = Cost(delta=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "delta": self.delta, "note": self.note}
+
+
+@dataclass(frozen=True)
+class Twice(GaussianEvent):
+    """Two releases of this noise, which would be priced as one."""
+
+
+@dataclass(frozen=True)
+class Laplace(Event):
+    """A kind of its own, not yet among the kinds."""
+
+    kind = "laplace"
+    epsilon: float
+    note: str = ""
+
+    @cached_property
+    def cost(self) -> Cost:
+        return Cost(response=self.epsilon)
+
+
+UNKNOWN: tuple[Any, ...] = (LooksLikeOne(), Twice(500.0), Laplace(0.1))
+#: The same, where it is read back: of a newer dphh, say.
+WRITTEN = '[{"kind": "laplace", "epsilon": 0.1, "note": ""}]'
+
+
+@pytest.fixture(params=UNKNOWN, ids=lambda event: type(event).__name__)
+def unknown(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def planted(events: Sequence[Any]) -> Booking:
+    """A booking past its own check."""
+    booking = Booking((NOISE,), 0.1, 1e-9)
+    object.__setattr__(booking, "events", tuple(events))
+    return booking
+
+
+def planted_plan(unknown: Any, corpus: Corpus | None = None) -> Plan:
+    """A plan whose price is past its own check."""
+    plan = dphh.items(corpus, epsilon=0.1, delta=1e-7, max_items=2)
+    object.__setattr__(plan.price, "events", (*plan.price.events, unknown))
+    return plan
+
+
+ONE_BY_ONE: dict[str, Callable[[Any], object]] = {
+    "its cost": cost_of,
+    "composed": lambda event: compose([event]),
+    "composed among others": lambda event: compose(
+        [SetUnionEvent(9.0, 1e-9), LocalEvent(1), event]
+    ),
+    "noise beside it": lambda event: counts_beside([event], 1.0, 1e-6),
+    "drawn": lambda event: drawn([NOISE, event], 2.0),
+    "less drawn": lambda event: less_drawn([event], [NOISE]),
+    "less drawn of it": lambda event: less_drawn([], [NOISE, event]),
+    "whether it draws noise": lambda event: draws_noise([NOISE, event]),
+    # What stands before it decides already.
+    "whether it draws noise, or not": lambda event: draws_noise([ApproximateEvent(1, 0), event]),
+    "written": lambda event: events_to_json([event]),
+    "read": lambda event: event_from_json({"kind": "laplace", "epsilon": 0.1}),
+    "read among others": lambda event: events_from_json([NOISE.to_json(), *json.loads(WRITTEN)]),
+    "a price": lambda event: replace(planted_plan(event).price, verb="items"),
+    "a price as JSON": lambda event: planted_plan(event).to_json(),
+    "booked": lambda event: Booking((NOISE, event), 0.1, 1e-9),
+    "booked as drawn": lambda event: Booking((NOISE,), 0.1, 1e-9, drew=(event,)),
+    "a booking checked": lambda event: checked_booking([NOISE, event], 0.1, 1e-9),
+    "a booking of it alone": lambda event: checked_booking([event], 0.1, 1e-9),
+    "a draw checked": lambda event: checked_draw([NOISE], [event]),
+    "given back of it": lambda event: checked_draw([NOISE, event], [NOISE]),
+    "how a cap is kept": lambda event: kept_for(planted([event]), 1e-6),
+    "whether it fits": lambda event: fits([planted([event])], CAP),
+    "whether it fits beside": lambda event: fits([planted([NOISE]), planted([event])], CAP),
+    "spent": lambda event: spent([planted([event])], CAP),
+    "left": lambda event: left([planted([NOISE]), planted([event])], CAP),
+    "given back": lambda event: given_back([replace(planted([NOISE]), drew=(event,))], CAP),
+    "its part of a cap": lambda event: share([], CAP, planted([event])),
+    "how often it fits": lambda event: how_often([], CAP, planted([event])),
+    "scheduled": lambda event: dphh.schedule(planted_plan(event), times=3, cap=(1.0, 1e-6)),
+    "a schedule's booking": lambda event: _booking(planted_plan(event).price),
+}
+
+
+@pytest.mark.parametrize("what", ONE_BY_ONE)
+def test_what_nobody_has_priced_is_refused(what: str, unknown: Any) -> None:
+    with pytest.raises(UnpricedEventError, match="kind"):
+        ONE_BY_ONE[what](unknown)
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+@pytest.fixture
+def reviews(tmp_path: Path) -> Source:
+    (tmp_path / "reviews.parquet").touch()
+    return Source("path", (str(tmp_path / "reviews.parquet"),), "author", {"column": "body"})
+
+
+def asked(source: Source, events: Sequence[Event] = (NOISE,), **named: str) -> Request:
+    return Request(source, "items", {}, events, 0.1, 1e-9, **named)
+
+
+def planted_request(source: Source, unknown: Any, **named: str) -> Request:
+    """A request past its own check."""
+    request = asked(source, **named)
+    object.__setattr__(request, "price", planted([unknown]))
+    return request
+
+
+@pytest.mark.parametrize("capped", [True, False])
+@pytest.mark.parametrize("analyst", [None, "ann"])
+def test_it_is_not_reserved(
+    book: Ledger, reviews: Source, unknown: Any, capped: bool, analyst: str | None
+) -> None:
+    named = {}
+    if capped:
+        book.add("reviews", reviews, *_cap())
+        book.set_share("reviews", "ann", *_cap())
+        named = {"account": "reviews"}
+    asking = Ledger(book.path, analyst=analyst if capped else None)
+    with pytest.raises(UnpricedEventError):
+        asking.reserve("a", asked(reviews, [NOISE, unknown], **named))
+    for look in (asking.reserve, lambda _, request: asking.would_refuse(request)):
+        if look == asking.reserve or capped:
+            with pytest.raises(UnpricedEventError):
+                look("a", planted_request(reviews, unknown, **named))
+    assert book.runs() == []
+
+
+def _cap() -> tuple[float, float]:
+    return CAP.epsilon, CAP.delta
+
+
+@pytest.mark.parametrize("capped", [True, False])
+def test_nothing_is_given_back_for_it(
+    book: Ledger, reviews: Source, unknown: Any, capped: bool
+) -> None:
+    if capped:
+        book.add("reviews", reviews, *_cap())
+    hold = book.reserve("a", asked(reviews)).hold
+    book.begin(hold)
+    with pytest.raises(UnpricedEventError):
+        book.settle(hold, {}, b"rows", [unknown])
+    (run,) = book.runs()
+    assert (run.state, run.drawn) == ("running", None)
+
+
+@pytest.mark.parametrize("where", ["runs", "drawn"])
+def test_a_ledger_that_holds_one_says_so_and_grants_nothing(
+    book: Ledger, reviews: Source, tmp_path: Path, where: str
+) -> None:
+    book.add("reviews", reviews, *_cap())
+    book.set_share("reviews", "ann", *_cap())
+    hold = book.reserve("a", asked(reviews, [NOISE, NOISE])).hold
+    book.begin(hold)
+    book.settle(hold, {}, b"rows", [NOISE])
+    for trigger, table in tampered(
+        book, "SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'"
+    ):
+        if table == where:
+            tampered(book, f"DROP TRIGGER {trigger}")
+    tampered(book, f"UPDATE {where} SET events = '{WRITTEN}'")
+    for look in (
+        lambda: book.status("reviews"),
+        book.accounts,
+        book.runs,
+        lambda: export(book.runs(), tmp_path / "runs.csv", book.path),
+        lambda: book.would_refuse(asked(reviews)),
+        lambda: book.reserve("b", asked(reviews)),
+    ):
+        with pytest.raises(LedgerError, match=r"cannot price.*'laplace'.*newer dphh"):
+            look()
+
+
+def test_a_plan_with_it_is_not_run_and_not_shown_as_if_it_had_a_price(
+    tmp_path: Path, book: Ledger, unknown: Any, written: Callable[..., Corpus]
+) -> None:
+    plan = planted_plan(unknown, written([(1, "a")]))
+    with pytest.raises(UnpricedEventError):
+        plan.run(ledger=book)
+    assert book.runs() == []
+    assert f"found a {type(unknown).__name__}" in " ".join(plan.describe(book).split())
+
+
+def test_a_plan_of_a_newer_dphh_is_refused() -> None:
+    found = dphh.items(epsilon=1.0, delta=1e-7).to_json()
+    found["events"] += json.loads(WRITTEN)
+    with pytest.raises(UnpricedEventError, match="newer dphh"):
+        dphh.plan_from_json(found)
+
+
+def test_an_event_that_says_no_cost_cannot_be_made() -> None:
+    class Free(Event):
+        kind = "free"
+        note = ""
+
+    with pytest.raises(TypeError, match="cost"):
+        Free()  # type: ignore[abstract]
+    with pytest.raises(UnpricedEventError, match="no amount"):
+        Cost()
+    with pytest.raises(UnpricedEventError, match="both sigma and delta"):
+        Cost(sigma=1.0, either=True)
+
+
+def test_a_new_kind_is_one_class_and_all_else_charges_it(
+    monkeypatch: pytest.MonkeyPatch, book: Ledger, reviews: Source
+) -> None:
+    monkeypatch.setitem(known_events.KINDS, Laplace.kind, Laplace)
+    event, same = Laplace(0.1, "a step"), ApproximateEvent(0.1, 0.0)
+    assert compose([event, NOISE]) == compose([same, NOISE])
+    assert drawn([event, NOISE], 2.0) == drawn([same, NOISE], 2.0)
+    assert not draws_noise([event, NOISE])
+    assert not less_drawn([event], [NOISE])
+    book.add("reviews", reviews, *_cap())
+    book.reserve("a", Request(reviews, "items", {}, [event], 0.1, 0.0))
+    assert book.status("reviews").spent.epsilon == pytest.approx(0.1, rel=1e-3)
+    assert [run.events for run in book.runs()] == [(event,)]
+    assert event_from_json(event.to_json()) == event
+
+
+#: Each amount that a cost can have, and what of it is worth seeing.
+AMOUNTS: dict[str, float] = {"sigma": 2.0, "delta": 1e-3, "response": 1.0, "certain": 1.0}
+
+#: What is not charged; and how two others are.
+NO_AMOUNTS = {"beside", "either"}
+
+
+@pytest.mark.parametrize("name", sorted({field.name for field in fields(Cost)} - NO_AMOUNTS))
+def test_every_amount_of_a_cost_is_charged_by_both_accountants(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever adds an amount to `Cost` has to say here what it is, and to charge it in both."""
+    charged = Cost(**{name: AMOUNTS[name]})
+
+    @dataclass(frozen=True)
+    class Planted(Event):
+        kind = "planted"
+        note: str = ""
+
+        @property
+        def cost(self) -> Cost:
+            return charged
+
+    monkeypatch.setitem(known_events.KINDS, "planted", Planted)
+    assert compose([Planted()]).delta(0.5) > compose([]).delta(0.5)
+    taken, nothing = drawn([Planted()], 2.0), drawn([], 2.0)
+    assert not taken.within(nothing)
+    assert not less_drawn([Planted()], [])
+    booked = checked_booking([Planted()], 50.0, 0.5)
+    assert booked.events == (Planted(),)  # and no claim in the place of what is free
+
+
+def test_what_is_told_beside_costs_nothing_and_is_shown(book: Ledger, reviews: Source) -> None:
+    assert compose([LocalEvent(5.0), NOISE]) == compose([NOISE])
+    assert drawn([LocalEvent(5.0)], 2.0) == drawn([], 2.0)
+    book.reserve("a", asked(reviews, [NOISE, LocalEvent(5.0), LocalEvent(2.0)]))
+    book.reserve("b", asked(reviews))
+    assert [local_epsilon(run) for run in book.runs()] == [7.0, None]
+
+
+def test_nobody_but_events_asks_what_class_an_event_is() -> None:
+    """A choice by class passes over the class that it does not know."""
+    kinds = {kind.__name__ for kind in known_events.KINDS.values()}
+    home = Path(dphh.__file__).parent
+    asking = [
+        f"{path.relative_to(home)}:{node.lineno}"
+        for path in home.rglob("*.py")
+        if path != Path(known_events.__file__)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if _chooses_by(node, kinds)
+    ]
+    assert not asking
+
+
+def _chooses_by(node: ast.AST, kinds: set[str]) -> bool:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        chosen: list[ast.AST] = [*node.args[1:]] if node.func.id == "isinstance" else []
+    else:
+        chosen = [node.cls] if isinstance(node, ast.MatchClass) else []
+    return any(
+        isinstance(name, ast.Name) and name.id in kinds
+        for each in chosen
+        for name in ast.walk(each)
+    )
