@@ -82,6 +82,25 @@ def promises(privacy: Privacy) -> list[tuple[str, str]]:
             f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})-differential privacy, for all of a "
             "user's items: what the ledger books",
         ),
+        *_mixed(privacy),
+    ]
+
+
+def _mixed(privacy: Privacy) -> list[tuple[str, str]]:
+    """What stands above is of sums: what messages tell, if anybody sees them."""
+    if privacy.shuffled_epsilon is None or privacy.shuffled_user_epsilon is None:
+        return []
+    return [
+        (
+            "mixed messages",
+            f"({privacy.shuffled_epsilon:.4g}, {privacy.delta:g})-differential privacy, for one "
+            "item, to who sees messages without senders and not their sums alone",
+        ),
+        (
+            "",
+            f"({privacy.shuffled_user_epsilon:.4g}, {privacy.delta:g})-differential privacy, for "
+            "all of a user's items",
+        ),
     ]
 
 

@@ -48,16 +48,20 @@ def draw_aggregate(
 ) -> Integers:
     """How many of `users` reports hold each value, given how many are for it: one draw a value.
 
+    Reports that are for none of these values say "nothing", of which no count is drawn.
+
     First as if nobody held any value: Binomial(n, q). Then what the m holders of a value had in
     that is taken out (hypergeometric: m of n without replacement), and their Binomial(m, p) put in.
     """
     held = np.asarray(counts, dtype=np.int64)
-    if held.shape != (mechanism.domain,):
-        raise UsageError(f"one count for each of the {mechanism.domain} values is needed")
-    if held.min() < 0 or int(held.sum()) != users:
+    if held.ndim != 1 or not 1 <= len(held) <= mechanism.domain:
+        raise UsageError(
+            f"one count for each value is needed, of {mechanism.domain} values at most"
+        )
+    if held.min() < 0 or int(held.sum()) > users:
         raise UsageError("the counts must be of reports, each for one value: they do not add up")
     reports = draw_binomials(
-        randomness, users, mechanism.other_chance, mechanism.domain, f"{purpose}/others"
+        randomness, users, mechanism.other_chance, len(held), f"{purpose}/others"
     )
     ours = np.flatnonzero(held)
     holders = held[ours]

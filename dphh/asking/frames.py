@@ -110,6 +110,7 @@ class LdpTrieOptions(RowsOptions, total=False):
     mode: Mode
     pad: bool
     central_epsilon: float | None
+    user_epsilon: float | None
 
 
 class Verbs:

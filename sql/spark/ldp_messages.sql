@@ -1,5 +1,6 @@
 -- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends $contributions
--- reports, "nothing" where they have no more to say, each by subset selection (Algorithm 1).
+-- reports, "nothing" where they have no more to say (a value of its own for each of a user's reports,
+-- so that nobody reports a value twice), each by subset selection (Algorithm 1).
 -- In: chosen (seat, report, value). Out: messages (subset), drawn once.
 CREATE TABLE messages AS
 WITH
@@ -16,7 +17,9 @@ said AS (
     SELECT
         due.seat,
         due.report,
-        CAST(coalesce(chosen.value, $domain - 1) AS BIGINT) AS value
+        CAST(
+            coalesce(chosen.value, $domain - $nothings + least(due.report, $nothings) - 1) AS BIGINT
+        ) AS value
     FROM due
     LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
 )

@@ -208,7 +208,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_counts_that_do_not_fit_are_refused() -> None:
     mechanism = subset_selection(4, 1.0)
-    for counts in ([1, 2, 3], [1, 2, 3, 5], [-1, 5, 3, 3]):
+    for counts in ([1, 2, 3, 2, 2], [1, 2, 3, 5], [-1, 5, 3, 3], []):
         with pytest.raises(UsageError, match="count"):
             draw_aggregate(SYSTEM, np.array(counts), 10, mechanism, "x")
     for n, p in ((-1, Fraction(1, 2)), (5, Fraction(0)), (5, Fraction(1)), (2**40, Fraction(1, 2))):

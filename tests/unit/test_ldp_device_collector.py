@@ -42,15 +42,16 @@ SAID = collector.broadcast(GROWTH, LEVEL)
 def test_a_broadcast_comes_back_from_json():
     assert broadcast_from_json(SAID.dumps()) == SAID
     assert collector.growth_from_json(GROWTH.dumps()) == GROWTH
-    assert SAID.domain == 3 * 4 + 1
-    assert SAID.nothing == 12
+    assert SAID.domain == 3 * 4 + 3
+    assert [SAID.nothing(report) for report in range(3)] == [12, 13, 14]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"level": 0}, {"contributions": 0}, {"contributions": "3"}, {"domain": 12}, {"size": True},
-        {"prefixes": ["a"] * 4}, {"characters": "abc"}, {"known": [1]}, {"sampling": "all"},
+        {"level": 0}, {"contributions": 0}, {"contributions": "3"}, {"domain": 14}, {"size": True},
+        {"prefixes": list("abcd")}, {"prefixes": ["a", "a"]},
+        {"characters": "abc"}, {"known": [1]}, {"sampling": "all"},
         {"round": 3}, {"numerator": 1.5},
     ],
     ids=str,
@@ -130,13 +131,31 @@ def test_greedy_and_random_sampling_fill_up_with_nothing():
     held = {5: 2, 1: 9, 3: 2, 7: 3}
     greedy = replace(SAID, sampling="greedy", contributions=2)
     assert sample(greedy, held, SystemRandomness(), "").tolist() == [1, 7]
-    few = sample(replace(SAID, contributions=6), held, SystemRandomness(), "").tolist()
-    assert sorted(few) == [1, 3, 5, 7, SAID.nothing, SAID.nothing]
+    six = replace(SAID, contributions=6, domain=18)
+    few = sample(six, held, SystemRandomness(), "").tolist()
+    assert sorted(few) == [1, 3, 5, 7, 16, 17]
     drawn = {
         tuple(sorted(sample(replace(SAID, contributions=2), held, SeededRandomness(seed), "")))
         for seed in range(100)
     }
     assert drawn == {(1, 3), (1, 5), (1, 7), (3, 5), (3, 7), (5, 7)}
+
+
+def test_no_user_reports_a_value_twice_whatever_they_hold():
+    """Neither of theirs nor of nothing's: what a whole user costs in sums rests on it."""
+    for seed in range(60):
+        words = ["ab", "ab", "ac", "b", "cc"][: seed % 6]
+        for sampling in ("random", "greedy"):
+            said = replace(SAID, sampling=sampling)
+            held = next_prefixes(said, words)
+            values = sample(said, held, SeededRandomness(seed), "").tolist()
+            assert len(set(values)) == said.contributions
+            assert set(values) - set(held) <= set(range(12, 15))
+
+
+def test_a_device_refuses_a_nothing_that_is_a_prefix_too():
+    with pytest.raises(UsageError, match="means both a prefix and nothing"):
+        answer(replace(SAID, domain=14), ["ab"], local_epsilon=9, contributions=3)
 
 
 def test_a_device_needs_numpy_and_five_files_alone(tmp_path):
@@ -228,7 +247,7 @@ def test_messages_that_are_not_what_was_asked_for_are_counted_and_left_out():
     expected: dict[int, int] = {}
     for message in (ok, ok, subset(0)):
         for value in message:
-            if value < SAID.nothing:
+            if value < SAID.nothing(0):
                 expected[value] = expected.get(value, 0) + 1
     best = sorted(expected, key=lambda value: (-expected[value], value))[: LEVEL.keep]
     assert counts(counted) == {value: expected[value] for value in best}

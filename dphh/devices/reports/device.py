@@ -54,6 +54,11 @@ def answer(
             f"broadcast: it asks for {said.contributions:,} reports, more than the "
             f"{contributions:,} that this device allows: it does not answer"
         )
+    if len(said.prefixes) * (len(said.characters) + 1) > said.nothing(0):
+        raise UsageError(
+            "broadcast: a value means both a prefix and nothing, and a user could report it twice; "
+            "this device does not answer"
+        )
     source = randomness or SystemRandomness()
     held = next_prefixes(said, words)
     values = sample(said, held, source, name)
@@ -84,7 +89,7 @@ def next_prefixes(said: Broadcast, words: Iterable[Sequence[str]]) -> dict[int, 
 
 
 def sample(said: Broadcast, held: dict[int, int], randomness: Randomness, name: str) -> Integers:
-    """So many of the values as may be reported, each once, filled up with "nothing"."""
+    """So many of the values as may be reported, filled up with "nothing": no value twice."""
     values = sorted(held)
     keys = _keys(randomness, [f"{name}\x1f{value}" for value in values])
     lots = randomness.words(len(values), f"{said.round}/sample", keys)
@@ -92,7 +97,7 @@ def sample(said: Broadcast, held: dict[int, int], randomness: Randomness, name: 
         (-held[value] if said.sampling == "greedy" else 0, int(lot), value)
         for value, lot in zip(values, lots, strict=True)
     ]
-    chosen = np.full(said.contributions, said.nothing, dtype=np.int64)
+    chosen = said.nothing(0) + np.arange(said.contributions, dtype=np.int64)
     kept = [value for _, _, value in sorted(rank)[: said.contributions]]
     chosen[: len(kept)] = kept
     return chosen

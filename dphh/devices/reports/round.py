@@ -42,10 +42,10 @@ class Broadcast:
     size: int
     numerator: int
 
-    @property
-    def nothing(self) -> int:
-        """The value of who has nothing (more) to say."""
-        return self.domain - 1
+    def nothing(self, report: int) -> int:
+        """What a user's report number 0, 1, ... says who has nothing more to say: a value of its
+        own for each, so that no user reports a value twice."""
+        return self.domain - self.contributions + report
 
     def dumps(self) -> str:
         return json.dumps(asdict(self))
@@ -75,8 +75,11 @@ def _check(said: Broadcast) -> None:
     lists = (said.characters, said.prefixes, said.known)
     if not all(type(listed) is tuple and all(type(x) is str for x in listed) for listed in lists):
         raise ValueError("its characters, prefixes or known words are not lists of texts")
-    if len(said.prefixes) * (len(said.characters) + 1) >= said.domain:
-        raise ValueError("its prefixes do not fit its domain")
+    if len(said.prefixes) * (len(said.characters) + 1) + said.contributions > said.domain:
+        raise ValueError("its prefixes, and a nothing for each report, do not fit its domain")
+    for listed in (said.characters, said.prefixes):
+        if len(set(listed)) < len(listed):
+            raise ValueError("one of its characters or prefixes is there twice")
     if said.sampling not in get_args(Sampling) or type(said.round) is not str:
         raise ValueError("its sampling or round is unknown")
 

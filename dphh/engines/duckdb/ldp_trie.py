@@ -44,6 +44,7 @@ class LocalTries(DuckDBRun):
                 **seats,
                 contributions=level.contributions,
                 domain=level.domain,
+                nothings=level.nothings,
                 size=level.size,
                 numerator=level.numerator,
                 purpose=purpose,

@@ -85,9 +85,11 @@ class LocalTries(PolarsRun):
         return self.fetch("ldp_choice", local_tries.ldp_choice(drawn, level.contributions, greedy))
 
     def _messages(self, level: LocalLevel, chosen: pl.DataFrame, purpose: str) -> pl.DataFrame:
-        """Every user of the level sends all reports, "nothing" where they have no more to say; and
-        the reports that hold a value are counted."""
-        said = np.full(level.users * level.contributions, level.domain - 1, dtype=np.int64)
+        """Every user of the level sends all reports, "nothing" where they have no more to say (a
+        value of its own for each of a user's reports); and the reports that hold a value are
+        counted."""
+        nothing = np.minimum(np.arange(level.contributions, dtype=np.int64), level.nothings - 1)
+        said = np.tile(level.values + nothing, level.users)
         place = (chosen["seat"] - level.first_seat - 1) * level.contributions + chosen["report"] - 1
         said[place.to_numpy()] = chosen["value"].to_numpy()
         counted = np.zeros(level.domain, dtype=np.int64)

@@ -53,6 +53,7 @@ class LocalTries(SparkRun):
                 **seats,
                 contributions=level.contributions,
                 domain=level.domain,
+                nothings=level.nothings,
                 size=level.size,
                 numerator=level.numerator,
                 purpose=purpose,
