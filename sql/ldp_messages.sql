@@ -1,7 +1,7 @@
--- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends $contributions
--- reports, "nothing" where they have no more to say (a value of its own for each of a user's reports,
--- so that nobody reports a value twice), each by subset selection (Algorithm 1); and
--- the reports that hold a value are counted.
+-- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends
+-- $contributions reports, "nothing" where they have no more to say (a value of its own for each of
+-- a user's reports, so that nobody reports a value twice), each by subset selection (Algorithm 1);
+-- and the reports that hold a value are counted.
 -- In: chosen (seat, report, value). Out: reports (value, reports), drawn once.
 CREATE TEMP TABLE reports AS
 WITH

@@ -21,7 +21,7 @@ from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 # half a second that no other verb needs.
 
 #: A search for the largest local epsilon that keeps to a goal stops this near to it.
-_NEAR = 2e-3
+_NEAR = 4e-3
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,17 @@ def largest_local(widest: int, goal: Goal, of: Reports) -> float:
 def _largest(price: Callable[[float], float], goal: float, start: float, most: float) -> float:
     """The largest local epsilon of this price, to within `_NEAR` of the goal, and never above it.
 
-    Prices grow about as e^(local / 2), with leaps where sets lose a value: so a step of that size,
-    or half the way where it leads out of what is left.
+    Prices grow about as e^(local / 2), or as they did last, with leaps where sets lose a value: so
+    a step of that size, or half the way where it leads out of what is left.
     """
-    low, high = 0.0, most * (1 + 1e-9)
+    low, high, growth = 0.0, most * (1 + 1e-9), 0.5
     tried = min(max(start, 1e-3), most)
+    before: tuple[float, float] | None = None
     while True:
         found = price(tried)
+        if before is not None and before[0] != tried and found > 0:
+            growth = min(max(math.log(before[1] / found) / (before[0] - tried), 0.2), 2.0)
+        before = (tried, found) if found > 0 else None
         if found <= goal:
             low = tried
             if tried == most or found >= goal * (1 - _NEAR):
@@ -135,7 +139,7 @@ def _largest(price: Callable[[float], float], goal: float, start: float, most: f
             high = tried
         if high - low < 1e-4 * high:
             break
-        tried = min(tried + _step(found, goal), most)
+        tried = min(tried + _step(found, goal) * 0.5 / growth, most)
         if not low < tried < high:
             tried = (low + high) / 2
     if low == 0.0:

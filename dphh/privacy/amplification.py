@@ -35,6 +35,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,7 +198,7 @@ def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 
         lambda epsilon: (
             _depth(_log(central_delta(hidden, reports, epsilon, _CUT * delta))) - wanted
         ),
-        _guess(hidden, reports, delta),
+        lambda: _guess(hidden, reports, delta),
         least,
         hidden.epsilon,
     )
@@ -223,7 +224,9 @@ def group_epsilon(
         found = central_delta(hidden, reports, epsilon, _CUT * math.exp(log_each))
         return _depth(_log(found)) - _depth(log_each)
 
-    guess = _guess(hidden, reports, delta)
+    def guess() -> float:
+        return _guess(hidden, reports, delta)
+
     return size * _smallest(slack, guess, least / size, hidden.epsilon) * (1 + 1e-15)
 
 
@@ -350,12 +353,15 @@ def epsilon_by_blocks(
     return high
 
 
-def _smallest(slack: Callable[[float], float], guess: float, least: float, most: float) -> float:
+def _smallest(
+    slack: Callable[[float], float], guess: Callable[[], float], least: float, most: float
+) -> float:
     """The smallest epsilon, but no less than `least`, with which `slack` is 0 or more, from above;
     `most` keeps its promise."""
+    slack = cache(slack)
     if least >= most or slack(least) >= 0:
         return min(least, most)
-    low, high = least, min(max(guess, 1.5 * least), most)
+    low, high = least, min(max(guess(), 1.5 * least), most)
     while slack(high) < 0:
         if high == most:
             return most

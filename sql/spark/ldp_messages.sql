@@ -1,6 +1,6 @@
--- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends $contributions
--- reports, "nothing" where they have no more to say (a value of its own for each of a user's reports,
--- so that nobody reports a value twice), each by subset selection (Algorithm 1).
+-- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends
+-- $contributions reports, "nothing" where they have no more to say (a value of its own for each of
+-- a user's reports, so that nobody reports a value twice), each by subset selection (Algorithm 1).
 -- In: chosen (seat, report, value). Out: messages (subset), drawn once.
 CREATE TABLE messages AS
 WITH

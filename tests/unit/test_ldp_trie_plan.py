@@ -12,6 +12,7 @@ from scipy.stats import binom
 from dphh import Corpus, Ledger, UsageError, ldp_trie, plan_from_json
 from dphh.cli import cli
 from dphh.ledger import Request, source_of
+from dphh.price import Price
 from dphh.privacy.accounting import compose
 from dphh.privacy.amplification import blanket_of_subsets, central_delta
 from dphh.privacy.events import ApproximateEvent, LocalEvent, event_from_json
@@ -114,18 +115,19 @@ def test_a_plan_comes_back_from_json_with_lists_of_tokens_and_words():
         assert plan_from_json(plan.dumps()) == plan
 
 
-def test_a_plan_of_before_keeps_its_one_nothing_and_its_price():
-    """It was priced by group privacy, for one nothing that a user may report many times."""
+def test_a_plan_of_before_is_read_as_it_was_and_not_run():
+    """It has one nothing, which a user may report many times, at a price by group privacy."""
     written = json.loads(ldp_trie(**SMALL).dumps())
     for level in written["levels"]:
         del level["nothings"]
     for name in ("shuffled_epsilon", "shuffled_user_epsilon"):
         del written["privacy"][name]
     written["privacy"]["user_epsilon"] = written["events"][0]["epsilon"] = 0.3115
-    plan = plan_from_json(json.dumps(written))
-    assert [level.domain for level in plan.levels] == [13, 37, 109]
-    assert plan.privacy.booked_epsilon == plan.events[0].epsilon == 0.3115
-    assert "mixed messages" not in repr(plan)
+    price = Price.from_json(written)
+    assert [level.domain for level in price.levels] == [13, 37, 109]
+    assert price.privacy.booked_epsilon == price.events[0].epsilon == 0.3115
+    with pytest.raises(UsageError, match="written by another version; make it anew"):
+        plan_from_json(json.dumps(written))
 
 
 @pytest.mark.parametrize("mode", ["messages", "aggregate"])
