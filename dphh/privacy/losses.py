@@ -43,7 +43,8 @@ class Losses:
 
     @property
     def at(self) -> FloatArray:
-        return self.step * (self.first + np.arange(len(self.chances)))
+        places = self.first + np.arange(len(self.chances))
+        return np.asarray(self.step * places, dtype=np.float64)
 
     def delta(self, epsilon: float) -> float:
         """At most 1: the sum of [P - e^epsilon Q]_+."""
@@ -144,7 +145,13 @@ def on_grid(
     place = (below - first).astype(np.int64)
     length = int(place.max()) + 2
     held = np.bincount(place, chances - upper, length) + np.bincount(place + 1, upper, length)
-    return Losses(step, first, held, outside, slack + _ROUNDING * (len(chances) + 8))
+    return Losses(
+        step,
+        first,
+        np.asarray(held, dtype=np.float64),
+        outside,
+        slack + _ROUNDING * (len(chances) + 8),
+    )
 
 
 def spread(chances: FloatArray, losses: FloatArray) -> float:
