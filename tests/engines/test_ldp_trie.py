@@ -13,12 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+import dphh.engines.polars.ldp_trie
+import dphh.udfs.subset_reports
 from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
 from dphh.columns import ESTIMATED
 from dphh.devices.reports import collector
 from dphh.devices.reports.device import answer
 from dphh.testing import SeededRandomness
 from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.subsets import draw_subsets
 from tests.engines.local_tries import brute_force, grown, plan_of, prefixes, seated
 
 FEW = settings(
@@ -200,6 +203,27 @@ def test_rows_add_up_to_the_local_count_of_a_prefix(engine, written):
     plan = plan_of(1, 1, truthful=True, character_set="abc", keep=9, sampling="greedy")
     corpus = written(rows, text=None, item="what")
     assert first_letters(engine, corpus, plan, SystemRandomness()) == {"aa": 1}
+
+
+@pytest.mark.parametrize("words", [[], ["ab"] * 3, ["ab", "ac", "ab", "ba"], list("abc") * 2])
+def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
+    """Neither of theirs nor of nothing's: one user is asked; what is randomised is looked at."""
+    if engine == "spark":
+        pytest.skip("its reports are drawn in other processes, by the query that DuckDB has too")
+    values: list[int] = []
+
+    def looked_at(randomness, held, *rest):
+        values.extend(np.asarray(held).tolist())
+        return draw_subsets(randomness, held, *rest)
+
+    for module in (dphh.udfs.subset_reports, dphh.engines.polars.ldp_trie):
+        monkeypatch.setattr(module, "draw_subsets", looked_at)
+    rows = [("one", word) for word in ["", *words]]
+    plan = plan_of(1, 5, truthful=False, character_set="abc", keep=9)
+    grown(engine, written(rows, text=None, item="what"), plan, SystemRandomness())
+    assert len(values) == len(set(values)) == 5
+    (level,) = plan.levels
+    assert sum(value < level.values for value in values) == len(set(words))
 
 
 # The simulation is the client and the server, joined
