@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
+from dphh.privacy.coin_reports import Form
 from dphh.privacy.counts import (
     Ends,
     Weighing,
@@ -286,14 +287,14 @@ class LocalLevel:
 
     A value is a prefix of the level below and what comes next: one of the characters, or the end.
     `nothings` more say "nothing", a different one for each of a user's reports, so that no user
-    reports a value twice; where only counts are drawn, nobody reports "nothing" and there is no
-    such value. (Plans of before had one, for all of a user's reports.) How many values there are is
-    fixed here, before any row is read, so that a report's form tells nothing.
+    reports a value twice; by coins (which is how counts alone are drawn) there is no such value.
+    (Plans of before had one, for all of a user's reports.) How many values there are is fixed here,
+    before any row is read, so that what a report can be tells nothing.
     """
 
     kind: ClassVar[str] = "local"
     #: What plans say that were made before they had these fields.
-    before: ClassVar[dict[str, Any]] = {"nothings": 1}
+    before: ClassVar[dict[str, Any]] = {"nothings": 1, "form": "subsets"}
 
     level: int
     #: Several tries are grown one after the other, from different users: which one this is of.
@@ -308,8 +309,9 @@ class LocalLevel:
     prefixes: int
     characters: int
     nothings: int
-    #: A report is a set of `size` values; the user's own is in it with probability
-    #: numerator / 2^64.
+    form: Form
+    #: A report is a set of `size` values (with coins, on average); the user's own is in it with
+    #: probability numerator / 2^64.
     size: int
     numerator: int
     #: The values that most reports hold go on, so many at most.

@@ -143,13 +143,17 @@ def _pass(level: Level) -> int:
     return level.pass_number if isinstance(level, LocalLevel) else 1
 
 
+def _held(level: LocalLevel) -> str:
+    return f"{level.size:,}" if level.form == "subsets" else f"about {level.size:,}"
+
+
 def level_words(level: Level) -> tuple[str, ...]:
     if isinstance(level, LocalLevel):
         return (
             f"{plural(level.users, 'user')} not asked before send "
             f"{plural(level.contributions, 'report')} each ({level.sampling} sampling, mode "
             f"{level.mode!r})",
-            f"a report holds {level.size:,} of {level.domain:,} values, the user's own with "
+            f"a report holds {_held(level)} of {level.domain:,} values, the user's own with "
             f"probability {level.mechanism.p:.4g}, another with {level.mechanism.q:.4g}; the "
             f"{level.keep:,} that most reports hold go on",
             f"an estimate from {level.stands_out:,.0f} of {level.reports:,} reports on "

@@ -12,7 +12,9 @@ days each. The data are no secret, so nothing is booked in a ledger, and all run
 Figure 1: coverage against the local epsilon, one pass, greedy sampling; the dotted line is without
 randomisation. Table 1, at epsilon 10: greedy sampling, random sampling, and random sampling in two
 passes of half as many users a level; and these at the local epsilon that the paper's population and
-central epsilon allow, by the blanket of this randomiser. All by mode "aggregate". Needs matplotlib.
+central epsilon allow, by the blanket of this randomiser. All by mode "aggregate". Then coverage by
+what sums tell of a whole user (`--only users`), and by messages of either form (`--only reports`).
+Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ PAPER: dict[str, Any] = {
 CENTRAL = 0.315
 #: What all reports of a user may tell, in sums.
 OF_USERS = (1.0, 2.0, 4.0)
+#: Where messages by subset selection stand beside messages by coins.
+OF_FORMS = (10.0, 11.0, 12.0, 14.0)
 DRAWS, WORDS, SHIFT, TYPED_TWICE = 8, 10_000, 100, 1000
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0)
 #: What Table 1 of the paper says, beside ours.
@@ -112,18 +116,18 @@ def truthful(plan: Plan) -> Plan:
 
 
 def experiments(
-    path: Path, per_level: int, epsilons: tuple[float, ...], only_users: bool
+    path: Path, per_level: int, epsilons: tuple[float, ...], only: str | None
 ) -> dict[str, Any]:
     corpus = as_sequences(Corpus(str(path), user="person", item="word"), 1)
     with duckdb.connect() as con:
         counts = dict(con.execute(f"SELECT word, count(*) FROM '{path}' GROUP BY word").fetchall())
     total = sum(counts.values())
 
-    def plan_of(epsilon: float | None, sampling: Any, passes: int, **goal: float) -> Plan:
+    def plan_of(epsilon: float | None, sampling: Any, passes: int, **other: Any) -> Plan:
         return ldp_trie(
-            corpus, local_epsilon=epsilon, **goal, delta=1e-10, users_per_level=per_level // passes,
+            corpus, local_epsilon=epsilon, delta=1e-10, users_per_level=per_level // passes,
             contributions=REPORTS, max_length=LEVELS, keep=KEEP, sampling=sampling, passes=passes,
-            mode="aggregate",
+            **({"mode": "aggregate"} | other),
         )  # fmt: skip
 
     def coverage(plan: Plan) -> float:
@@ -137,9 +141,10 @@ def experiments(
     try:
         opened.hold_contributions(string.printable, per_level * LEVELS, False)
         session = OneReading(opened)
-        of_users = by_user_epsilon(coverage, plan_of)
-        if only_users:
-            return {"users": of_users}
+        if only == "users":
+            return {"users": by_user_epsilon(coverage, plan_of)}
+        if only == "reports":
+            return {"reports": by_form(coverage, plan_of)}
         print("without randomisation:", end=" ")
         return {
             "limit": coverage(truthful(plan_of(10.0, "greedy", 1))),
@@ -149,7 +154,8 @@ def experiments(
                 for name, sampling, passes, paper in SETTINGS
             ]
             + [by_central_epsilon(coverage, plan_of)],
-            "users": of_users,
+            "users": by_user_epsilon(coverage, plan_of),
+            "reports": by_form(coverage, plan_of),
         }
     finally:
         opened.close()
@@ -178,6 +184,28 @@ def by_user_epsilon(
             print(f"user-level {epsilon:g} for {whose}, local {local:.4g}:", end=" ")
             found.append((epsilon, whose, local, coverage(plan)))
     return found
+
+
+def by_form(
+    coverage: Callable[[Plan], float], plan_of: Callable[..., Plan]
+) -> list[tuple[float, str, float]]:
+    """Coverage by messages of subset selection and of coins, random sampling, one pass."""
+    found = []
+    for epsilon in OF_FORMS:
+        for form in ("subsets", "coins"):
+            plan = plan_of(epsilon, "random", 1, mode="messages", reports=form)
+            print(f"{form}:", end=" ")
+            found.append((epsilon, form, coverage(plan)))
+    return found
+
+
+def write_reports(found: list[tuple[float, str, float]], out: Path) -> None:
+    """The table of coverage by the form of messages."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "table-reports.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["local epsilon", "reports", "coverage"])
+        rows.writerows((epsilon, form, f"{share:.1%}") for epsilon, form, share in found)
 
 
 def write_users(found: list[tuple[float, str, float, float]], out: Path) -> None:
@@ -237,15 +265,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("gboard-experiments"))
     parser.add_argument("--users-per-level", type=int, default=200_000)
     parser.add_argument("--quick", action="store_true", help="Two points of the figure only.")
-    parser.add_argument("--only-users", action="store_true", help="By user-level epsilon only.")
+    parser.add_argument("--only", choices=["users", "reports"], help="One part only.")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "population.parquet"
         populate(path, asked.users_per_level * LEVELS)
         epsilons = (4.0, 10.0) if asked.quick else EPSILONS
-        found = experiments(path, asked.users_per_level, epsilons, asked.only_users)
-        write_users(found["users"], asked.out)
-        if not asked.only_users:
+        found = experiments(path, asked.users_per_level, epsilons, asked.only)
+        if "users" in found:
+            write_users(found["users"], asked.out)
+        if "reports" in found:
+            write_reports(found["reports"], asked.out)
+        if asked.only is None:
             write(found, asked.out)
 
 

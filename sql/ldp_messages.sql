@@ -1,7 +1,8 @@
 -- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends
 -- $contributions reports, "nothing" where they have no more to say (a value of its own for each of
--- a user's reports, so that nobody reports a value twice), each by subset selection (Algorithm 1);
--- and the reports that hold a value are counted.
+-- a user's reports, so that nobody reports a value twice; with coins none, which is -1), each by
+-- subset selection (Algorithm 1) or by coins, as $form says; and the reports that hold a value are
+-- counted.
 -- In: chosen (seat, report, value). Out: reports (value, reports), drawn once.
 CREATE TEMP TABLE reports AS
 WITH
@@ -18,7 +19,11 @@ said AS (
         due.seat,
         due.report,
         coalesce(
-            chosen.value, $domain - $nothings + least(due.report, $nothings) - 1
+            chosen.value,
+            CASE
+                WHEN $nothings > 0 THEN $domain - $nothings + least(due.report, $nothings) - 1
+                ELSE -1
+            END
         ) AS value
     FROM due
     LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
@@ -26,12 +31,13 @@ said AS (
 
 messages AS (
     SELECT
-        dphh_subset(
+        dphh_report(
             seat || chr(31) || report,
             value,
             $domain,
             $size,
             CAST($numerator AS UBIGINT),
+            $form,
             $purpose
         ) AS subset
     FROM said

@@ -20,6 +20,7 @@ from dphh.mechanisms import items, ngrams
 from dphh.mechanisms.counts import Of
 from dphh.mechanisms.trie import Accounting
 from dphh.plan import Plan
+from dphh.privacy.coin_reports import Form
 from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
@@ -108,6 +109,7 @@ class LdpTrieOptions(RowsOptions, total=False):
     character_set: str | Sequence[str]
     known: Sequence[str | Sequence[str]]
     mode: Mode
+    reports: Form | None
     pad: bool
     central_epsilon: float | None
     user_epsilon: float | None

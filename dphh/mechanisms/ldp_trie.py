@@ -43,6 +43,7 @@ from dphh.mechanisms.local_reports import (
 )
 from dphh.mechanisms.terms import FOUND_WITH, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
+from dphh.privacy.coin_reports import Form, sizes
 from dphh.privacy.events import ApproximateEvent, LocalEvent
 from dphh.privacy.subset_selection import SubsetSelection
 
@@ -59,6 +60,7 @@ HELP = {
     "other is left out.",
     "known": "Words not asked for, one a line.",
     "mode": "Draw every report, or only how many reports hold each value.",
+    "reports": "What a device sends: a set of so many values, or each by a coin of its own.",
     "central_epsilon": "What the counted reports may tell of one: the largest local epsilon that "
     "keeps to it is taken.",
     "user_epsilon": "What they may tell of all that a user sends, in the same way.",
@@ -85,6 +87,7 @@ def price_ldp_trie(
     character_set: str | Sequence[str] = string.printable,
     known: Sequence[str | Sequence[str]] = (),
     mode: Mode = "messages",
+    reports: Form | None = None,
     pad: bool = False,
     central_epsilon: float | None = None,
     user_epsilon: float | None = None,
@@ -102,7 +105,8 @@ def price_ldp_trie(
     user's rows. passes: tries grown one after the other, each without the words found before.
     character_set: a text of all characters there are, or a list of tokens; a word with any other is
     left out whole. known: words not asked for. mode: "messages" draws every report, "aggregate"
-    only their counts.
+    only their counts. reports: by "subsets" of so many values, as messages are unless said, or by
+    "coins", each value with a coin of its own, as counts always are.
     """
     named = {
         "local_epsilon": local_epsilon,
@@ -134,15 +138,19 @@ def price_ldp_trie(
         )
     if mode not in get_args(Mode):
         raise UsageError(f"mode: found {mode!r}; say one of {', '.join(get_args(Mode))}")
+    form = _form(reports, mode)
     if not isinstance(pad, bool):
         raise UsageError(f"pad: found {pad!r}; say True or False")
     alphabet = _characters(character_set)
-    of = Reports(users_per_level, contributions, mode, delta)
-    # Drawn as counts, nobody reports "nothing": it is no value.
-    nothings = contributions if mode == "messages" else 0
+    of = Reports(users_per_level, contributions, form, delta)
+    # By coins nobody reports "nothing": it is no value.
+    nothings = contributions if form == "subsets" else 0
     prefixes_below = _prefixes(len(alphabet), max_length, keep)
     domains = [prefixes * (len(alphabet) + 1) + nothings for prefixes in prefixes_below]
     local_epsilon, drawn = _drawn(frozenset(domains), asked, central, of_user, of)
+    if mode == "messages":
+        for made in drawn.values():
+            sizes(made, form)  # refuses reports that are no messages
     ladder = [
         LocalLevel(
             level=1 + place % max_length,
@@ -155,6 +163,7 @@ def price_ldp_trie(
             prefixes=prefixes,
             characters=len(alphabet),
             nothings=nothings,
+            form=form,
             size=drawn[domain].size,
             numerator=drawn[domain].numerator,
             keep=keep,
@@ -179,6 +188,7 @@ def price_ldp_trie(
             ("character_set", character_set if isinstance(character_set, str) else alphabet),
             ("known", _words(known)),
             ("mode", mode),
+            ("reports", form),
             ("pad", pad),
             ("central_epsilon", central),
             ("user_epsilon", of_user),
@@ -189,7 +199,7 @@ def price_ldp_trie(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREMS[mode],
+            theorem=THEOREMS[form],
             caveats=(
                 "epsilon is what a report tells whoever receives it; central_epsilon, at delta, "
                 "what the sums of all reports tell of one, and user_epsilon of a user's "
@@ -229,10 +239,10 @@ _SEATS = UsersKnown(
     "say pad := true, and seats that nobody takes stay empty",
 )
 _PROVED = "of docs/ldp_trie.md, with proof; both directions"
-THEOREMS: dict[str, str] = {
-    "messages": "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports, by Theorem "
+THEOREMS: dict[Form, str] = {
+    "subsets": "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports, by Theorem "
     f"B {_PROVED}",
-    "aggregate": "values reported independently, with subset selection's two probabilities, are "
+    "coins": "values reported independently, with subset selection's two probabilities, are "
     f"epsilon-LDP; sums of such reports, by Theorem A {_PROVED}",
 }
 
@@ -275,6 +285,21 @@ def _drawn(
         goal = Goal(of.contributions, of_user)
     local = largest_local(max(domains), goal, of)
     return local, randomisers(domains, local, of, goal)
+
+
+def _form(reports: Form | None, mode: Mode) -> Form:
+    if reports is None:
+        return "subsets" if mode == "messages" else "coins"
+    if reports not in get_args(Form):
+        raise UsageError(
+            f"reports: found {reports!r}; say one of {', '.join(get_args(Form))}, or None"
+        )
+    if reports == "subsets" and mode == "aggregate":
+        raise UsageError(
+            "reports: mode 'aggregate' draws each value's count by itself, which is how coins add "
+            "up and subsets do not; say reports='coins', or mode='messages'"
+        )
+    return reports
 
 
 def _prefixes(characters: int, max_length: int, keep: int) -> list[int]:

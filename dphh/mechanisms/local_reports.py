@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from dphh.errors import UsageError
-from dphh.levels import Mode
 from dphh.mechanisms.terms import LARGEST_EPSILON
+from dphh.privacy.coin_reports import LEFT_OUT, Form
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
 # dphh.privacy.amplification and .sums are imported where they are called: they take scipy.stats,
@@ -22,6 +22,8 @@ from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
 #: A search for the largest local epsilon that keeps to a goal stops this near to it.
 _NEAR = 4e-3
+#: The part of delta that pays for how far what is drawn is from independent values.
+_FOR_THE_LAW = 1e-6
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Reports:
 
     users: int
     contributions: int
-    mode: Mode
+    form: Form
     delta: float
 
     @property
@@ -40,12 +42,12 @@ class Reports:
 
 @lru_cache(maxsize=1024)
 def randomiser(
-    domain: int, local_epsilon: float, mode: Mode, size: int | None = None
+    domain: int, local_epsilon: float, form: Form, size: int | None = None
 ) -> SubsetSelection:
-    """What is drawn costs local_epsilon at most. Drawn at once, values come independently, which
-    tells a little more: p is the largest that keeps to it even so."""
+    """What is drawn costs local_epsilon at most. By coins, values come independently, which tells a
+    little more: p is the largest that keeps to it even so."""
     chosen = subset_selection(domain, local_epsilon, size)
-    if mode == "messages" or chosen.epsilon_of_independent_values <= local_epsilon:
+    if form == "subsets" or chosen.epsilon_of_independent_values <= local_epsilon:
         return chosen
     low, high = (chosen.size << 64) // domain + 1, chosen.numerator
     while high - low > 1:
@@ -77,7 +79,7 @@ def randomisers(
     (Few values leave few others to hide among: at level 1 sets would be of one value, and a user
     would pay 1.5 where the other levels cost 0.9.)
     """
-    widest = randomiser(max(domains), local_epsilon, of.mode)
+    widest = randomiser(max(domains), local_epsilon, of.form)
     if goal is None:
         goal = Goal(of.contributions, _roughly(widest, of, of.contributions))
     return {
@@ -89,19 +91,19 @@ def randomisers(
 def _no_dearer(domain: int, local_epsilon: float, of: Reports, goal: Goal) -> SubsetSelection:
     """Of sets of the usual size and of one value more, at the local epsilon at which they keep to
     the goal, those with the least noise."""
-    usual = randomiser(domain, local_epsilon, of.mode)
+    usual = randomiser(domain, local_epsilon, of.form)
     if (found := _roughly(usual, of, goal.replaced)) <= goal.epsilon:
         return usual
 
     def kept_to(size: int) -> SubsetSelection:
         def price(local: float) -> float:
-            return _roughly(randomiser(domain, local, of.mode, size), of, goal.replaced)
+            return _roughly(randomiser(domain, local, of.form, size), of, goal.replaced)
 
         start = local_epsilon
         if size == usual.size:
             start += _step(found, goal.epsilon)
         local = _largest(price, goal.epsilon, start, local_epsilon)
-        return randomiser(domain, local, of.mode, size)
+        return randomiser(domain, local, of.form, size)
 
     sizes = [size for size in (usual.size, usual.size + 1) if 2 * size <= domain]
     return min(map(kept_to, sizes), key=lambda made: float(made.variance(of.number)))
@@ -112,7 +114,7 @@ def largest_local(widest: int, goal: Goal, of: Reports) -> float:
     """The largest local epsilon with which the level of most values keeps to the goal."""
 
     def price(local: float) -> float:
-        return _roughly(randomiser(widest, local, of.mode), of, goal.replaced)
+        return _roughly(randomiser(widest, local, of.form), of, goal.replaced)
 
     return _largest(price, goal.epsilon, min(8.0, LARGEST_EPSILON), LARGEST_EPSILON)
 
@@ -160,7 +162,7 @@ def of_sums(made: SubsetSelection, of: Reports, replaced: int) -> float:
     from dphh.privacy.sums import Level, epsilon_of_subsets
 
     rough = _roughly(made, of, replaced)
-    if of.mode == "messages":
+    if of.form == "subsets":
         return min(
             rough, epsilon_of_subsets(made, Level(of.users, of.contributions), replaced, of.delta)
         )
@@ -172,10 +174,10 @@ def _roughly(made: SubsetSelection, of: Reports, replaced: int) -> float:
     from dphh.privacy.sums import WIDE, Level, epsilon_of_coins, epsilon_of_subsets
 
     who = Level(of.users, of.contributions)
-    if of.mode == "messages":
+    if of.form == "subsets":
         found = epsilon_of_subsets(made, who, replaced, of.delta, WIDE)
     else:
-        found = epsilon_of_coins(made, who, replaced, of.delta)
+        found = _as_drawn(lambda delta: epsilon_of_coins(made, who, replaced, delta), of)
     return found if found < math.inf else _mixed(made, of, replaced, 0.0)
 
 
@@ -199,8 +201,22 @@ def _mixed(made: SubsetSelection, of: Reports, replaced: int, least: float) -> f
         group_epsilon,
     )
 
-    drawn = blanket_of_subsets if of.mode == "messages" else blanket_of_independent_values
+    drawn = blanket_of_subsets if of.form == "subsets" else blanket_of_independent_values
     hidden = drawn(made)
-    if replaced == 1:
-        return central_epsilon(hidden, of.number, of.delta, least)
-    return group_epsilon(hidden, of.number, of.delta, replaced, least)
+
+    def found(delta: float) -> float:
+        if replaced == 1:
+            return central_epsilon(hidden, of.number, delta, least)
+        return group_epsilon(hidden, of.number, delta, replaced, least)
+
+    if of.form == "subsets":
+        return found(of.delta)
+    return min(_as_drawn(found, of), replaced * made.epsilon_of_independent_values)
+
+
+def _as_drawn(found: Callable[[float], float], of: Reports) -> float:
+    """A bound that holds of independent values, made to hold of what is drawn: each report's law is
+    within LEFT_OUT of theirs, before and after. Infinite where delta does not pay for it."""
+    epsilon = found(of.delta * (1 - _FOR_THE_LAW))
+    paid = of.number * LEFT_OUT * (1 + math.exp(min(epsilon, 700.0)))
+    return epsilon if paid <= _FOR_THE_LAW * of.delta else math.inf

@@ -1,6 +1,7 @@
 -- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends
 -- $contributions reports, "nothing" where they have no more to say (a value of its own for each of
--- a user's reports, so that nobody reports a value twice), each by subset selection (Algorithm 1).
+-- a user's reports, so that nobody reports a value twice; with coins none, which is -1), each by
+-- subset selection (Algorithm 1) or by coins, as $form says.
 -- In: chosen (seat, report, value). Out: messages (subset), drawn once.
 CREATE TABLE messages AS
 WITH
@@ -18,19 +19,26 @@ said AS (
         due.seat,
         due.report,
         CAST(
-            coalesce(chosen.value, $domain - $nothings + least(due.report, $nothings) - 1) AS BIGINT
+            coalesce(
+                chosen.value,
+                CASE
+                    WHEN $nothings > 0 THEN $domain - $nothings + least(due.report, $nothings) - 1
+                    ELSE -1
+                END
+            ) AS BIGINT
         ) AS value
     FROM due
     LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
 )
 
 SELECT
-    dphh_subset(
+    dphh_report(
         seat || chr(31) || report,
         value,
         $domain,
         $size,
         CAST($numerator AS DECIMAL(20, 0)),
+        $form,
         $purpose
     ) AS subset
 FROM said;

@@ -21,6 +21,7 @@ from dphh import ldp_trie
 from dphh.devices.reports import collector
 from dphh.devices.reports.device import next_prefixes, sample
 from dphh.testing import SeededRandomness
+from dphh.udfs.coin_reports import NOTHING, draw_coins
 from dphh.udfs.randomness import SystemRandomness
 from dphh.udfs.subset_reports import draw_aggregate
 from tests.engines.local_tries import grown, plan_of, prefixes
@@ -134,24 +135,37 @@ def test_what_a_device_samples_keeps_to_the_promise():
     assert max(at_least(plan.levels[-1], moves, most) for moves in ([(8, 0)], [(0, 8)])) > DELTA
 
 
+def counts_drawn(level, held):
+    counts = np.zeros(level.values, dtype=np.int64)
+    counts[held] = 1
+    return draw_aggregate(SystemRandomness(), counts, level.reports, level.mechanism, "audit")
+
+
+def counts_sent(level, held):
+    """The reports of devices, one by one, and their sum."""
+    said = np.full(level.reports, NOTHING)
+    said[: len(held)] = held
+    drawn, _ = draw_coins(SystemRandomness(), said, level.mechanism, "audit")
+    return np.bincount(drawn, minlength=level.values)
+
+
 @pytest.mark.parametrize("epsilon", [1.0, 2.0])
-def test_counts_that_are_drawn_keep_to_the_promise_in_a_black_box(epsilon):
-    """A user has two of 6,000 reports. The event: more reports of the old values than of the new
+@pytest.mark.parametrize(
+    "mode, users, counted", [("aggregate", 3000, counts_drawn), ("messages", 300, counts_sent)]
+)
+def test_counts_by_coins_keep_to_the_promise_in_a_black_box(epsilon, mode, users, counted):
+    """A user has two of all reports. The event: more reports of the old values than of the new
     ones. What is measured keeps to what is promised, and the event is no rare one."""
     delta = 0.01
     plan = ldp_trie(
-        user_epsilon=epsilon, delta=delta, users_per_level=3000, contributions=2,
-        max_length=1, keep=9, character_set="abcd", mode="aggregate",
+        user_epsilon=epsilon, delta=delta, users_per_level=users, contributions=2,
+        max_length=1, keep=9, character_set="abcd", mode=mode, reports="coins",
     )  # fmt: skip
     (level,) = plan.levels
     trials, seen = 1500, [0, 0]
     for row, held in enumerate(([0, 1], [2, 3])):
-        counts = np.zeros(level.values, dtype=np.int64)
-        counts[held] = 1
         for _ in range(trials):
-            drawn = draw_aggregate(
-                SystemRandomness(), counts, level.reports, level.mechanism, "audit"
-            )
+            drawn = counted(level, held)
             seen[row] += int(drawn[:2].sum() > drawn[2:4].sum())
     low = beta.ppf(FAILS, seen[0], trials - seen[0] + 1)
     high = beta.ppf(1 - FAILS, seen[1] + 1, trials - seen[1])

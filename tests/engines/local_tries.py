@@ -36,11 +36,11 @@ def plan_of(users: int, contributions: int, *, truthful: bool, **asked: Any) -> 
             users=users,
             contributions=contributions,
             first_seat=place * users,
-            nothings=contributions if level.mode == "messages" else 0,
+            nothings=contributions if level.form == "subsets" else 0,
         )
         if truthful:
             return replace(level, size=1, numerator=2**64 - 1)
-        made = randomiser(level.domain, plan.privacy.epsilon, level.mode)
+        made = randomiser(level.domain, plan.privacy.epsilon, level.form)
         return replace(level, size=made.size, numerator=made.numerator)
 
     levels = tuple(changed(place, level) for place, level in enumerate(plan.levels))

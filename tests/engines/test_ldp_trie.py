@@ -20,8 +20,8 @@ from dphh.columns import ESTIMATED
 from dphh.devices.reports import collector
 from dphh.devices.reports.device import answer
 from dphh.testing import SeededRandomness
+from dphh.udfs.coin_reports import draw_reports
 from dphh.udfs.randomness import SystemRandomness
-from dphh.udfs.subsets import draw_subsets
 from tests.engines.local_tries import brute_force, grown, plan_of, prefixes, seated
 
 FEW = settings(
@@ -32,6 +32,8 @@ FEW = settings(
 #: How often a test of chance may fail a right mechanism.
 CHANCE = 1e-9
 #: "é" is no character of the tests' tries.
+#: By what reports reach the counts.
+WAYS = [{"mode": "messages"}, {"mode": "messages", "reports": "coins"}, {"mode": "aggregate"}]
 WORDS = st.text(st.sampled_from("ab$é"), max_size=4)
 
 
@@ -57,10 +59,10 @@ def scores(done):
     known=st.lists(WORDS, max_size=3),
     seed=st.integers(0, 10**6),
 )
-@pytest.mark.parametrize("mode", ["messages", "aggregate"])
+@pytest.mark.parametrize("how", WAYS)
 @FEW
 def test_every_level_is_the_brute_force_one(
-    engine, written, mode, rows, keep, levels, passes, known, seed
+    engine, written, how, rows, keep, levels, passes, known, seed
 ):
     rows = rows + [(user, "") for user in range(12)]  # everybody is there
     plan = plan_of(
@@ -72,7 +74,7 @@ def test_every_level_is_the_brute_force_one(
         passes=passes,
         keep=keep,
         known=known,
-        mode=mode,
+        **how,
         pad=True,
     )
     words = held_by(rows)
@@ -214,10 +216,10 @@ def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
 
     def looked_at(randomness, held, *rest):
         values.extend(np.asarray(held).tolist())
-        return draw_subsets(randomness, held, *rest)
+        return draw_reports(randomness, held, *rest)
 
     for module in (dphh.udfs.subset_reports, dphh.engines.polars.ldp_trie):
-        monkeypatch.setattr(module, "draw_subsets", looked_at)
+        monkeypatch.setattr(module, "draw_reports", looked_at)
     rows = [("one", word) for word in ["", *words]]
     plan = plan_of(1, 5, truthful=False, character_set="abc", keep=9)
     grown(engine, written(rows, text=None, item="what"), plan, SystemRandomness())
@@ -229,8 +231,9 @@ def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
 # The simulation is the client and the server, joined
 
 
+@pytest.mark.parametrize("reports", ["subsets", "coins"])
 @pytest.mark.parametrize("sampling", ["random", "greedy"])
-def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sampling):
+def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sampling, reports):
     generator = np.random.default_rng(0)
     rows = [
         (user, "".join(generator.choice(list("abé"), 3, p=[0.5, 0.45, 0.05])[: 1 + user % 3]))
@@ -239,7 +242,7 @@ def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sam
     randomness = SeededRandomness(11)
     plan = plan_of(
         40, 2, truthful=False, character_set="abc", max_length=3, passes=2, keep=7,
-        sampling=sampling, local_epsilon=1.5,
+        sampling=sampling, local_epsilon=1.5, reports=reports,
     )  # fmt: skip
     assert any(level.size > 1 for level in plan.levels)
     words = held_by(rows)
@@ -333,14 +336,14 @@ def test_a_run_that_goes_on_asks_those_who_were_not_asked(engine, written, ledge
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["messages", "aggregate"])
-def test_scores_are_unbiased_estimates(engine, written, mode):
+@pytest.mark.parametrize("how", WAYS)
+def test_scores_are_unbiased_estimates(engine, written, how):
     """600 of 1,000 hold "ab", at a weak and at a strong randomiser."""
     rows = [(user, "ab" if user < 600 else "ba") for user in range(1000)]
     corpus = written(rows, text=None, item="what")
     for local_epsilon in (1.0, 5.0):
         plan = plan_of(1000, 1, truthful=False, character_set="abcd", local_epsilon=local_epsilon,
-                       keep=99, mode=mode)  # fmt: skip
+                       keep=99, **how)  # fmt: skip
         (level,) = plan.levels
         mean = np.mean([
             prefixes(grown(engine, corpus, plan, SystemRandomness())[0])[(("a", "b"), False)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +13,7 @@ from scipy.stats import binom
 from dphh import Corpus, Ledger, UsageError, ldp_trie, plan_from_json
 from dphh.cli import cli
 from dphh.ledger import Request, source_of
+from dphh.mechanisms.local_reports import Reports, of_sums, randomiser
 from dphh.price import Price
 from dphh.privacy.accounting import compose
 from dphh.privacy.amplification import blanket_of_subsets, central_delta
@@ -70,6 +72,33 @@ def test_how_many_values_there_are_follows_from_the_plan_alone():
     assert [level.domain for level in plan.levels] == [14, 38, 82, 82, 82]
     drawn = ldp_trie(**SMALL | {"max_length": 5, "keep": 20, "mode": "aggregate"})
     assert [level.domain for level in drawn.levels] == [12, 36, 80, 80, 80]
+
+
+def test_by_coins_messages_cost_what_their_counts_do(gboard):
+    """Messages of independent values add up to what mode "aggregate" draws: Theorem A, not B."""
+    coins = ldp_trie(**GBOARD, reports="coins")
+    drawn = ldp_trie(**GBOARD, mode="aggregate")
+    assert coins.privacy == drawn.privacy
+    assert drawn["reports"] == "coins"
+    assert [level.mechanism for level in coins.levels] == [
+        level.mechanism for level in drawn.levels
+    ]
+    assert all((level.nothings, level.form) == (0, "coins") for level in coins.levels)
+    assert 0.865 < coins.privacy.user_epsilon < 0.867
+    assert "Theorem A" in coins.privacy.theorem
+    assert all(level.mechanism.epsilon_of_independent_values <= 10 for level in coins.levels)
+    assert gboard["reports"] == "subsets"
+    assert "Theorem B" in gboard.privacy.theorem
+    assert "a report holds about 46 of 1,010,000 values" in " ".join(repr(coins).split())
+    assert plan_from_json(coins.dumps()) == coins
+
+
+def test_what_is_drawn_by_coins_pays_for_its_limit_of_size():
+    """Where delta is so small that it cannot, no theorem says anything of it."""
+    made = randomiser(1000, 4.0, "coins")
+    few = Reports(1000, 2, "coins", 1e-6)
+    assert of_sums(made, few, 2) < 2 * made.epsilon_of_independent_values
+    assert of_sums(made, replace(few, delta=1e-34), 2) == 2 * made.epsilon_of_independent_values
 
 
 def test_the_statement_names_unit_and_both_epsilons(gboard):
@@ -191,6 +220,12 @@ def test_more_passes_find_rarer_words_of_more_users():
         ({"passes": -1}, "passes: found -1; give a whole number"),
         ({"sampling": "all"}, "sampling: found 'all'; say one of random, greedy"),
         ({"mode": "fast"}, "mode: found 'fast'; say one of messages, aggregate"),
+        ({"reports": "bits"}, "reports: found 'bits'; say one of subsets, coins, or None"),
+        ({"reports": "subsets", "mode": "aggregate"},
+         "reports: mode 'aggregate' draws each value's count by itself"),
+        ({"reports": "coins", "local_epsilon": 0.01, "keep": 40_000, "max_length": 9,
+          "character_set": string.printable},
+         "reports: by coins a report would hold about"),
         ({"pad": 1}, "pad: found 1; say True or False"),
         ({"character_set": ""}, "character_set: give a text of all characters"),
         ({"character_set": ["a", ""]}, "character_set: give a text of all characters"),

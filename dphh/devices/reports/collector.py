@@ -23,6 +23,8 @@ from dphh.devices.reports.round import Broadcast, coded, decoded, numbers, value
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel
 from dphh.price import Price
+from dphh.privacy.coin_reports import sizes
+from dphh.privacy.subset_selection import SubsetSelection
 from dphh.sql import query
 
 #: One row a report: who sent it (a name for the round, dropped once doubles are out), which of the
@@ -93,6 +95,7 @@ def broadcast(growth: Growth, level: LocalLevel) -> Broadcast:
         known=growth.known,
         contributions=level.contributions,
         sampling=level.sampling,
+        form=level.form,
         domain=level.domain,
         size=level.size,
         numerator=level.numerator,
@@ -145,8 +148,10 @@ def tally(messages: str | Path | pa.Table, said: Broadcast, level: LocalLevel) -
 
     Messages that are malformed, out of range, doubled or of another round are counted and left
     out; files that are no tables of messages too. Nothing that a client sends stops a round, and
-    what it does send adds at most 1 to each of `size` values, `contributions` times.
+    what it does send adds at most 1 to each of `size` values, `contributions` times; by coins, to
+    each of as many values as a report may hold (`dphh.privacy.coin_reports.sizes`).
     """
+    least, most = sizes(SubsetSelection(said.domain, said.size, said.numerator), said.form)
     tables, unreadable = [], 0
     for part in _parts(messages):
         try:
@@ -164,13 +169,13 @@ def tally(messages: str | Path | pa.Table, said: Broadcast, level: LocalLevel) -
                 "round": said.round,
                 "contributions": said.contributions,
                 "domain": said.domain,
-                "size": said.size,
+                "least": least,
+                "most": most,
             },
         )
         con.execute(query("ldp_tally"))
-        of_prefixes = len(said.prefixes) * (len(said.characters) + 1)
         kept = con.sql(
-            query("ldp_kept"), params={"values": of_prefixes, "keep": level.keep}
+            query("ldp_kept"), params={"values": said.values, "keep": level.keep}
         ).to_arrow_table()
         verdicts = dict(
             con.execute("SELECT verdict, count(*) FROM verdicts GROUP BY verdict").fetchall()

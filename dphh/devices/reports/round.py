@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
+from dphh.privacy.coin_reports import Form
+from dphh.udfs.coin_reports import NOTHING
 
 #: Which of an over-full user's prefixes are reported: any as likely as any other, or those that
 #: most of the user's own rows begin with.
@@ -37,15 +39,27 @@ class Broadcast:
     #: How many reports every device sends, whatever it holds.
     contributions: int
     sampling: Sampling
-    #: The randomiser: sets of `size` of `domain` values, one's own with probability numerator/2^64.
+    #: The randomiser: sets of `size` of `domain` values, one's own with probability numerator/2^64;
+    #: or by coins, sets of any size, with the same probability of one's own and of another value.
+    form: Form
     domain: int
     size: int
     numerator: int
 
     def nothing(self, report: int) -> int:
         """What a user's report number 0, 1, ... says who has nothing more to say: a value of its
-        own for each, so that no user reports a value twice."""
-        return self.domain - self.contributions + report
+        own for each, so that no user reports a value twice; by coins, no value."""
+        return NOTHING if self.form == "coins" else self.domain - self.contributions + report
+
+    @property
+    def values(self) -> int:
+        """How many values stand for a prefix and what comes next."""
+        return len(self.prefixes) * (len(self.characters) + 1)
+
+    @property
+    def nothings(self) -> int:
+        """How many values say "nothing"."""
+        return 0 if self.form == "coins" else self.contributions
 
     def dumps(self) -> str:
         return json.dumps(asdict(self))
@@ -75,7 +89,9 @@ def _check(said: Broadcast) -> None:
     lists = (said.characters, said.prefixes, said.known)
     if not all(type(listed) is tuple and all(type(x) is str for x in listed) for listed in lists):
         raise ValueError("its characters, prefixes or known words are not lists of texts")
-    if len(said.prefixes) * (len(said.characters) + 1) + said.contributions > said.domain:
+    if said.form not in get_args(Form):
+        raise ValueError("its reports are of a form that is unknown")
+    if said.values + said.nothings > said.domain:
         raise ValueError("its prefixes, and a nothing for each report, do not fit its domain")
     for listed in (said.characters, said.prefixes):
         if len(set(listed)) < len(listed):

@@ -47,6 +47,7 @@ class LocalTries(DuckDBRun):
                 nothings=level.nothings,
                 size=level.size,
                 numerator=level.numerator,
+                form=level.form,
                 purpose=purpose,
             )
         else:

@@ -22,7 +22,7 @@ from dphh.files.private_folder import PrivateFolder
 from dphh.sql import query
 from dphh.udfs.noise import register_noise
 from dphh.udfs.randomness import Randomness
-from dphh.udfs.subset_reports import register_subsets
+from dphh.udfs.subset_reports import register_reports
 from dphh.udfs.votes import register_votes
 from dphh.udfs.whole_users import WholeUsers, register_whole_users
 
@@ -45,7 +45,7 @@ class DuckDBRun:
             self.con.execute("SET enable_progress_bar = false")
             register_noise(self.con, randomness)
             register_votes(self.con, randomness)
-            register_subsets(self.con, randomness)
+            register_reports(self.con, randomness)
             register_whole_users(self.con, self.whole_users)
             register_forecast(self.con, randomness, self.whole_users)
             self.con.execute(query("text_units"))
