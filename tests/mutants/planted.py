@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tests.mutants import bookkeeping, corpora, levels, prices, randomness, rounds
+from tests.mutants import bookkeeping, corpora, levels, local_reports, prices, randomness, rounds
 
 MUTANTS = (
     *randomness.MUTANTS,
     *levels.MUTANTS,
+    *local_reports.MUTANTS,
     *prices.MUTANTS,
     *bookkeeping.MUTANTS,
     *rounds.MUTANTS,
