@@ -12,7 +12,7 @@ days each. The data are no secret, so nothing is booked in a ledger, and all run
 Figure 1: coverage against the local epsilon, one pass, greedy sampling; the dotted line is without
 randomisation. Table 1, at epsilon 10: greedy sampling, random sampling, and random sampling in two
 passes of half as many users a level; and these at the local epsilon that the paper's population and
-central epsilon allow, by the blanket of this randomiser. All by mode "aggregate". Then coverage by
+central epsilon allow, by what sums of its reports tell. All by mode "aggregate". Then coverage by
 what sums tell of a whole user (`--only users`), and by messages of either form (`--only reports`).
 Needs matplotlib.
 """

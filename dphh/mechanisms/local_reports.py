@@ -105,7 +105,8 @@ def _no_dearer(domain: int, local_epsilon: float, of: Reports, goal: Goal) -> Su
         local = _largest(price, goal.epsilon, start, local_epsilon)
         return randomiser(domain, local, of.form, size)
 
-    sizes = [size for size in (usual.size, usual.size + 1) if 2 * size <= domain]
+    # At most half of all values: more is never better, and the usual size may be just that.
+    sizes = [size for size in (usual.size, usual.size + 1) if 2 * size <= domain + 1]
     return min(map(kept_to, sizes), key=lambda made: float(made.variance(of.number)))
 
 

@@ -177,14 +177,22 @@ def _divergence(
     with np.errstate(over="ignore"):
         held = idle * rises * here / np.maximum(2 * before, _TINY)
     edge = totals * (ratio * own - other + held) / ((own - other) * (ratio + 1))
-    k = np.floor(np.minimum(edge, totals)) + 1
-    some = k <= totals
-    k, t, before, here = k[some], totals[some], before[some], here[some]
-    point = binom.pmf(k - 1, t - 1, 0.5)
-    beyond = np.where(k > t - 1, 0.0, betainc(k, np.maximum(t - k, 1.0), 0.5))  # P[Bin(t-1) >= k]
-    gain = before * (own - ratio * other) * point
-    loss = rises * (before * (own + other) * beyond + idle * here * (beyond + point / 2))
-    return float(max(np.sum(gain - loss), 0.0) + _SLACK * np.sum(abs(gain) + loss))
+    first = np.floor(np.minimum(edge, totals)) + 1
+
+    def summed(k: FloatArray) -> FloatArray:
+        """From k on, and an error's bound more."""
+        k = np.maximum(k, 1.0)
+        point = binom.pmf(k - 1, totals - 1, 0.5)
+        # P[Bin(t-1) >= k]
+        beyond = np.where(k > totals - 1, 0.0, betainc(k, np.maximum(totals - k, 1.0), 0.5))
+        gain = before * (own - ratio * other) * point
+        loss = rises * (before * (own + other) * beyond + idle * here * (beyond + point / 2))
+        found = gain - loss + _SLACK * (abs(gain) + loss)
+        return np.asarray(np.where(k <= totals, found, 0.0))
+
+    # An edge is rounded: what is positive may begin one earlier. No start gives more than the sum
+    # of what is positive, so the larger is the nearer.
+    return float(np.sum(np.maximum(np.maximum(summed(first), summed(first - 1)), 0.0)))
 
 
 def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 0.0) -> float:

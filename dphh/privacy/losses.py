@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 #: Grids longer than this are made coarser by half: direct sums of 4,000 by 4,000 take 10 ms.
-_LONGEST = 4096
+LONGEST = 4096
 #: Far above what floats do to a loss, far below a step.
 _NUDGE = 1e-12
 _ROUNDING = 2.3e-16  # of one operation, relatively
@@ -57,10 +58,14 @@ class Losses:
         """delta at the losses 0, step, 2 step, ... up to the last of the grid."""
         start = max(-self.first, 0)
         chances = np.concatenate([np.zeros(max(self.first, 0)), self.chances[start:]])
-        weights = np.exp(-self.step * np.arange(len(chances)))
-        above = np.cumsum(chances[::-1])[::-1]
-        weighed = np.cumsum((chances * weights)[::-1])[::-1] / weights
-        found: FloatArray = np.maximum(above - weighed, 0.0) + self.infinite
+        # From point to point, by sums of what is not negative: a loss j steps above counts for
+        # 1 - e^(-j step), which is e^-step of what it counts for one point further, and the rest.
+        passed, rest = math.exp(-self.step), -math.expm1(-self.step)
+        above = np.append(np.cumsum(chances[:0:-1])[::-1], 0.0)
+        points = accumulate(
+            (rest * above[::-1]).tolist(), lambda further, here: passed * further + here
+        )
+        found: FloatArray = np.array(list(points))[::-1] + self.infinite
         return found
 
     def epsilon(self, delta: float) -> float:
@@ -120,7 +125,7 @@ class Losses:
             one.infinite + two.infinite,
             one.slack + two.slack + _ROUNDING * (shorter + 4),
         ).trimmed(cut)
-        while len(both.chances) > _LONGEST:
+        while len(both.chances) > LONGEST:
             both = both.coarser()
         return both
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from dphh.privacy.losses import FloatArray, Losses, dominates, on_grid, spread
+from dphh.privacy.losses import LONGEST, FloatArray, Losses, dominates, on_grid, spread
 from dphh.privacy.subset_selection import SubsetSelection
 
 #: The part of delta that may be cut off, and is then paid.
@@ -61,7 +61,7 @@ def epsilon_of_coins(
     Infinite where the theorem says nothing at this delta.
     """
     cut = _CUT * delta / (2 * replaced)
-    there, back = _count_of_coins(mechanism.p, mechanism.q, level, cut)
+    there, back = _count_of_coins(mechanism, level, cut)
     deeper = cut / (2 * replaced)
     return (
         there.times(replaced, deeper)
@@ -87,7 +87,7 @@ def epsilon_of_subsets(
 # --- Theorem A ------------------------------------------------------------------------------------
 
 
-def _count_of_coins(p: float, q: float, level: Level, cut: float) -> tuple[Losses, Losses]:
+def _count_of_coins(mechanism: SubsetSelection, level: Level, cut: float) -> tuple[Losses, Losses]:
     """One value's count with the user's coin at p against at q, and the other way round, whoever
     else holds the value.
 
@@ -95,22 +95,25 @@ def _count_of_coins(p: float, q: float, level: Level, cut: float) -> tuple[Losse
     of them remain. Or more do: `holders` coins of p remain. The first pair dominates the second:
     that is looked at, both ways. Nobody reports a value twice, so users - 1 hold it at most.
     """
-    n, most = level.reports, level.users - 1
+    n, most, p, q = level.reports, level.users - 1, mechanism.p, mechanism.q
     for share in _HOLDERS:
         holders = math.ceil(share * n * q * (1 - q) / (p * (1 - p)))
         if holders >= most:
             break
-        few = _one_coin(p, q, n - 1 - holders, q, cut, None)
-        many = _one_coin(p, q, holders, p, cut, few[0].step)
+        few = _one_coin(mechanism, n - 1 - holders, q, cut, None)
+        many = _one_coin(mechanism, holders, p, cut, few[0].step)
         if all(dominates(one, other, cut) for one, other in zip(few, many, strict=True)):
             return few[0].with_more(cut), few[1].with_more(cut)
-    return _one_coin(p, q, n - 1 - most, q, cut, None)
+    return _one_coin(mechanism, n - 1 - most, q, cut, None)
 
 
 def _one_coin(
-    p: float, q: float, others: int, chance: float, cut: float, step: float | None
+    mechanism: SubsetSelection, others: int, chance: float, cut: float, step: float | None
 ) -> tuple[Losses, Losses]:
     """A coin of p against one of q, beside so many others of this chance: both directions."""
+    p, q = mechanism.p, mechanism.q
+    # Not 1 - p: a float of p near 1 has lost most of what is left.
+    no_p, no_q = float(1 - mechanism.own_chance), float(1 - mechanism.other_chance)
     low, high = _range(others, chance, cut)
     beside = np.asarray(binom.pmf(np.arange(low - 1, high + 2), others, chance), dtype=np.float64)
     here, below = beside[1:], beside[:-1]
@@ -118,9 +121,11 @@ def _one_coin(
     room = (others - x + 1) * chance
     with np.errstate(divide="ignore", invalid="ignore"):
         # ln of ((1-p) here + p below) / ((1-q) here + q below), from below / here.
-        more = x * (1 - chance) / room - 1
-        losses = np.where(room > 0, np.log1p((p - q) * more / (1 + q * more)), math.log(p / q))
-    with_p, with_q = (1 - p) * here + p * below, (1 - q) * here + q * below
+        ratio = x * (1 - chance) / room
+        losses = np.where(
+            room > 0, np.log(no_p + p * ratio) - np.log(no_q + q * ratio), math.log(p / q)
+        )
+    with_p, with_q = no_p * here + p * below, no_q * here + q * below
     outside = _outside(others, chance, low, high)
     step = step or _step(with_p, losses)
     return (
@@ -139,9 +144,9 @@ def _triple(
     s, d, special = mechanism.domain, mechanism.size, 3 * replaced
     if s - special - d < 1:
         return None
-    epsilon = mechanism.epsilon
-    idle_to_own = math.exp(-epsilon) * (s - special - d + 1) / d * _LESS
-    own = 1 / (1 + math.exp(-epsilon) + idle_to_own)
+    less = math.exp(-mechanism.epsilon) * _LESS
+    idle_to_own = less * (s - special - d + 1) / d
+    own = 1 / (1 + less + idle_to_own)
     idle = own * idle_to_own
     # A uniform report, or the own value and a uniform set of d - 1 others: how likely what is
     # drawn holds one of all triples' values alone, and that in this triple.
@@ -161,28 +166,30 @@ def _triple(
     free = max(others - taken - holders, 0)
     held_by = max(min(others - taken, holders), 0)
     totals, shares = _thrown(free, throws, held_by, throws_if_held, cut, narrow)
-    tau = math.tanh(epsilon / 2)
     found: list[tuple[FloatArray, FloatArray]] = []
     # Of both parts of T, of the third value's count and of the first's: half of `cut` each, the
     # last two at three times and twice the binomial's chances at most.
     outside = 4 * cut
     for total, share in zip(totals, shares, strict=True):
-        rest, kappa, chances = _idle_counts(int(total), own, idle, tau, cut, narrow)
+        rest, wrong, chances = _idle_counts(int(total), own, idle, less, cut, narrow)
         chances *= share
         rare = chances < cut * _CUT
         outside += float(np.sum(chances[rare]))
-        found.append(_leaning(rest[~rare], kappa[~rare], chances[~rare], cut))
+        found.append(_leaning(rest[~rare], wrong[~rare], chances[~rare], cut))
     law = np.concatenate([law for law, _ in found])
     losses = np.concatenate([loss for _, loss in found])
     return on_grid(law, losses, outside, _step(law, losses), 3 * _SLACK)
 
 
 def _leaning(
-    rest: NDArray[np.int64], kappa: FloatArray, chances: FloatArray, cut: float
+    rest: NDArray[np.int64], wrong: FloatArray, chances: FloatArray, cut: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Of `rest` throws among two values, the user's leans to one of them, or as much to the other.
+    """Of `rest` throws among two values, the user's is of the wrong one with this chance, or of the
+    other with as much.
 
-    P and Q are f(x) (1 + lean) and f(x) (1 - lean), f the binomial: rows of chances, of losses.
+    P and Q are f(x) 2/rest times the user's chance of each of the x of one and rest - x of the
+    other, f the binomial: rows of chances, of losses. (By `wrong` and not by what is left of 1/2,
+    which has no digits where it is near.)
     """
     reach = np.array([_range(int(most), 0.5, cut) for most in rest], dtype=np.float64).reshape(
         -1, 2
@@ -190,9 +197,13 @@ def _leaning(
     width = np.arange(float(np.max(reach[:, 1] - reach[:, 0], initial=0)) + 1)
     x, of = reach[:, :1] + width, rest[:, None].astype(np.float64)
     some = x <= of
-    lean = (kappa[:, None] * np.minimum((2 * x - of) / of, 1.0))[some]
+    amiss = wrong[:, None]
+    there, back = (
+        (2 * ((1 - amiss) * one + amiss * other) / of)[some]
+        for one, other in ((x, of - x), (of - x, x))
+    )
     law = (chances[:, None] * np.asarray(binom.pmf(x, of, 0.5)))[some]
-    return law * (1 + lean), 2 * np.arctanh(lean)
+    return law * there, np.log(there) - np.log(back)
 
 
 def _alone(domain: int, size: int, special: int) -> float:
@@ -241,15 +252,16 @@ def _blocks(n: int, p: float, cut: float, narrow: float) -> tuple[NDArray[np.int
 
 
 def _idle_counts(
-    total: int, own: float, idle: float, tau: float, cut: float, narrow: float
+    total: int, own: float, idle: float, less: float, cut: float, narrow: float
 ) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
     """For blocks of how many of `total` throws and one are of the third value: how many are left to
-    the first two (at least), how far they lean (at most), and the block's chance.
+    the first two (at least), with which chance the user's is of the wrong one (at least), and the
+    block's chance. `less` is how much less likely the wrong one is than the own.
 
     Given that count, it is the user's own throw with the same chance in both cases; else the
     user's is among those left.
     """
-    throws, other = total + 1, own * (1 - tau) / (1 + tau)
+    throws, other = total + 1, own * less
     low, high = _range(throws, 1 / 3, cut)
     y = np.arange(low, high + 1, dtype=np.float64)
     left = throws - y
@@ -262,9 +274,15 @@ def _idle_counts(
     ends = np.append(edges[1:], len(y)) - 1
     return (
         np.maximum(left[ends], 1).astype(np.int64),
-        tau * (1 - idle * y[edges] / weight[edges]),
+        _wrong(less, idle * y[edges] / weight[edges]),
         shares,
     )
+
+
+def _wrong(less: float, idle: FloatArray) -> FloatArray:
+    """The chance of the wrong one of two, where the user's throw is fair with chance `idle`."""
+    by_itself = less / (1 + less)
+    return np.asarray(by_itself + idle * (0.5 - by_itself))
 
 
 # --- shared ---------------------------------------------------------------------------------------
@@ -282,4 +300,6 @@ def _outside(n: int, p: float, low: int, high: int) -> float:
 
 
 def _step(chances: FloatArray, losses: FloatArray) -> float:
-    return min(max(spread(chances, losses) / _FINE, 1e-7), 0.02)
+    # Losses may lie far apart that hardly spread: no more points than can be summed.
+    points = float(np.max(losses) - np.min(losses)) / LONGEST
+    return max(min(max(spread(chances, losses) / _FINE, 1e-7), 0.02), points)

@@ -10,8 +10,10 @@ from math import comb, exp, inf, log
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from scipy.stats import binom
 
+from dphh.mechanisms.local_reports import randomiser
 from dphh.privacy.losses import Losses, on_grid
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 from dphh.privacy.sums import Level, epsilon_of_coins, epsilon_of_subsets
@@ -113,6 +115,39 @@ def test_one_report_of_subsets_is_never_below_the_truth(size, others):
     assert truth <= bound <= mechanism.epsilon + 1e-6
 
 
+@pytest.mark.parametrize("form", ["subsets", "coins"])
+@pytest.mark.parametrize("local", [12.0, 20.0, 24.0, 28.0, 30.0, 33.0, 45.0])
+def test_a_report_alone_costs_what_it_tells_however_much(form, local):
+    """Nobody hides it: delta at x is P[the own value, not the other] (1 - e^(x - epsilon))."""
+    delta, alone = 1e-6, Level(1, 1)
+    mechanism = randomiser(180, local, form)
+    s, d = mechanism.domain, mechanism.size
+    with mp.workdps(40):
+        p, q = (
+            mpf(one.numerator) / one.denominator
+            for one in (mechanism.own_chance, mechanism.other_chance)
+        )
+        if form == "subsets":
+            epsilon, apart = mp.log(p * (s - d) / ((1 - p) * d)), p * (s - d) / (s - 1)
+            bound = epsilon_of_subsets(mechanism, alone, 1, delta)
+        else:
+            epsilon, apart = mp.log(p * (1 - q) / ((1 - p) * q)), p * (1 - q)
+            bound = epsilon_of_coins(mechanism, alone, 1, delta)
+        truth = epsilon + mp.log(1 - delta / apart)
+    assert truth <= bound <= truth + 0.02
+
+
+def test_a_curve_is_its_deltas_at_every_point_to_the_last_digits():
+    """By a step so small that differences of sums would have few left."""
+    chances = np.random.default_rng(3).random(3000)
+    losses = Losses(1e-7, -1000, chances / chances.sum(), 1e-30, 0.0)
+    curve = losses.curve()
+    at = np.arange(len(curve))
+    for place in (0, 7, 1500, 1990):
+        assert curve[place] == pytest.approx(losses.delta(1e-7 * at[place]), rel=1e-9)
+    assert curve[-1] == 1e-30
+
+
 # Whoever else holds the values: exact laws of the counts, which are independent
 
 
@@ -192,15 +227,7 @@ def test_what_is_cut_off_is_paid():
 
 def coins(local: float, domain: int = 1_010_000) -> SubsetSelection:
     """Independent values of this local epsilon."""
-    chosen = subset_selection(domain, local)
-    low, high = chosen.size * 2**64 // domain + 1, chosen.numerator
-    while high - low > 1:
-        middle = (low + high) // 2
-        tried = SubsetSelection(domain, chosen.size, middle)
-        low, high = (
-            (middle, high) if tried.epsilon_of_independent_values <= local else (low, middle)
-        )
-    return SubsetSelection(domain, chosen.size, low)
+    return randomiser(domain, local, "coins")
 
 
 def test_sixty_reports_of_coins_at_the_papers_setting():

@@ -63,10 +63,24 @@ def test_a_broadcast_comes_back_from_json():
     ids=str,
 )  # fmt: skip
 def test_a_device_takes_no_broadcast_that_cannot_be(change):
+    ((name, asked),) = json.loads(SAID.dumps()).items()
     with pytest.raises(UsageError, match="broadcast: not what a server's"):
-        broadcast_from_json(json.dumps(json.loads(SAID.dumps()) | change))
+        broadcast_from_json(json.dumps({name: asked | change}))
     with pytest.raises(UsageError, match="broadcast: not what a server's"):
         broadcast_from_json("{}")
+
+
+def test_devices_of_before_find_nothing_that_they_would_answer():
+    """They would say "nothing" by one value, again and again. They look for each field by name."""
+    assert not {"round", "domain", "contributions"} & set(json.loads(SAID.dumps()))
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_devices_are_not_asked_by_a_plan_of_counts(level):
+    """It is priced as coins, which sums of subsets are not."""
+    plan = plan_of(10, 3, truthful=False, character_set="abc", max_length=2, mode="aggregate")
+    with pytest.raises(UsageError, match="make the plan with mode='messages'"):
+        collector.broadcast(collector.planted(plan), plan.levels[level])
 
 
 def test_words_are_coded_with_one_code_point_a_character():
@@ -235,6 +249,11 @@ def test_a_device_needs_numpy_and_its_own_files_alone(tmp_path, said):
 # What a server makes of it
 
 
+def counted_of(messages, said=SAID, level=LEVEL):
+    """However few they are."""
+    return tally(messages, said, level, at_least=0)
+
+
 def sent(*messages):
     names = MESSAGES.names
     return pa.Table.from_pylist(
@@ -255,7 +274,7 @@ def subset(*values):
 def test_messages_that_are_not_what_was_asked_for_are_counted_and_left_out():
     ok = subset(1)
     assert SAID.size == 3
-    counted = tally(
+    counted = counted_of(
         sent(
             ("a", SAID.round, 1, ok),
             ("a", SAID.round, 2, ok),
@@ -299,7 +318,7 @@ def test_by_coins_sets_of_any_size_that_is_drawn_count():
     said = replace(SAID_COINS, domain=level.domain, size=1, numerator=2**63)
     _, most = sizes(level.mechanism, "coins")
     assert 20 < most < 60
-    counted = tally(
+    counted = counted_of(
         sent(
             ("a", said.round, 1, []),
             ("a", said.round, 2, [1]),
@@ -318,8 +337,21 @@ def test_by_coins_sets_of_any_size_that_is_drawn_count():
 
 
 def test_a_tally_shows_no_count_unasked():
-    counted = tally(sent(("a", SAID.round, 1, subset(1)), ("b", "x", 1, [])), SAID, LEVEL)
+    counted = counted_of(sent(("a", SAID.round, 1, subset(1)), ("b", "x", 1, [])), SAID, LEVEL)
     assert repr(counted) == f"{counted}" == "Tally()"
+
+
+def test_fewer_reports_than_the_plan_is_priced_for_are_refused():
+    """A report hides among the others: the price is of so many."""
+    enough = [
+        (f"c{client}", SAID.round, report, subset(client % 5))
+        for client in range(10)
+        for report in (1, 2, 3)
+    ]
+    assert tally(sent(*enough), SAID, LEVEL).accepted == LEVEL.reports == 30
+    for fewer in (enough[1:], [*enough[1:], ("c1", SAID.round, 1, subset(1))], []):
+        with pytest.raises(UsageError, match="fewer reports count than the plan is priced for, 30"):
+            tally(sent(*fewer), SAID, LEVEL)
 
 
 def test_one_client_adds_its_share_at_most_however_much_it_sends():
@@ -327,7 +359,7 @@ def test_one_client_adds_its_share_at_most_however_much_it_sends():
     flood = sent(*(("x", SAID.round, report, subset(9)) for report in range(-5, 20)))
     again = pa.concat_tables([honest, flood, flood, flood])
     level = replace(LEVEL, keep=99)
-    before, after = counts(tally(honest, SAID, level)), counts(tally(again, SAID, level))
+    before, after = counts(counted_of(honest, SAID, level)), counts(counted_of(again, SAID, level))
     moved = [after.get(value, 0) - before.get(value, 0) for value in range(SAID.domain)]
     assert max(moved) == SAID.contributions
     assert sum(moved) <= SAID.contributions * SAID.size
@@ -343,15 +375,15 @@ def test_files_that_are_no_messages_are_counted_and_passed_over(tmp_path):
         {"client": ["x"], "round": [SAID.round], "report": ["one"], "subset": ["1, 2, 3"]}
     ).write_parquet(tmp_path / "text.parquet")
     (tmp_path / "notes.txt").write_text("not looked at", encoding="utf-8")
-    counted = tally(tmp_path, SAID, LEVEL)
+    counted = counted_of(tmp_path, SAID, LEVEL)
     assert (counted.accepted, counted.rejected) == (1, {"duplicate": 1, "unreadable file": 3})
-    assert tally(tmp_path / "good.parquet", SAID, LEVEL).accepted == 1
+    assert counted_of(tmp_path / "good.parquet", SAID, LEVEL).accepted == 1
     with pytest.raises(UsageError, match="is not there; give a Parquet file"):
-        tally(tmp_path / "nowhere", SAID, LEVEL)
+        counted_of(tmp_path / "nowhere", SAID, LEVEL)
 
 
 def test_no_messages_keep_nothing():
-    counted = tally(MESSAGES.empty_table(), SAID, LEVEL)
+    counted = counted_of(MESSAGES.empty_table(), SAID, LEVEL)
     assert (counted.kept.num_rows, counted.accepted, counted.rejected) == (0, 0, {})
     growth, steps = collector.grown(GROWTH, PLAN.levels, counted.kept)
     assert (growth.prefixes, steps) == ((), [])

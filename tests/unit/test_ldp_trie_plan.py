@@ -129,6 +129,23 @@ def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboar
     assert compose(gboard.events).delta(gboard.privacy.booked_epsilon) <= 1e-10
 
 
+def test_few_values_of_which_sets_are_half_are_planned():
+    plan = ldp_trie(
+        user_epsilon=0.01, delta=1e-6, users_per_level=2000, contributions=3, max_length=2, keep=9,
+        character_set="abcdefgh",
+    )  # fmt: skip
+    assert any(2 * level.size > level.domain for level in plan.levels)
+    assert plan.privacy.user_epsilon <= 0.01
+
+
+@pytest.mark.parametrize("mode", ["messages", "aggregate"])
+@pytest.mark.parametrize("local", [24.0, 45.0])
+def test_reports_that_tell_nearly_all_are_planned(mode, local):
+    plan = ldp_trie(**SMALL | {"local_epsilon": local, "mode": mode, "users_per_level": 300})
+    assert 1 < plan.privacy.central_epsilon <= local
+    assert plan.privacy.user_epsilon <= 2 * local
+
+
 def test_one_contribution_costs_a_user_what_it_costs_an_item():
     plan = ldp_trie(**SMALL | {"contributions": 1})
     assert plan.privacy.user_epsilon == plan.privacy.central_epsilon

@@ -9,8 +9,9 @@ form of a message nor its length tells anything; by coins a set's size is part o
 
 A device must send one message in its life (or in the time that the promise is for): what a round
 costs, a second round costs again. Remembering that it has answered is the part of whoever embeds
-this. The message goes to a shuffler or to secure aggregation, which drop who sent it; only then
-does the smaller, central epsilon hold.
+this. Where the message goes to secure aggregation, and sums alone are seen, the central and the
+user's epsilon of the plan hold; where it goes to a shuffler, which drops who sent it, the shuffled
+ones; where it goes to anybody else, the local one alone.
 """
 
 from __future__ import annotations

@@ -21,6 +21,8 @@ from dphh.udfs.coin_reports import NOTHING
 Sampling = Literal["random", "greedy"]
 #: Code points run into the surrogates, which are no characters, beyond this many.
 MOST_CHARACTERS = 50_000
+#: What a broadcast's JSON holds it under: another name where devices have to answer differently.
+_NAMED = "broadcast 2"
 
 
 @dataclass(frozen=True)
@@ -62,24 +64,25 @@ class Broadcast:
         return 0 if self.form == "coins" else self.contributions
 
     def dumps(self) -> str:
-        return json.dumps(asdict(self))
+        # Under a name of its own: devices of before, which say "nothing" by one value for all of a
+        # user's reports, find nothing that they would answer.
+        return json.dumps({_NAMED: asdict(self)})
 
 
 def broadcast_from_json(text: str) -> Broadcast:
     """The broadcast that `dumps` wrote; a device believes nothing that it can check."""
     try:
-        said = Broadcast(**values(Broadcast, text))
+        said = Broadcast(**of_fields(Broadcast, json.loads(text)[_NAMED]))
         _check(said)
     except (KeyError, TypeError, ValueError) as problem:
         raise UsageError(f"broadcast: not what a server's `dumps` wrote ({problem})") from None
     return said
 
 
-def values(kind: type[Any], text: str) -> dict[str, Any]:
-    """What JSON says of a dataclass's fields, lists as tuples; other keys are passed over."""
-    found = json.loads(text)
-    of_fields = ((field.name, found[field.name]) for field in fields(kind))
-    return {name: tuple(said) if isinstance(said, list) else said for name, said in of_fields}
+def of_fields(kind: type[Any], found: Any) -> dict[str, Any]:
+    """What was found of a dataclass's fields, lists as tuples; other keys are passed over."""
+    said = ((field.name, found[field.name]) for field in fields(kind))
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in said}
 
 
 def _check(said: Broadcast) -> None:
