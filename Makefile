@@ -32,7 +32,8 @@ test-all: $(VENV)/ready
 # The long-term line of DuckDB, beside the current one that `make test` uses; the gateway's own.
 # It takes what DuckDB decides: engines, SQL, UDFs, connections, and the command line over them.
 OLDER := tests/engines tests/gateway tests/shell_sql tests/udfs tests/unit/test_connect.py \
-	tests/unit/test_corpus.py tests/unit/test_cli.py tests/unit/test_errors.py
+	tests/unit/test_corpus.py tests/unit/test_cli.py tests/unit/test_errors.py \
+	tests/unit/test_row_wise.py tests/ledger/test_ledger_behind.py
 test-duckdb15: $(VENV_15)/ready
 	$(VENV_15)/bin/python -m pytest -m "$(QUICK)" --engines duckdb -n 2 --dist worksteal \
 		$(LIMITED) $(OLDER) $(ARGS)

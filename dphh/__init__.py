@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     )
     from dphh.evaluation import Evaluation, ExactCounts, evaluate, exact_ngrams
     from dphh.ledger import Ledger
-    from dphh.mechanisms.sight import Profile, Sight, profile
     from dphh.plan import Plan, plan_from_json
     from dphh.price import Price, Privacy
     from dphh.release import Release
+    from dphh.sight import Profile, Sight, profile
     from dphh.verbs import counts, items, ldp_trie, ngrams, trie
 
     __version__: str
@@ -99,7 +99,7 @@ _MADE_IN = {
     "dphh.beforehand.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
     "dphh.beforehand.scheduling": ("Schedule", "schedule"),
-    "dphh.mechanisms.sight": ("Profile", "Sight", "profile"),
+    "dphh.sight": ("Profile", "Sight", "profile"),
     "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
 }
 _MODULE = {name: module for module, names in _MADE_IN.items() for name in names}

@@ -21,12 +21,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from dphh.corpus import Corpus
-from dphh.engines.sources import at_hand, rows_in_memory
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Request
-from dphh.ledger.behind import data_check
-from dphh.ledger.corpora import source_of
+from dphh.ledger.behind import data_check, origin_of, source_of
 from dphh.price import Price
+from dphh.sources.reading import at_hand, rows_in_memory
 from dphh.unit import as_json
 
 Say = Callable[[str], None]
@@ -150,14 +149,16 @@ _ELSE = "again=True (--again) spends again"
 
 
 def request_of(price: Price, corpus: Corpus) -> Request:
+    origin = origin_of(corpus)
     return Request(
-        source_of(corpus),
+        source_of(corpus, origin),
         price.verb,
         recorded(price, corpus),
         price.events,
         price.privacy.booked_epsilon,
         price.privacy.delta,
         account=corpus.name,
+        whole=origin.whole or corpus.source is None,  # devices' rows are no file's
     )
 
 

@@ -41,6 +41,7 @@ HELP = {
     "too_long": "What to do with longer ones.",
     "characters": "What a character is, for --as characters and for trie.",
 }
+# `row_wise` is of frames and views, which no command is given.
 
 
 @dataclass(frozen=True, init=False)
@@ -59,6 +60,10 @@ class Corpus:
     `text=` reads words by default, `item=` takes each row whole; `as_=` chooses
     "words", "characters", "whole" or "list" (a list column, taken as is). `characters=` says what
     a character is: "code points", "graphemes" (clusters) or "bytes".
+
+    `row_wise=True` is whoever gives a frame or a view answering for it: that each of its rows comes
+    of one user's rows alone, whoever else is there, though its query has more in it than rows taken
+    one by one. A run is refused without it, and its manifest says so with it (docs/corpus.md).
     """
 
     source: Any = field(compare=False)
@@ -69,6 +74,8 @@ class Corpus:
     where: tuple[str, ...]
     #: The column of the groups that `counts` counts within.
     by: str | None
+    #: Whether whoever gives it answers for how its rows were made.
+    row_wise: bool
 
     @named_in_words
     def __init__(
@@ -90,6 +97,7 @@ class Corpus:
         characters: Characters = "code points",
         max_text_length: int = MAX_TEXT_LENGTH,
         name: str | None = None,
+        row_wise: bool = False,
         connection: Any = None,
     ) -> None:
         column = text if text is not None else item
@@ -100,7 +108,14 @@ class Corpus:
             )
         if name is not None and not isinstance(name, str):
             raise UsageError(f"name: found {name!r}; give the name of an account of the ledger")
+        if not isinstance(row_wise, bool):
+            raise UsageError(f"row_wise: found {row_wise!r}; it is True or False")
         kind, where, opened = _locate(source, connection)
+        if row_wise and kind == "path":
+            raise UsageError(
+                "row_wise: is said of a frame or a view, whose query makes its rows; files are "
+                "taken row by row as they are, so leave it out"
+            )
         content = Content(
             column=column,
             reading=as_ or ("words" if text is not None else "whole"),
@@ -123,6 +138,7 @@ class Corpus:
             "kind": kind,
             "where": where,
             "by": None,
+            "row_wise": row_wise,
         }.items():
             object.__setattr__(self, key, value)
 
@@ -144,6 +160,8 @@ class Corpus:
         }
         if self.name is not None:
             said["name"] = self.name
+        if self.row_wise:
+            said["row_wise"] = True
         options = ", ".join(f"{option}={value!r}" for option, value in said.items())
         return f"Corpus({where if self.kind == 'path' else f'<{self.kind} {where}>'}, {options})"
 
@@ -174,6 +192,7 @@ class Corpus:
             "user": as_json(self.user),
             "content": self.content.to_json(),
             **({} if self.by is None else {"by": self.by}),
+            **({"row_wise": True} if self.row_wise else {}),
         }
 
 
@@ -190,7 +209,7 @@ def corpus_from_json(found: dict[str, Any], name: str | None = None) -> Corpus:
 def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
     """`dataclasses.replace` for a class with its own `__init__`."""
     copy = object.__new__(Corpus)
-    for key in ("source", "user", "content", "name", "kind", "where", "by"):
+    for key in ("source", "user", "content", "name", "kind", "where", "by", "row_wise"):
         object.__setattr__(copy, key, changes.get(key, getattr(corpus, key)))
     return copy
 

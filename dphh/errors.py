@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
+
+from dphh.characters.unseen import steerless
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 #: Set to 1, where the data may be seen, to see engines' own messages and where they arose.
 SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
-#: What moves a terminal's cursor or turns its writing around; a line's end is no such thing.
-_STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class DphhError(Exception):
@@ -24,7 +23,7 @@ class DphhError(Exception):
 
     def __str__(self) -> str:
         """Files and columns are named by whoever made them: no name steers a terminal."""
-        return _STEERS.sub(lambda found: ascii(found[0])[1:-1], super().__str__())
+        return steerless(super().__str__())
 
 
 class UsageError(DphhError, ValueError):
@@ -35,6 +34,10 @@ class UsageError(DphhError, ValueError):
 
 class UnpricedEventError(UsageError):
     """An event of a kind that this dphh does not know, so that nobody can say what it costs."""
+
+
+class PortTakenError(UsageError):
+    """The gateway cannot listen where it was told to: somebody else does, perhaps."""
 
 
 class CorpusError(DphhError):

@@ -15,10 +15,10 @@ from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
-from dphh.mechanisms.ngrams_levels import spelled_keys
+from dphh.mechanisms.ngrams.levels import spelled_keys
 from dphh.mechanisms.released_rows import whole
 from dphh.release import Release, as_polars
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dphh.characters.unseen import steerless_json
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
+from dphh.ledger.corpora import how_rows_were_made
 from dphh.levels import FoundCounts, Level
 from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
@@ -21,10 +23,11 @@ from dphh.unit import User, checked_user
 from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
+    from dphh.as_sql.text import Query
     from dphh.ledger import Ledger
-    from dphh.mechanisms.sight import Profile, Sight
     from dphh.release import Release
-    from dphh.udfs.randomness import Randomness
+    from dphh.sight import Profile, Sight
+    from dphh.udfs.draws.randomness import Randomness
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Plan:
         return (
             self.price.privacy
             if self.corpus is None
-            else stated(self.price.privacy, self.corpus.user)
+            else stated(self.price.privacy, self.corpus.user, how_rows_were_made(self.corpus))
         )
 
     @property
@@ -111,9 +114,26 @@ class Plan:
             randomness=randomness,
         )
 
+    def sql(self, *, plain: bool = False) -> str:
+        """The queries that a run on DuckDB would execute, level by level. Free: reads nothing.
+
+        plain: the specification in their place, row by row and without noise, which a DuckDB shell
+        runs as it is (docs/plain-sql.md). What it prints is not private.
+        """
+        from dphh.as_sql.text import as_text
+
+        return as_text(self.queries(plain=plain))
+
+    def queries(self, *, plain: bool = False) -> list[Query]:
+        """The parts of `sql()`, one a query, with the section that each belongs to."""
+        from dphh.as_sql.plain import plain as plainly
+        from dphh.as_sql.running import running
+
+        return (plainly if plain else running)(self.price, self.corpus)
+
     def sight(self, profile: Profile) -> Sight:
         """From how many users items are found, where each holds as much as `dphh.profile` says."""
-        from dphh.mechanisms.sight import sight_of
+        from dphh.sight import sight_of
 
         return sight_of(self.price, profile)
 
@@ -122,7 +142,7 @@ class Plan:
         return {**said, "corpus": self.corpus.to_json() if self.corpus else None}
 
     def dumps(self) -> str:
-        return json.dumps(self.to_json(), indent=2, ensure_ascii=False)
+        return steerless_json(json.dumps(self.to_json(), indent=2, ensure_ascii=False))
 
     def describe(self, ledger: Ledger | None = None) -> str:
         """The whole plan in words, with what the ledger (by default, your own) has left."""
@@ -152,7 +172,7 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
             f"plan: {problem} is missing or of another shape; pass what Plan.to_json() gave"
         ) from None
     anew = _priced_anew(plan)
-    says = stated(anew.price.privacy, _user(found))
+    says = stated(anew.price.privacy, _user(found), plan.price.privacy.row_wise)
     if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
             f"plan: its noise, thresholds or prices are not those that this dphh gives "

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from dphh.levels import FoundCounts, Level, level_from_json
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.unit import User, named
+from dphh.unit import RowWise, User, checked_row_wise, named, proviso
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
 #: a person has many; or one of a user's contributions.
@@ -41,6 +41,8 @@ class Privacy:
     protects: Protects = "user"
     #: What `adjacency` says in words: False where the theorem is of a user who goes alone.
     both_directions: bool = True
+    #: Of a frame or a view: how it is known that each row comes of one user's rows. Of files None.
+    row_wise: RowWise | None = None
 
     @property
     def booked_epsilon(self) -> float:
@@ -54,11 +56,12 @@ class Privacy:
         return warnings(published, self.delta)
 
     def to_json(self) -> dict[str, Any]:
-        of_locals = {
+        of_some = {
             "central_epsilon": self.central_epsilon,
             "user_epsilon": self.user_epsilon,
             "shuffled_epsilon": self.shuffled_epsilon,
             "shuffled_user_epsilon": self.shuffled_user_epsilon,
+            "row_wise": self.row_wise,
         }
         return {
             "epsilon": self.epsilon,
@@ -71,7 +74,7 @@ class Privacy:
             "delta_shares": dict(self.delta_shares),
             "caveats": list(self.caveats),
             **({"warnings": list(self.warnings)} if self.warnings else {}),
-            **{name: value for name, value in of_locals.items() if value is not None},
+            **{name: value for name, value in of_some.items() if value is not None},
         }
 
     @classmethod
@@ -81,6 +84,7 @@ class Privacy:
                 **{name: value for name, value in typed(found).items() if name != "warnings"},
                 "delta_shares": tuple(found["delta_shares"].items()),
                 "caveats": tuple(found["caveats"]),
+                "row_wise": checked_row_wise(found.get("row_wise")),
             }
         )
 
@@ -97,8 +101,12 @@ def typed(found: dict[str, Any]) -> dict[str, Any]:
     return {**then, **found}
 
 
-def stated(privacy: Privacy, user: User) -> Privacy:
-    """The promise as it holds for a corpus: of several columns a unit is less than a user."""
+def stated(privacy: Privacy, user: User, row_wise: RowWise | None) -> Privacy:
+    """The promise as it holds for a corpus: of several columns a unit is less than a user, and
+    where a table's rows were not seen to be made one by one it hangs on that."""
+    said = proviso(row_wise)
+    caveats = privacy.caveats if said is None else (said, *privacy.caveats)
+    privacy = replace(privacy, row_wise=row_wise, caveats=caveats)
     if isinstance(user, str):
         return privacy
     columns = named(user)

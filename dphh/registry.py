@@ -13,13 +13,17 @@ from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN_AND_COUNTED, SCORED
 from dphh.corpus import Corpus, as_sequences, in_groups, of_people
 from dphh.engines.session import Session
 from dphh.given import with_items
-from dphh.mechanisms import counts, items, ldp_trie, ngrams, trie
-from dphh.mechanisms.counts_levels import counts_levels
-from dphh.mechanisms.items_levels import items_levels
-from dphh.mechanisms.ldp_trie_levels import ldp_trie_levels
-from dphh.mechanisms.ngrams_levels import ngrams_levels
+from dphh.mechanisms.counts import price as counts
+from dphh.mechanisms.counts.levels import counts_levels
+from dphh.mechanisms.ldp_trie import price as ldp_trie
+from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
+from dphh.mechanisms.ngrams import price as ngrams
+from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.trie_levels import trie_levels
+from dphh.mechanisms.set_union import price as items
+from dphh.mechanisms.set_union.levels import items_levels
+from dphh.mechanisms.trie import price as trie
+from dphh.mechanisms.trie.levels import trie_levels
 from dphh.price import Price, UsersKnown
 
 Options = ParamSpec("Options")

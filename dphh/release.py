@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dphh.characters.unseen import steerless_json
 from dphh.columns import ALWAYS, described, meanings, schema_of
 from dphh.errors import UsageError
 from dphh.files.stored_table import stored_table
@@ -119,7 +120,8 @@ class Release:
 
         maximal: only what is inside no longer released phrase; of tries, whole sequences and what
         was cut at the last level. stop_words: drop phrases of nothing but these. numbers: False
-        drops phrases of nothing but numbers (and stop words).
+        drops phrases of nothing but numbers (and stop words). What would steer a terminal is
+        written out, here as in the other frames to be read; `to_polars` has the texts as they are.
         """
         from dphh.report.phrases import phrases
 
@@ -267,7 +269,8 @@ class Release:
 
     def dumps(self) -> str:
         # Sorted, so that a release that comes back from the ledger is the same to the byte.
-        return json.dumps(self.manifest, indent=2, ensure_ascii=False, sort_keys=True)
+        said = json.dumps(self.manifest, indent=2, ensure_ascii=False, sort_keys=True)
+        return steerless_json(said)
 
     def __repr__(self) -> str:
         return release_text(self.table, self.manifest)

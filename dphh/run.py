@@ -20,25 +20,27 @@ import pyarrow as pa
 from dphh.again import Asking, Note, notice, recorded
 from dphh.columns import described, in_order, meanings
 from dphh.corpus import Corpus
+from dphh.drawn import drawn_events
 from dphh.engines import engine_of, open_session
-from dphh.engines.lakes import warn_of_files_of_tables
 from dphh.engines.session import Limits, Session
-from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
-from dphh.ledger.behind import files_told
+from dphh.ledger.behind import origin_of
 from dphh.ledger.budget import checked_draw
-from dphh.ledger.corpora import check_account, unseen
+from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
 from dphh.ledger.nouns import checked_run_id
-from dphh.mechanisms.counts_levels import with_counts
-from dphh.mechanisms.drawn import drawn_events
+from dphh.ledger.said import gone_text
+from dphh.lineage.origin import Origin
+from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
-from dphh.udfs.randomness import Randomness, RunRandomness, SystemRandomness
+from dphh.sources.lakes import warn_of_files_of_tables
+from dphh.sources.reading import ROWS_OF_NOBODY
+from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 
 Progress = Callable[[str], None]
 
@@ -69,8 +71,10 @@ def run(
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
+    _say_what_is_gone(book, say)
     asking = Asking.of(price, corpus, book)
-    _warn_of_deleted_rows(corpus)
+    origin = origin_of(corpus)
+    _warn_of_deleted_rows(origin)
     # A test's randomness is chosen by hand, and so is what it is drawn for.
     once = run_id is None and not again and randomness is None
     before = asking.before(say) if once else None
@@ -84,6 +88,8 @@ def run(
         engine or engine_of(corpus), corpus, source, Limits(memory_limit, threads)
     )
     try:
+        if (refusal := mixed(corpus, origin)) is not None:
+            raise UsageError(refusal)
         _refuse_rows_of_nobody(corpus, session, known)
         reservation = book.reserve(
             run_id or uuid.uuid4().hex,
@@ -100,6 +106,8 @@ def run(
             manifest, parquet = reservation.release
             release = Release.from_parquet(parquet, manifest)
         else:
+            for moved in reservation.moved if book.analyst is None else ():
+                say(Note(moved))
             if not reservation.capped:
                 say(Note("nobody has capped this corpus; `dphh ledger add` does"))
             try:
@@ -132,10 +140,16 @@ def _check_asked(
         )
 
 
-def _warn_of_deleted_rows(corpus: Corpus) -> None:
-    files, whole = files_told(corpus)
-    if whole:  # where a reader of logs gave them, they are what its log has
-        warn_of_files_of_tables(files)
+def _say_what_is_gone(book: Ledger, say: Progress) -> None:
+    if book.analyst is not None:
+        return  # what else the ledger names is not theirs to see
+    for account in book.gone():
+        say(Note(gone_text(account, account.source.where)))
+
+
+def _warn_of_deleted_rows(origin: Origin) -> None:
+    if origin.whole:  # where a reader of logs gave them, they are what its log has
+        warn_of_files_of_tables(origin.files)
 
 
 def _refuse_rows_of_nobody(corpus: Corpus, session: Session, known: bool) -> None:
@@ -253,14 +267,15 @@ def _manifest(
     done: list[LevelDone],
 ) -> dict[str, Any]:
     found = any(step.rows.num_rows for step in done)
+    origin = origin_of(corpus)
     drew = checked_draw(price.events, drawn_events(price, [step.level for step in done], found))
     return {
         "verb": price.verb,
         "method": price.method,
         "run_id": run_id,
         "parameters": recorded(price, corpus),
-        **({} if (said := unseen(corpus)) is None else {"not_seen": said}),
-        "privacy": stated(price.privacy, corpus.user).to_json(),
+        **({} if (said := unseen(corpus, origin)) is None else {"not_seen": said}),
+        "privacy": stated(price.privacy, corpus.user, how_rows_were_made(corpus, origin)).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),

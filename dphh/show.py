@@ -16,7 +16,7 @@ from dphh.again import request_of
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
-from dphh.ledger.corpora import source_of, unseen
+from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
 from dphh.ledger.said import account_lines
 from dphh.levels import (
     BY_CHANCE,
@@ -49,8 +49,23 @@ SHOWN_ROWS = 10
 def plan_sections(
     price: Price, corpus: Corpus | None, ledger: Ledger | None = None
 ) -> list[Section]:
-    privacy = price.privacy if corpus is None else stated(price.privacy, corpus.user)
-    promise = [
+    return [*price_sections(price, corpus), ("ledger", ledger_lines(price, corpus, ledger))]
+
+
+def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
+    """A plan without what the ledger says, which is its owner's to see."""
+    return [
+        ("privacy", privacy_lines(price, corpus)),
+        ("levels", noise_lines(price)),
+        ("finds", finds_lines(price.finds)),
+    ]
+
+
+def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
+    privacy = price.privacy
+    if corpus is not None:
+        privacy = stated(privacy, corpus.user, how_rows_were_made(corpus))
+    return [
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),
         ("unit", privacy.unit),
@@ -59,12 +74,10 @@ def plan_sections(
         *(("delta", f"{share:.4g} for {what}") for what, share in privacy.delta_shares),
         *(("note", caveat) for caveat in privacy.caveats),
     ]
-    return [
-        ("privacy", promise),
-        ("levels", [*levels_lines(price.levels), *counting_lines(price.counting)]),
-        ("finds", finds_lines(price.finds)),
-        ("ledger", ledger_lines(price, corpus, ledger)),
-    ]
+
+
+def noise_lines(price: Price) -> list[tuple[str, str]]:
+    return [*levels_lines(price.levels), *counting_lines(price.counting)]
 
 
 def promises(privacy: Privacy) -> list[tuple[str, str]]:
@@ -209,10 +222,11 @@ def counts_words(level: CountsLevel) -> tuple[str, ...]:
 
 
 def finds_lines(finds: Finds) -> list[tuple[str, str]]:
-    head = f"{finds.what} with probability {finds.probability:g} when held by at least"
+    what = "an n-gram is found" if finds.users_by_length else finds.what
+    head = f"{what} with probability {finds.probability:g} when held by at least"
     if finds.users_by_length:
         return [
-            ("", head.replace("an item", "an n-gram")),
+            ("", head),
             *(
                 (f"{users:,} users", f"if it is {plural(length, 'word')} long")
                 for length, users in finds.users_by_length
@@ -238,6 +252,7 @@ def ledger_lines(
     try:
         accounts = accounts_of(corpus, ledger)
         refusal = refused(price, corpus, ledger)
+        moved = (ledger or Ledger()).moved_here(source_of(corpus))
     except DphhError as problem:
         return [("", str(problem))]
     lines = [line for account in accounts for line in account_lines(account)] or [
@@ -245,6 +260,7 @@ def ledger_lines(
     ]
     if (said := unseen(corpus)) is not None:
         lines.append(("not seen", said))
+    lines += [("moved", said) for said in moved]
     return lines if refusal is None else [("would refuse", refusal), *lines]
 
 
@@ -256,8 +272,8 @@ def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
 
 
 def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:
-    """Why the ledger would refuse this run now; None where it would not."""
-    return (ledger or Ledger()).would_refuse(request_of(price, corpus))
+    """Why this run would be refused now, by the ledger or before it; None where it would not."""
+    return mixed(corpus) or (ledger or Ledger()).would_refuse(request_of(price, corpus))
 
 
 def plan_text(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:

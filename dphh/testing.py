@@ -14,7 +14,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from dphh.errors import UsageError
-from dphh.udfs.randomness import Words, check_keys
+from dphh.udfs.draws.randomness import Words, check_keys
 
 
 class SeededRandomness:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 from dphh.errors import UsageError
 
 #: The column that says whose row it is, or several that say it together.
 User = str | tuple[str, ...]
+#: How it is known that each row of a frame or a view comes of one user's rows alone: its query was
+#: seen to take rows one by one, or its owner says so, or it is taken for granted.
+RowWise = Literal["seen", "said", "assumed"]
 
 
 def checked_user(user: str | Sequence[str]) -> User:
@@ -47,3 +51,30 @@ def counted_by(user: User) -> str:
     if isinstance(user, str):
         return f"users by the column {user!r}"
     return f"combinations of the columns {', '.join(map(repr, user))}"
+
+
+def checked_row_wise(found: object) -> RowWise | None:
+    """As a manifest or a written plan has it; None of files, whose rows are as they are."""
+    for known in get_args(RowWise):
+        if found == known:
+            return known  # type: ignore[no-any-return]
+    if found is None:
+        return None
+    raise UsageError(f"row_wise: found {found!r}; it is one of {', '.join(get_args(RowWise))}")
+
+
+def proviso(row_wise: RowWise | None) -> str | None:
+    """What a promise hangs on, where the rows were not seen to be made one by one."""
+    match row_wise:
+        case "said":
+            return (
+                "provided that each row of this table comes of one user's rows alone, whoever else "
+                "is there: its query joins, groups, orders or limits rows or was not seen, and "
+                "whoever ran it answers for it (row_wise=True)"
+            )
+        case "assumed":
+            return (
+                "provided that this table was made row by row, so that each of its rows comes of "
+                "one user's rows alone, whoever else is there: how it was made cannot be seen"
+            )
+    return None

@@ -106,7 +106,7 @@ def dpne(decay: float) -> dict[str, Any]:
 
 
 def plain(rows: Any) -> Any:
-    from dphh.privacy.forecast.plan_round import WEIGHTS
+    from dphh.mechanisms.ngrams.forecast.plan_round import WEIGHTS
 
     return np.full(len(rows.n), int(np.argmin(np.abs(WEIGHTS - 1))))
 
@@ -114,16 +114,18 @@ def plain(rows: Any) -> Any:
 #: Parts of the ladder, and what stands in for them.
 PARTS: dict[str, dict[str, Any]] = {
     "nothing": {},
-    "a posterior a little wider": {"dphh.ladder.forecast.blurred": lambda by_bin: by_bin},
-    "saturation": {"dphh.ladder.forecast.saturation": lambda _: lambda g: g},
+    "a posterior a little wider": {
+        "dphh.mechanisms.ngrams.forecast.climb.blurred": lambda by_bin: by_bin
+    },
+    "saturation": {"dphh.mechanisms.ngrams.forecast.climb.saturation": lambda _: lambda g: g},
     "classes of half a nat: of one": {"dphh.ladder.classes.STEP": 1.0},
-    "60 passes of deconvolution: 20": {"dphh.privacy.forecast.prior.PASSES": 20},
+    "60 passes of deconvolution: 20": {"dphh.mechanisms.ngrams.forecast.prior.PASSES": 20},
     "solved weights: plain ones": {
-        "dphh.privacy.forecast.plan_round._Choice.weights": lambda rows, _: plain(rows),
-        "dphh.privacy.forecast.plan_round._Choice.first_weights": plain,
+        "dphh.mechanisms.ngrams.forecast.plan_round._Choice.weights": lambda rows, _: plain(rows),
+        "dphh.mechanisms.ngrams.forecast.plan_round._Choice.first_weights": plain,
     },
     "adaptive shares: even ones": {
-        "dphh.privacy.forecast.shares.Shares.second_round": lambda shares, *_: (
+        "dphh.mechanisms.ngrams.forecast.shares.Shares.second_round": lambda shares, *_: (
             shares.even() if shares.after else shares.left - shares.first_round()
         )
     },

@@ -34,8 +34,8 @@ from dphh import Corpus, Plan, ldp_trie
 from dphh.corpus import as_sequences
 from dphh.engines import open_session
 from dphh.engines.session import Limits, Session
-from dphh.mechanisms.ldp_trie_levels import ldp_trie_levels
-from dphh.udfs.randomness import SystemRandomness
+from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
+from dphh.udfs.draws.randomness import SystemRandomness
 
 LEVELS, KEEP, REPORTS = 15, 10_000, 3
 #: The paper's own numbers, by which its promises are made: 60 reports of 500,000 users a level.

@@ -34,15 +34,18 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--delta", type=float, default=1e-9)
     parser.add_argument("--ledger", help="the ledger's file, on the machine of the driver")
+    parser.add_argument("--account", help="the ledger's account that pays besides the files' own")
     parser.add_argument("--out", required=True, help="a folder on the machine of the driver")
     asked = parser.parse_args()
 
     spark = SparkSession.builder.appName("dphh").getOrCreate()
     if asked.table.startswith("parquet:"):
         source = spark.read.parquet(asked.table.removeprefix("parquet:"))
-        corpus = dphh.Corpus(source, user=asked.user, text=asked.text)
+        corpus = dphh.Corpus(source, user=asked.user, text=asked.text, name=asked.account)
     else:
-        corpus = dphh.Corpus(asked.table, connection=spark, user=asked.user, text=asked.text)
+        corpus = dphh.Corpus(
+            asked.table, connection=spark, user=asked.user, text=asked.text, name=asked.account
+        )
     plan = dphh.ngrams(corpus, max_n=asked.max_n, epsilon=asked.epsilon, delta=asked.delta)
     print(plan)
     release = plan.run(ledger=asked.ledger, out=asked.out)

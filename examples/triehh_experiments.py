@@ -29,14 +29,14 @@ import matplotlib as mpl
 mpl.use("Agg")
 
 import numpy as np
+from baselines.sfp import sfp
 from colours import COLOURS, band
 from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 from triehh_population import Floats, Integers, load
 from triehh_runs import LENGTH, Bits, Simulation, Way, top
 
-from dphh.baselines.sfp import sfp
-from dphh.privacy.triehh_discovery import unit_levels
+from dphh.mechanisms.trie.triehh_discovery import unit_levels
 from dphh.testing import SeededRandomness
 
 TWEETS = Path(__file__).parents[2] / "shared" / "data"

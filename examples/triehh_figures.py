@@ -25,15 +25,15 @@ from colours import COLOURS
 from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
+from triehh_knob import knob
 
-from dphh.privacy.triehh import (
+from dphh.mechanisms.trie.triehh import (
     log10_theta,
     preprint_delta,
     theorem_epsilon,
 )
-from dphh.privacy.triehh_discovery import discovery_rate
-from dphh.privacy.triehh_knob import knob
-from dphh.privacy.triehh_votes import FixedSize, hypergeometric_tail
+from dphh.mechanisms.trie.triehh_discovery import discovery_rate
+from dphh.mechanisms.trie.triehh_votes import FixedSize, hypergeometric_tail
 
 LEVELS = 10
 EPSILONS = (1.0, 2.0, 4.0, 8.0)

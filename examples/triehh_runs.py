@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from triehh_population import Floats, Integers, Population
 
-from dphh.privacy.path import choose_path
-from dphh.privacy.triehh import fixed_size_plan, log10_theta
-from dphh.privacy.triehh_discovery import discovery_rate, holders_needed, unit_levels
-from dphh.privacy.triehh_votes import Bernoulli, FixedSize, Sampling
-from dphh.udfs.randomness import Randomness
+from dphh.mechanisms.trie.path import choose_path
+from dphh.mechanisms.trie.triehh import fixed_size_plan, log10_theta
+from dphh.mechanisms.trie.triehh_discovery import discovery_rate, holders_needed, unit_levels
+from dphh.mechanisms.trie.triehh_votes import Bernoulli, FixedSize, Sampling
+from dphh.udfs.draws.randomness import Randomness
 
 Bits = NDArray[np.bool_]
 #: An item is found if it is in so many of the runs.

@@ -5,11 +5,24 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
+#: Folders of queries that have another's name: the plain form, and an engine's own.
+_NAMESAKES = ("plain", "spark")
+
 
 @cache
 def query(name: str) -> str:
-    """The text of `<name>.sql`."""
-    return files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+    """The text of `<name>.sql`, which lies in the folder of its mechanism, or at the top."""
+    return files(__package__).joinpath(place(name)).read_text(encoding="utf-8")
+
+
+@cache
+def place(name: str) -> str:
+    """Where in `sql/` that is: `ngrams/grams_level.sql`."""
+    top = files(__package__)
+    folders = (each.name for each in top.iterdir() if each.is_dir())
+    candidates = (f"{folder}/{name}.sql" for folder in folders if folder not in _NAMESAKES)
+    (found,) = (each for each in (f"{name}.sql", *candidates) if top.joinpath(each).is_file())
+    return found
 
 
 @cache

@@ -10,7 +10,7 @@ BY_USER_EPSILON = {
     "as this population is promised it": ((1, 84.7), (2, 92.5), (4, 98.3)),
     "the paper, at local epsilon 10": ((1, 92.1), (2, 92.1), (4, 92.1)),
 }
-#: `examples/gboard_experiments.py --only reports --users-per-level 100000`: by the form of messages.
+#: `examples/gboard_experiments.py --only reports --users-per-level 100000`: by messages' form.
 BY_FORM = {
     "subset selection": ((10, 84.2), (11, 89.0), (12, 93.2), (14, 98.2)),
     "coins": ((10, 84.0), (11, 88.7), (12, 92.8), (14, 96.0)),

@@ -14,6 +14,7 @@ from dphh.asking.macros import (
     PLAN_SCHEMA,
     RELEASES_SCHEMA,
     SQL_NAMES,
+    SQL_SCHEMA,
     Macro,
     content_signature,
     macros,
@@ -122,6 +123,15 @@ def plan_table(sections: Sequence[Section]) -> pa.Table:
             lines.append({"section": heading, "what": "" if long else what, "said": first})
             lines += [{"section": heading, "what": "", "said": line} for line in more]
     return pa.Table.from_pylist(lines, schema=PLAN_SCHEMA)
+
+
+def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
+    """The queries of a plan in their order, as `Plan.sql` has them in one text."""
+    plain = arguments.get("plain") or False
+    if not isinstance(plain, bool):
+        raise UsageError(f"plain: found {plain!r}; give true or false")
+    rows = [{"section": each.section, "sql": each.sql} for each in plan.queries(plain=plain)]
+    return pa.Table.from_pylist(rows, schema=SQL_SCHEMA)
 
 
 def ledger_table(accounts: Iterable[Account | Share]) -> pa.Table:

@@ -28,6 +28,7 @@ from dphh.asking.answers import (
     owners_corpus,
     plan_of,
     plan_table,
+    queries_table,
 )
 from dphh.asking.macros import Macro, install
 from dphh.corpus import Corpus
@@ -58,9 +59,10 @@ def connect(
     engine: str | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection in which `FROM dphh_ngrams('reviews/*.parquet', ...)` spends and returns
-    the release; `dphh_plan_ngrams(...)`, `dphh_ledger()`, `dphh_releases()` and
-    `dphh_release(run_id)` cost nothing. Once a release is a table, so does looking at it:
-    `dphh_tree('words')`, `dphh_next_words`, `dphh_why`, `dphh_compare` (docs/shell-sql.md).
+    the release; `dphh_plan_ngrams(...)`, `dphh_sql_ngrams(...)`, `dphh_ledger()`,
+    `dphh_releases()` and `dphh_release(run_id)` cost nothing. Once a release is a table, so
+    does looking at it: `dphh_tree('words')`, `dphh_next_words`, `dphh_why`,
+    `dphh_compare` (docs/shell-sql.md).
 
     A corpus is a name in the ledger; or, with `user_column :=` and `text_column :=` or
     `item_column :=`, a table or view of the connection, a Parquet path or a glob.
@@ -111,7 +113,10 @@ class _Owner:
         if macro.spends:
             return self._drawn_once(macro.verb, arguments)
         asked = with_release(arguments, self._ledger, files=False)
-        plan = plan_of(macro.verb, asked, self._corpus(f"plan_{macro.verb.name}", arguments))
+        kind = "sql" if macro.shows_queries else "plan"
+        plan = plan_of(macro.verb, asked, self._corpus(f"{kind}_{macro.verb.name}", arguments))
+        if macro.shows_queries:
+            return queries_table(plan, arguments)
         return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
 
     def _drawn_once(self, verb: Verb[...], arguments: Arguments) -> pa.Table:

@@ -16,9 +16,10 @@ from dphh.content import Characters, Reading, TooLong
 from dphh.corpus import Corpus
 from dphh.devices.reports.round import Sampling
 from dphh.levels import Choice, Mode, Pruning
-from dphh.mechanisms import items, ngrams
-from dphh.mechanisms.counts import Of
-from dphh.mechanisms.trie import Accounting
+from dphh.mechanisms.counts.price import Of
+from dphh.mechanisms.ngrams import price as ngrams
+from dphh.mechanisms.set_union import price as items
+from dphh.mechanisms.trie.price import Accounting
 from dphh.plan import Plan
 from dphh.privacy.coin_reports import Form
 from dphh.wording.asked import named_in_words
@@ -43,6 +44,7 @@ class RowsOptions(TypedDict, total=False):
     too_long: TooLong
     characters: Characters
     name: str | None
+    row_wise: bool
 
 
 class CorpusOptions(RowsOptions, total=False):

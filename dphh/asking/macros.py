@@ -47,6 +47,7 @@ SQL_NAMES = {
 _NOT_CONTENT = ("self", "source", "unit", "connection")
 
 PLAN_SCHEMA = pa.schema([("section", pa.string()), ("what", pa.string()), ("said", pa.string())])
+SQL_SCHEMA = pa.schema([("section", pa.string()), ("sql", pa.string())])
 LEDGER_SCHEMA = pa.schema(
     [
         ("corpus", pa.string()),
@@ -80,6 +81,8 @@ class Macro:
     columns: pa.Schema
     verb: Verb[...] | None = None
     spends: bool = False
+    #: Whether it gives the queries of a plan, in the place of its price.
+    shows_queries: bool = False
 
 
 def signature_of(verb: Verb[...]) -> Parameters:
@@ -103,6 +106,9 @@ def macros() -> dict[str, Macro]:
         asked = {"corpus": None, **signature_of(verb), **content}
         found[name] = Macro({**asked, "run_id": None}, verb.columns, verb, spends=True)
         found[f"plan_{name}"] = Macro(asked, PLAN_SCHEMA, verb)
+        found[f"sql_{name}"] = Macro(
+            {**asked, "plain": False}, SQL_SCHEMA, verb, shows_queries=True
+        )
     found["ledger"] = Macro({}, LEDGER_SCHEMA)
     found["releases"] = Macro({}, RELEASES_SCHEMA)
     # Any verb's: NULL where the verb has no such column.

@@ -21,13 +21,14 @@ from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.duckdb.nobody import can_be_looked_at, has_rows_of_nobody
 from dphh.engines.session import Limits
-from dphh.engines.sources import parquet_pattern
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.corpora import check_account, source_of, unseen
+from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
+from dphh.ledger.said import gone_text
 from dphh.report.style import CHART_CSS
-from dphh.udfs.randomness import SystemRandomness
-from dphh.unit import as_json, counted_by
+from dphh.sources.reading import parquet_pattern
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.unit import as_json, counted_by, proviso
 from dphh.wording.asked import named_in_words
 from dphh.wording.lines import wrapped
 
@@ -108,7 +109,7 @@ def check(
     opened = _opens(corpus, engine or engine_of(corpus))
     findings = [opened]
     if opened.verdict != "stops":
-        findings += [*_alike(corpus), _somebodys(corpus, look)]
+        findings += [*_alike(corpus), *_made(corpus), _somebodys(corpus, look)]
     findings += _accounts(corpus, book)
     return Checked(repr(corpus), tuple(findings))
 
@@ -171,6 +172,19 @@ def _lacking(option: str, column: str, corpus: Corpus) -> tuple[Verdict, str, st
     return "mind", f"some have no column {column!r}", costs
 
 
+def _made(corpus: Corpus) -> Iterator[Finding]:
+    """Whether each row of a frame or a view is of one user alone."""
+    if (refusal := mixed(corpus)) is not None:
+        yield Finding("rows", "stops", refusal, "No run begins.")
+    elif (said := proviso(how_made := how_rows_were_made(corpus))) is not None:
+        yield Finding(
+            "rows", "unknown", f"what is promised holds {said}",
+            "If that is not so, what one user adds hangs on others, and nothing is promised.",
+        )  # fmt: skip
+    elif how_made == "seen":
+        yield Finding("rows", "good", "the query takes rows one by one")
+
+
 def _somebodys(corpus: Corpus, look: bool) -> Finding:
     """Whether each row is somebody's."""
     if not look and not can_be_looked_at(corpus):
@@ -193,6 +207,14 @@ def _somebodys(corpus: Corpus, look: bool) -> Finding:
 
 def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     """Who pays, and whether anything limits it."""
+    if (said := book.behind()) is not None:
+        yield Finding("ledger", "stops", said, "No run begins, and nothing is spent.")
+        return
+    if book.absent() is not None:
+        yield Finding(
+            "ledger", "mind", "there is none: it was not made yet, or was moved or lost",
+            "A run makes a new one, in which nothing is spent yet.",
+        )  # fmt: skip
     try:
         check_account(corpus, book)
         source = source_of(corpus)
@@ -200,7 +222,16 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     except DphhError as problem:
         yield Finding("ledger", "stops", str(problem), "No run begins, and nothing is spent.")
         return
-    if (said := unseen(corpus)) is not None:
+    for account in book.gone():
+        yield Finding(
+            "ledger", "mind", gone_text(account, account.source.where),
+            "Whatever it allowed could be spent once more on the same people.",
+        )  # fmt: skip
+    for said in book.moved_here(source):
+        yield Finding("ledger", "mind", said)
+    if (said := unseen(corpus)) is not None and book.caps_corpora():
+        yield Finding("ledger", "stops", said, "This ledger caps corpora, so a run is refused.")
+    elif said is not None:
         yield Finding("ledger", "mind", said, "The same rows may be paid for twice, or by nobody.")
     for name in sorted(touched):
         account = book.status(name)

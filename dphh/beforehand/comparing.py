@@ -19,6 +19,7 @@ from dphh.ledger.ahead import MOST_RUNS, Ahead
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.report.heat import Cell, heat_html
+from dphh.show import refused
 from dphh.wording.asked import check_known
 from dphh.wording.lines import plural, wrapped
 
@@ -183,7 +184,7 @@ def _compared(
     if made.corpus is None:
         return Compared(chosen, made, None, None, None)
     request = request_of(made.price, made.corpus)
-    return Compared(chosen, made, None, book.ahead(request), book.would_refuse(request))
+    return Compared(chosen, made, None, book.ahead(request), refused(made.price, made.corpus, book))
 
 
 def _takes_one(annotation: Any) -> bool:

@@ -20,7 +20,7 @@ from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.run import released
-from dphh.udfs.randomness import RunRandomness, SystemRandomness
+from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.wording.asked import named_in_words
 
 #: Shown with the release wherever it is shown.
@@ -72,7 +72,8 @@ def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
     known = [account.source for account in book.accounts() if account.name]
     known += [run.source for run in book.runs()]
     read = {repr(source): source for source in known}.values()
-    if corpus.name is not None or any(_files(each).overlap(here) for each in read):
+    moved = corpus.name is not None or bool(book.moved_here(source_of(corpus)))
+    if moved or any(_files(each).overlap(here) for each in read):
         raise UsageError(
             "corpus: the ledger knows these data, so they are no stand-in: a rehearsal pays "
             "nothing, and what it shows of people is not protected. Give public data"

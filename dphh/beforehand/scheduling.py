@@ -63,9 +63,9 @@ class Schedule:
         return [
             f"schedule: {plural(self.times, 'run')} of {self.plan.verb}, each at epsilon "
             f"{self.epsilon:g}, delta {self.delta:.3g}",
-            f"each finds {each.what.removesuffix(' is found')} that {each.users:,} users hold, "
-            f"with probability {each.probability:g} (the plan alone, at epsilon "
-            f"{self.once['epsilon']:g}: {once.users:,})",
+            f"in each, {each.what} with probability {each.probability:g} when held by at least "
+            f"{each.users:,} users (in the plan alone, at epsilon {self.once['epsilon']:g}: "
+            f"{once.users:,})",
             f"all together: {self.cap}, for a user with all that they have in any of the runs, "
             "whoever sees all releases",
             "nothing is reserved: cap the corpus with "
@@ -174,7 +174,8 @@ def _more_delta(price: Price, times: int, whole: Budget) -> float:
         return 0.0
     most = allowed(whole.epsilon, whole.delta)
     taken = float(drawn(booking.events, most.order).delta)
-    return price["delta"] * float(most.delta) / (taken * times) * (1 - 1e-6) if taken else 0.0
+    more = price["delta"] * float(most.delta) / (taken * times) * (1 - 1e-6) if taken else 0.0
+    return min(more, whole.delta)  # of `counts` thresholds take next to nothing
 
 
 def _booking(price: Price) -> Booking:

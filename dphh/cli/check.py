@@ -10,6 +10,7 @@ import click
 from dphh.beforehand.checking import check as look_at
 from dphh.cli.options import content_given, corpus_asked, corpus_options, ledger_option
 from dphh.engines import ENGINES
+from dphh.errors import UsageError
 from dphh.ledger import Ledger
 
 
@@ -39,6 +40,8 @@ def check(
     CORPUS is a Parquet path, a glob, a folder, or a name in the ledger.
     """
     book = Ledger(ledger_file)
+    if ledger_file is not None and (said := book.absent()) is not None:
+        raise UsageError(said)  # whoever names a file means one that is there
     read = corpus_asked(corpus, book, content_given(context))
     checked = look_at(read, ledger=book, engine=engine, look=look)
     click.echo(json.dumps(checked.to_json()) if as_json else repr(checked))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import click
 
@@ -12,15 +13,15 @@ from dphh.cli.options import content_given, corpus_options, ledger_option
 from dphh.corpus import Corpus
 from dphh.engines import open_session
 from dphh.engines.session import Limits
-from dphh.errors import DphhError
-from dphh.ledger import Account, Entry, Ledger
+from dphh.errors import DphhError, Notice, UsageError
+from dphh.ledger import Account, Entry, Ledger, Source
 from dphh.ledger.budget import SETTLED_BY_OWNERS, Kept
 from dphh.ledger.corpora import source_of
-from dphh.ledger.said import accounts_text
+from dphh.ledger.said import accounts_text, gone_text
 from dphh.privacy.events import Json, costs_of, events_to_json
 from dphh.release import Release
-from dphh.udfs.randomness import SystemRandomness
-from dphh.wording.lines import plural
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.wording.lines import plural, wrapped
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -73,7 +74,11 @@ def add(
     named = Corpus(corpus, **content)
     if not unseen:
         _look(named)
-    account = Ledger(ledger_file).add(name, source_of(named), epsilon, delta, kept)
+    book, source = Ledger(ledger_file), source_of(named)
+    _say_moved(book, source)
+    with catch_warnings():
+        simplefilter("ignore", Notice)  # which say the same
+        account = book.add(name, source, epsilon, delta, kept)
     click.echo(accounts_text([account]))
 
 
@@ -84,6 +89,39 @@ def _look(corpus: Corpus) -> None:
     except DphhError as problem:
         problem.add_note("nothing was added; --unseen adds a corpus whose files are not there yet")
         raise
+
+
+def _say_moved(book: Ledger, source: Source) -> None:
+    for said in book.moved_here(source):
+        click.echo(f"note: {said}", err=True)
+
+
+def _there(ledger_file: str | None) -> Ledger:
+    """To be looked at: where there is none, it was lost or never made."""
+    book = Ledger(ledger_file)
+    if (said := book.absent()) is not None:
+        raise UsageError(said)
+    return book
+
+
+@ledger.command()
+@click.argument("name")
+@click.argument("paths", metavar="PATH...", nargs=-1)
+@click.option("--yes", is_flag=True, help="Move it though the files cannot be told to be its own.")
+@click.option("--deleted", is_flag=True, help="They lie nowhere: no run says so any more.")
+@ledger_option
+def move(
+    name: str, paths: tuple[str, ...], yes: bool, deleted: bool, ledger_file: str | None
+) -> None:
+    """Say where the data of an account lie now: its cap stays, and what it spent.
+
+    PATH is a path, a glob or a folder; several are one corpus. Without --yes the files there must
+    be known as the account's, and none may be left at the old place.
+    """
+    if deleted == bool(paths):
+        raise click.UsageError("PATH: say where the data lie, or --deleted where they lie nowhere")
+    book = _there(ledger_file)
+    click.echo(accounts_text([book.deleted(name) if deleted else book.move(name, paths, sure=yes)]))
 
 
 @ledger.command()
@@ -124,12 +162,15 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
 
     NAME is a name in the ledger or, of a corpus that has none, its path.
     """
-    book = Ledger(ledger_file)
+    book = _there(ledger_file)
     name = None if name is None else book.label_of(name)
     accounts = book.accounts() if name is None else [book.status(name)]
     runs = [] if name is None else book.runs(name)
+    gone = {account.name for account in book.gone()}
+    if (said := book.behind()) is not None:
+        click.echo(f"warning: {said}", err=True)
     if as_json:
-        shown = [account_json(account) for account in accounts]
+        shown = [{**account_json(each), "gone": each.name in gone} for each in accounts]
         if name is None:
             click.echo(json.dumps({"accounts": shown}))
         else:
@@ -142,6 +183,10 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
             click.echo(json.dumps({**shown[0], "runs": listed}))
         return
     click.echo(accounts_text(accounts))
+    for account in accounts:
+        if account.name in gone:
+            said = gone_text(account, account.source.where)
+            click.echo("\n".join(wrapped(said, "warning: ", "         ")))
     for run in runs:
         cost = f"({run.epsilon:g}, {run.delta:g})"  # with a long one, a line is 80 columns
         click.echo(f"   {run.when:%Y-%m-%d} {run.verb:<8} {run.state:<9} {cost:<14} {run.run_id}")
@@ -158,7 +203,7 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
 @ledger_option
 def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None) -> None:
     """Get a release back that was made before; it costs nothing."""
-    manifest, parquet = Ledger(ledger_file).release(run_id)
+    manifest, parquet = _there(ledger_file).release(run_id)
     found = Release.from_parquet(parquet, manifest)
     if out:
         found.save(out)
@@ -170,7 +215,7 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 @ledger_option
 def export(file: str, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv."""
-    book = Ledger(ledger_file)
+    book = _there(ledger_file)
     book.export(file)
     click.echo(f"{plural(len(book.runs()), 'run')} written to {file}", err=True)
 

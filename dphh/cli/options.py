@@ -49,6 +49,12 @@ _RUN = [
     click.option("--json", "as_json", is_flag=True, help="Print the manifest (or plan) as JSON."),
     click.option("--plan", "plan_only", is_flag=True, help="Show the price and stop."),
     click.option(
+        "--sql", "show_sql", is_flag=True, help="Show the queries of a run on DuckDB and stop."
+    ),
+    click.option(
+        "--plain", is_flag=True, help="With --sql: the specification, row by row, without noise."
+    ),
+    click.option(
         "--run-id",
         metavar="ID",
         help="Name the run: the same request again returns its release, or goes on if cut short.",
@@ -114,7 +120,12 @@ def corpus_asked(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
 
 
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
-    """Show the plan, or run it and show the release."""
+    """Show the plan or its queries, or run it and show the release."""
+    if run["plain"] and not run["show_sql"]:
+        raise click.UsageError("--plain: a form of --sql; give both")
+    if run["show_sql"]:
+        click.echo(plan.sql(plain=run["plain"]), nl=False)
+        return
     if run["plan_only"]:
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else plan.describe(book))
         return

@@ -7,7 +7,7 @@ from importlib import import_module
 from dphh.corpus import Corpus
 from dphh.engines.session import Limits, Session
 from dphh.errors import UsageError
-from dphh.udfs.randomness import Randomness
+from dphh.udfs.draws.randomness import Randomness
 
 ENGINES = ("duckdb", "polars", "spark")
 
@@ -16,7 +16,7 @@ def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Li
     """Open an engine on a corpus: looks at names and types alone, never at a row."""
     if engine not in ENGINES:
         raise UsageError(f"engine: found {engine!r}; say one of {', '.join(ENGINES)}")
-    from dphh.engines.formats import opened  # with all that reads formats
+    from dphh.sources.formats import opened  # with all that reads formats
 
     try:
         opener = import_module(f"dphh.engines.{engine}.session")

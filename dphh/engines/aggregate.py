@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.levels import LocalLevel
-from dphh.udfs.randomness import Randomness
-from dphh.udfs.subset_reports import draw_aggregate
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.draws.subset_reports import draw_aggregate
 
 
 def aggregate_reports(randomness: Randomness, held: Any, level: LocalLevel, purpose: str) -> Any:

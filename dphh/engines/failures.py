@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dphh.engines.sources import NOT_UTF8, ROWS_OF_NOBODY, TOO_LONG
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
+from dphh.sources.reading import NOT_UTF8, ROWS_OF_NOBODY, TOO_LONG
 
 #: What the SQL and the functions of dphh raise within an engine, and what it is told as.
 OUR_OWN = {

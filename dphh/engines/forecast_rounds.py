@@ -15,7 +15,7 @@ import pyarrow as pa
 from dphh.ladder.classes import ValidClasses
 from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import Integers
-from dphh.privacy.forecast.rounds import Bins
+from dphh.privacy.forecast_rounds import Bins
 
 
 class ForecastRounds(ABC):

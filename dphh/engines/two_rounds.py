@@ -16,11 +16,11 @@ from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.ladder.classes import ValidClasses
 from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import Integers
-from dphh.privacy.forecast.rounds import LIST_SIZES, Bins
-from dphh.udfs.noise import draw_rounded_gaussian
-from dphh.udfs.places import Released
-from dphh.udfs.randomness import Randomness
-from dphh.udfs.two_rounds import ByRow, Plainly
+from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.kernel.places import Released
+from dphh.udfs.kernel.two_rounds import ByRow, Plainly
 
 Rule = Plainly | ByRow
 #: What users add to each key, by a rule; round 1's list sizes at negative keys.
@@ -35,6 +35,7 @@ class TwoRounds:
         self._valid, self._law = valid, law
         keys, sums = _ascending(*self._sums(Plainly(unit)))
         sizes = np.searchsorted(keys, 0)
+        # A bin of list sizes in which nobody stands is 0, and gets its noise like any other.
         lists = np.zeros(len(LIST_SIZES), dtype=np.int64)
         lists[-1 - keys[:sizes]] = sums[:sizes]
         lists = self._noised(-1 - np.arange(len(lists)), lists, "list sizes")
@@ -45,6 +46,8 @@ class TwoRounds:
         self._first = self._noised(self._keys, sums[sizes:], "round 1")
         group = valid.of(self._keys)
         self._row = group * self._shape[1] + law.of(self._first)
+        # Held and absent grams of a class come to its size, which is public. Who comes may turn an
+        # absent gram into one that is held; it had its noise before, and has it still.
         supported = np.bincount(group, minlength=self._shape[0])
         self._absent = absent_bins(valid, supported, law, self._randomness, self._purpose)
         return FirstRound(self._by_row(self._row) + self._absent, lists)

@@ -67,12 +67,22 @@ def address_of(url: str) -> str:
     scheme, _, rest = url.partition("://")
     scheme = _SAME_STORE.get(scheme.lower(), scheme.lower())
     host, _, path = MAGIC.split(rest)[0].partition("/")
+    host = _bare_host(scheme, host)
     if scheme == "https" and (known := _STORE_HOST.match(host)) is not None:
         scheme = "gs" if known["google"] else "s3"
         host, path = (known["bucket"], path) if known["bucket"] else path.partition("/")[::2]
     return f"{scheme}://{host.lower()}/" + "/".join(
         p for p in path.split("/") if p not in ("", ".")
     )
+
+
+def _bare_host(scheme: str, host: str) -> str:
+    """Without who asks and through which port: a bucket is one however it is reached, and a server
+    is another by a port of its own. Of Azure's stores the first part is the container."""
+    if scheme in ("abfss", "wasb", "wasbs"):
+        return host
+    host = host.rpartition("@")[2]
+    return re.sub(r":(80|443)?$" if scheme == "https" else r":\d*$", "", host)
 
 
 def spellings(place: str) -> set[str]:
@@ -84,7 +94,15 @@ def spellings(place: str) -> set[str]:
     if (home := re.search(r"(?:^|/)(~[^/]*(?:/.*)?)$", place)) is not None:
         found.add(os.path.expanduser(home[1]))
     found |= {spelling.replace("\\", "/") for spelling in found}
-    return {each for spelling in found for each in _braces(spelling)}
+    found = {each for spelling in found for each in _braces(spelling)}
+    # `..` is the folder above where a link leads to or, in DuckDB's globs, that of the link itself.
+    return found | {_without_dots(each) for each in found if ".." in each.split("/")}
+
+
+def _without_dots(path: str) -> str:
+    host = re.match(r"[A-Za-z][A-Za-z0-9+.-]+://[^/]*", path)
+    start = "" if host is None else host[0]
+    return start + os.path.normpath(path[len(start) :])
 
 
 def _braces(pattern: str, most: int = 1000) -> set[str]:

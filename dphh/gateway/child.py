@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -20,12 +21,15 @@ import pyarrow as pa
 
 from dphh.asking.without_pandas import leave_pandas_out
 from dphh.files.private_folder import PrivateFolder, close_all, remove_if_left
-from dphh.udfs.arrow_bytes import packed, unpacked
+from dphh.udfs.text.arrow_bytes import packed, unpacked
 
 Message = dict[str, Any]
 
 #: What a child inherits of the environment. Not the ledger's place, nor any password.
 _INHERITED = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "SYSTEMROOT")
+
+#: How long a child may take nothing of what it is sent; then it counts as gone.
+_SEND_TIMEOUT = struct.pack("@ll", 60, 0)
 
 
 class Gone(Exception):  # noqa: N818 - an end, which may have been asked for
@@ -38,21 +42,26 @@ class Pipe:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def send(self, message: Message, table: pa.Table | None = None) -> None:
+    def send(self, message: Message, table: pa.Table | bytes | None = None) -> None:
+        """With a table, or one that is packed already."""
         try:
             self._connection.send_bytes(json.dumps([message, table is not None]).encode())
             if table is not None:
-                self._connection.send_bytes(packed(table))
+                self._connection.send_bytes(table if isinstance(table, bytes) else packed(table))
         except OSError:
             raise Gone from None
 
     def receive(self) -> tuple[Message, pa.Table | None]:
+        message, table = self.receive_packed()
+        return message, None if table is None else unpacked(table)
+
+    def receive_packed(self) -> tuple[Message, bytes | None]:
+        """The table as it came, for whoever only passes it on."""
         try:
             message, with_table = json.loads(self._connection.recv_bytes())
-            table = unpacked(self._connection.recv_bytes()) if with_table else None
+            return message, self._connection.recv_bytes() if with_table else None
         except (EOFError, OSError):
             raise Gone from None
-        return message, table
 
     def waits(self, seconds: float) -> bool:
         """Whether a message, or the end, is there within so many seconds."""
@@ -71,6 +80,7 @@ class Child:
     def __init__(self, module: str, *arguments: str) -> None:
         self._folder = PrivateFolder()
         ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _SEND_TIMEOUT)
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         with theirs:
             self._process = subprocess.Popen(

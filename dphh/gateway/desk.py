@@ -19,6 +19,7 @@ from dphh.asking.macros import install, macros
 from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
 from dphh.gateway.guard import EMPTY, Guard
+from dphh.gateway.rows import VECTOR, Rows, in_batches
 
 log = logging.getLogger("dphh.gateway")
 
@@ -28,7 +29,6 @@ Answering = Callable[[str, dict[str, Any]], pa.Table]
 SECONDS = 60.0  # that a statement may take, beside the runs that it waits for
 TOTAL_SECONDS = 4 * 3600.0  # and with them
 CALLS = 64  # of macros by one statement, which may call them for each row of a table
-ANSWER_BYTES = 256 * 2**20
 _MEMORY = "512MB"
 _ADDRESSES = 4 * 2**30  # bytes, of which DuckDB's own limit does not count all
 
@@ -40,8 +40,8 @@ class Desk:
         self._child = Child(__name__, *([] if guarded else ["unguarded"]))
         self.stopped = False
 
-    def ask(self, statement: str, answering: Answering, seconds: float = SECONDS) -> pa.Table:
-        """Run one statement, answering its macros, and give its rows."""
+    def ask(self, statement: str, answering: Answering, seconds: float = SECONDS) -> Rows:
+        """Run one statement, answering its macros. Its rows stay here until the next."""
         pipe = self._child.pipe
         start = time.monotonic()
         until, calls = start + seconds, 0
@@ -51,12 +51,11 @@ class Desk:
                 if not pipe.waits(until - time.monotonic()):
                     self.stop()
                     raise UsageError(f"The query took more than {seconds:g} seconds; ask for less")
-                message, table = pipe.receive()
+                message, _ = pipe.receive()
                 if "refused" in message:
                     raise UsageError(message["refused"])
                 if "call" not in message:
-                    assert table is not None
-                    return table
+                    return Rows(message["names"], message["size"], message["batches"], self._batch)
                 calls += 1
                 if calls > CALLS:
                     self.stop()
@@ -66,9 +65,30 @@ class Desk:
                 if macros()[message["call"]].spends:  # a run, which has bounds of its own
                     until = min(until + time.monotonic() - asked, start + TOTAL_SECONDS)
         except Gone:
-            why = "was stopped" if self.stopped else "needs more memory than a query may use"
+            raise self._ended() from None
+
+    def forget(self) -> None:
+        """The rows have been taken, or will not be."""
+        try:
+            self._child.pipe.send({"forget": True})
+        except Gone:
             self.stopped = True
-            raise UsageError(f"The query {why}; nothing of it is left running") from None
+
+    def _batch(self, number: int) -> bytes:
+        try:
+            self._child.pipe.send({"batch": number})
+            if not self._child.pipe.waits(SECONDS):
+                self.stop()
+            _, batch = self._child.pipe.receive_packed()
+        except Gone:
+            raise self._ended() from None
+        assert batch is not None
+        return batch
+
+    def _ended(self) -> UsageError:
+        why = "was stopped" if self.stopped else "needs more memory than a query may use"
+        self.stopped = True
+        return UsageError(f"The query {why}; nothing of it is left running")
 
     def _call(self, message: Message, answering: Answering) -> None:
         try:
@@ -119,34 +139,31 @@ def _main() -> None:
         con.execute("SET lock_configuration = true")
     guard = Guard(frozenset(f"dphh_{kind}{name}" for name in macros() for kind in ("", "asked_")))
 
+    batches: list[pa.Table] = []  # of the latest answer
+
     def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
+        if "batch" in message:
+            return pipe.send({}, batches[message["batch"]])
+        batches.clear()
+        if "forget" in message:
+            return None
         office[:] = [pipe]
         statement = message["statement"]
         try:
-            table = _rows(con, guard.checked(statement) if guarded else statement)
+            reader = con.execute(
+                guard.checked(statement) if guarded else statement
+            ).to_arrow_reader(VECTOR)
+            assert reader is not None
+            found, size = in_batches(reader, reader.schema)
         except (DphhError, duckdb.Error) as problem:
             pipe.send({"refused": _without_prefix(str(problem))})
         except MemoryError:
             pipe.send({"refused": "The query needs more memory than a query may use"})
         else:
-            pipe.send({}, table)
+            batches.extend(found)
+            pipe.send({"names": reader.schema.names, "size": size, "batches": len(found)})
 
     serve(handle)
-
-
-def _rows(con: duckdb.DuckDBPyConnection, statement: str) -> pa.Table:
-    """All rows of the answer, unless they are too many."""
-    reader = con.execute(statement).to_arrow_reader(100_000)
-    assert reader is not None
-    batches, size = [], 0
-    for batch in reader:
-        size += batch.nbytes
-        if size > ANSWER_BYTES:
-            raise UsageError(
-                f"The answer is larger than {ANSWER_BYTES:,} bytes; ask for less of it"
-            )
-        batches.append(batch)
-    return pa.Table.from_batches(batches, schema=reader.schema)
 
 
 def _limit_process() -> None:

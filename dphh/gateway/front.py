@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import h11
 
-from dphh.errors import UsageError
+from dphh.errors import PortTakenError
 from dphh.gateway.wire import MOST_BYTES
 
 T = TypeVar("T")
@@ -38,7 +38,9 @@ class Allowance:
     waiting: int = 256  # connections whose request is not there yet
     waiting_each: int = 128  # of one address that is not the loopback, where a proxy would be
     answering: int = 32  # requests that are answered at once
-    queued: int = 96  # that wait for their turn, or for their client to take the answer
+    queued: int = 96  # that wait for their turn
+    sending: int = 96  # answers that their clients have not taken yet; past these, and past
+    sending_bytes: int = 256 << 20  # so much of them, those that were sent for longest end
     stalled_seconds: float = 30.0  # that a client may take none of its answer
 
 
@@ -50,6 +52,7 @@ class Front:
     ) -> None:
         self._answer, self._allowed = answer, allowed or Allowance()
         self._waiting: dict[asyncio.Task[None], str] = {}  # the oldest first, and from where
+        self._sending: dict[asyncio.Task[None], int] = {}  # the oldest first, and how many bytes
         self._tasks: set[asyncio.Task[None]] = set()
         self._workers = ThreadPoolExecutor(self._allowed.answering, "dphh-front")
         self._loop = asyncio.new_event_loop()
@@ -61,7 +64,7 @@ class Front:
             )
         except (OSError, OverflowError) as problem:
             self._end_loop()
-            raise UsageError(f"serve: could not listen at {host}:{port} ({problem})") from None
+            raise PortTakenError(f"serve: could not listen at {host}:{port} ({problem})") from None
 
     def close(self) -> None:
         self._on_loop(self._stop())
@@ -93,6 +96,7 @@ class Front:
         finally:
             self._tasks.discard(task)
             self._waiting.pop(task, None)
+            self._sending.pop(task, None)
             writer.transport.abort() if writer.transport.is_closing() else writer.close()
 
     async def _served(
@@ -111,7 +115,8 @@ class Front:
         except h11.RemoteProtocolError as problem:
             status, body = problem.error_status_hint, b""
         self._waiting.pop(task, None)
-        if len(self._tasks) - len(self._waiting) > self._allowed.answering + self._allowed.queued:
+        answering = len(self._tasks) - len(self._waiting) - len(self._sending)
+        if answering > self._allowed.answering + self._allowed.queued:
             status, body = 503, b""
         if status == 200:
             try:
@@ -119,6 +124,8 @@ class Front:
             except Exception:
                 log.exception("a defect of the gateway")
                 status, body = 500, b""
+        self._sending[task] = len(body)
+        self._end_longest_sent(task)
         await self._respond(wire, writer, status, body)
 
     def _make_room(self, address: str) -> None:
@@ -132,6 +139,15 @@ class Front:
             return
         del self._waiting[oldest]
         oldest.cancel()
+
+    def _end_longest_sent(self, latest: asyncio.Task[None]) -> None:
+        """Who takes an answer slowly holds its memory and a place: for as long as there is room."""
+        while latest is not (oldest := next(iter(self._sending))) and (
+            len(self._sending) > self._allowed.sending
+            or sum(self._sending.values()) > self._allowed.sending_bytes
+        ):
+            del self._sending[oldest]
+            oldest.cancel()
 
     async def _body(self, wire: h11.Connection, reader: asyncio.StreamReader) -> bytes:
         """Of one whole request; what is no POST of a message is refused before its body is read."""
@@ -173,10 +189,14 @@ class Front:
             head = wire.send(h11.Response(status_code=status, headers=headers))
             writer.write(head or b"")
         view = memoryview(body)
-        for start in range(0, len(view), 256 << 10):
-            writer.write(view[start : start + (256 << 10)])
-            async with asyncio.timeout(self._allowed.stalled_seconds):
-                await writer.drain()
+        try:
+            for start in range(0, len(view), 256 << 10):
+                writer.write(view[start : start + (256 << 10)])
+                async with asyncio.timeout(self._allowed.stalled_seconds):
+                    await writer.drain()
+        except (TimeoutError, asyncio.CancelledError):
+            writer.transport.abort()  # what it has buffered goes as well
+            raise
         writer.close()
         async with asyncio.timeout(self._allowed.stalled_seconds):
             await writer.wait_closed()

@@ -22,6 +22,7 @@ from dphh.asking.answers import (
     owners_corpus,
     plan_of,
     plan_table,
+    queries_table,
 )
 from dphh.asking.macros import Macro, macros
 from dphh.errors import BudgetRefused, DphhError, ElsewhereRefused, UsageError
@@ -33,7 +34,7 @@ from dphh.given import with_release
 from dphh.ledger import Ledger
 from dphh.plan import Plan
 from dphh.registry import VERBS
-from dphh.show import plan_sections
+from dphh.show import price_sections
 
 _PRICING_SECONDS = 60
 _PRICING_ADDRESSES = 6 * 2**30
@@ -85,15 +86,14 @@ def _answer(message: Message) -> pa.Table:
             memory_limit=message["memory"],
             threads=message["threads"],
         ).table
-    sections = [
-        section
-        for section in plan_sections(plan.price, plan.corpus, book)
-        if section[0] != "ledger"
-    ]
+    if macro.shows_queries:
+        # Where the corpus lies, and how it is read, is its owner's to know.
+        return queries_table(Plan(plan.price), arguments)
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
     lines = [("spent", budget.spent), ("of", budget.cap), ("left", budget.left)]
-    return plan_table([*sections, ("ledger", [(name, str(value)) for name, value in lines])])
+    told = [(name, str(value)) for name, value in lines]
+    return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])
 
 
 def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:

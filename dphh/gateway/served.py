@@ -10,9 +10,8 @@ from __future__ import annotations
 import http.client
 import secrets
 import socket
-import threading
-import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -24,8 +23,12 @@ from dphh.gateway import wire
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
 from dphh.gateway.extensions import load
 from dphh.gateway.guard import EMPTY
+from dphh.gateway.rows import Rows
 
 _SECONDS = 60.0  # to answer a message: it only reads a table
+_PROBE_SECONDS = 10.0  # to take a new session, if it is well
+#: Of `rows.VECTOR` rows, in what a client fetches at once.
+VECTORS_AT_ONCE = 4
 _ADDRESSES = 16 * 2**30  # bytes, of which DuckDB's own limit does not count all
 
 
@@ -35,11 +38,13 @@ class Served:
     def __init__(self) -> None:
         self._child = Child(__name__)
         self._token = secrets.token_urlsafe(32)
-        self._lock = threading.Lock()
+        # One thread tells the process what to keep, in the order in which it was asked to: whoever
+        # has many batches waits for a turn with each.
+        self._teller = ThreadPoolExecutor(1, "dphh-served")
         try:
             self._port = int(self._told({"serve": self._token})["port"])
         except Gone:
-            self._child.close()
+            self.close()
             raise UsageError(
                 f"serve: what holds the answers did not start within {_SECONDS:g} seconds"
             ) from None
@@ -49,62 +54,76 @@ class Served:
 
     def close(self) -> None:
         self._child.close()
+        self._teller.shutdown(wait=False, cancel_futures=True)
 
     def connect(self) -> str:
         return wire.session_of(self.send(wire.Connect(self._token)))
 
-    def keep(self, table: pa.Table) -> str:
-        """Keep the rows, under the name that this gives."""
-        name = f"answer_{uuid.uuid4().hex}"
-        if "failed" in self._told({"keep": name}, table.rename_columns(_columns(table))):
-            raise UsageError("The gateway has no room for the answer; ask for less of it")
-        return name
+    def keep(self, name: str, rows: Rows, wanted: Callable[[], bool]) -> None:
+        """Keep the rows under a name, batch by batch, as long as they are wanted."""
+        try:
+            for number in range(rows.batches):
+                what = "more" if number else "keep"
+                if not wanted():
+                    raise _no_room()
+                told = self._told({what: name}, rows.batch(number))
+                if told.get("failed") == duckdb.OutOfMemoryException.__name__:
+                    raise _no_room()
+                if "failed" in told and wanted():
+                    raise UsageError(
+                        "The answer has a column of a type that cannot be kept; cast it to another"
+                    )
+            if not wanted():
+                raise _no_room()
+        except (UsageError, Gone):
+            if self.alive():
+                self.drop([name])
+            raise
 
     def drop(self, names: Iterable[str]) -> None:
         if listed := list(names):
             self._told({"drop": listed})
 
     def send(self, message: wire.Message) -> bytes:
-        """What quack answers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_SECONDS)
+        """What quack answers. What goes wrong with one message ends nothing of others'."""
+        if (answer := self._posted(message, _SECONDS)) is not None:
+            return answer
+        if self.alive() and self._posted(wire.Connect(self._token), _PROBE_SECONDS) is not None:
+            raise UsageError("The answer cannot be served; ask for less of it")
+        self._child.end()
+        raise Gone
+
+    def _posted(self, message: wire.Message, seconds: float) -> bytes | None:
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=seconds)
         try:
             connection.request("POST", "/quack", wire.written(message))
             response = connection.getresponse()
             answer = response.read()
         except (OSError, http.client.HTTPException):
-            self._child.end()
-            raise Gone from None
+            return None
         finally:
             connection.close()
-        if response.status != 200:
-            self._child.end()
-            raise Gone
-        return answer
+        return answer if response.status == 200 else None
 
-    def _told(self, message: Message, table: pa.Table | None = None) -> Message:
-        with self._lock:
+    def _told(self, message: Message, table: bytes | None = None) -> Message:
+        try:
+            return self._teller.submit(self._tell, message, table).result()
+        except (CancelledError, RuntimeError):  # it was closed meanwhile, or before
+            raise Gone from None
+
+    def _tell(self, message: Message, table: bytes | None) -> Message:
+        try:
             self._child.pipe.send(message, table)
             if not self._child.pipe.waits(_SECONDS):
-                self._child.end()  # whatever holds it up would hold everybody up
                 raise Gone
             return self._child.pipe.receive()[0]
+        except Gone:
+            self._child.end()  # it takes milliseconds: whatever holds it up holds everybody up
+            raise
 
 
-def reading(name: str, table: pa.Table) -> str:
-    """The SQL that reads what was kept, by the names that the rows came with."""
-    selected = ", ".join(
-        f"{column} AS {_identifier(shown)}"
-        for column, shown in zip(_columns(table), table.column_names, strict=True)
-    )
-    return f"SELECT {selected} FROM answers.{name}"
-
-
-def _columns(table: pa.Table) -> list[str]:
-    return [f"c{index}" for index in range(table.num_columns)]
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _no_room() -> UsageError:
+    return UsageError("The gateway has no room for the answer; ask for less of it")
 
 
 def _main() -> None:
@@ -118,15 +137,19 @@ def _main() -> None:
     con = duckdb.connect(":memory:", config=config)
     load(con)
     con.execute("SET max_temp_directory_size = '0B'")
+    con.execute(f"SET GLOBAL quack_fetch_batch_chunks = {VECTORS_AT_ONCE}")
     con.execute("CREATE SCHEMA answers")
 
     def handle(pipe: Pipe, message: Message, table: pa.Table | None = None) -> None:
         if "serve" in message:
             pipe.send({"port": _listen(con, message["serve"])})
-        elif "keep" in message:
+        elif "keep" in message or "more" in message:
             con.register("incoming", table)
             try:
-                con.execute(f"CREATE TABLE answers.{message['keep']} AS FROM incoming")
+                if "keep" in message:
+                    con.execute(f"CREATE TABLE answers.{message['keep']} AS FROM incoming")
+                else:
+                    con.execute(f"INSERT INTO answers.{message['more']} FROM incoming")
             except duckdb.Error as problem:
                 pipe.send({"failed": type(problem).__name__})
             else:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ from dphh.gateway.child import Gone
 from dphh.gateway.desk import Desk
 from dphh.gateway.front import Allowance, Front
 from dphh.gateway.office import Office, Terms, log
-from dphh.gateway.served import Served, reading
+from dphh.gateway.rows import Rows, of_table, reading
+from dphh.gateway.served import Served
 from dphh.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ class _Answer:
     table: str
     size: int  # in bytes
     made: float = field(default_factory=time.monotonic)
+    gone: bool = False
 
 
 class Gateway:
@@ -225,17 +228,21 @@ class Gateway:
         statement = message.statement
         if (fixed := _ATTACHING.get(" ".join(statement.split()))) is not None:
             return self._shown(session, message, None, fixed)
-        return self._shown(session, message, self._asked(session, statement), "")
+        if "".join(statement.lower().split()).rstrip(";") == _STOP:
+            self.stop(session.analyst)
+            return self._shown(session, message, of_table(pa.table({"stopped": [True]})), "")
+        with self._desk(session) as desk:
+            return self._shown(session, message, self._asked(session, desk, statement), "")
 
     def _shown(
-        self, session: _Session, message: wire.Prepare, table: pa.Table | None, sql: str
+        self, session: _Session, message: wire.Prepare, rows: Rows | None, sql: str
     ) -> bytes:
         """Served as rows; if what serves them dies of it, once more by the next."""
         for _ in range(2):
             try:
                 served, quack = self._quack(session)
-                if table is not None:
-                    sql = reading(self._kept(session, served, table), table)
+                if rows is not None:
+                    sql = reading(f"answers.{self._kept(session, served, rows)}", rows.names)
                 return served.send(wire.Prepare(quack, sql, message.query))
             except Gone:
                 continue
@@ -268,22 +275,22 @@ class Gateway:
 
     # Statements
 
-    def _asked(self, session: _Session, statement: str) -> pa.Table:
-        analyst = session.analyst
-        if "".join(statement.lower().split()).rstrip(";") == _STOP:
-            self.stop(analyst)
-            return pa.table({"stopped": [True]})
-
+    def _asked(self, session: _Session, desk: Desk, statement: str) -> Rows:
         def answering(what: str, arguments: dict[str, Any]) -> pa.Table:
             if not self._still(session):
                 raise UsageError(_NOT_IN_FORCE)
-            return self._office.answer(analyst, what, arguments)
+            return self._office.answer(session.analyst, what, arguments)
 
+        return desk.ask(statement, answering)
+
+    @contextmanager
+    def _desk(self, session: _Session) -> Iterator[Desk]:
         desk = self._take_desk(session)
         try:
-            return desk.ask(statement, answering)
+            yield desk
         finally:
-            self._give_back(desk, analyst)
+            desk.forget()
+            self._give_back(desk, session.analyst)
 
     def _take_desk(self, session: _Session) -> Desk:
         analyst = session.analyst
@@ -315,13 +322,26 @@ class Gateway:
 
     # Answers
 
-    def _kept(self, session: _Session, served: Served, table: pa.Table) -> str:
-        answer = _Answer(session, served, served.keep(table), table.nbytes)
+    def _kept(self, session: _Session, served: Served, rows: Rows) -> str:
+        """Room is made first, so that at no moment more is kept than may be."""
+        answer = _Answer(session, served, f"answer_{uuid.uuid4().hex}", rows.size)
         with self._lock:
-            going = _too_much([*self._answers, answer])
-            self._answers = [each for each in [*self._answers, answer] if each not in going]
+            self._answers.append(answer)
+            going = _too_much(self._answers)
+            self._let_go(going)
         self._drop(going)
+        try:
+            served.keep(answer.table, rows, lambda: not answer.gone)
+        except (UsageError, Gone):
+            with self._lock:
+                self._let_go([answer])
+            raise
         return answer.table
+
+    def _let_go(self, going: Sequence[_Answer]) -> None:
+        for each in going:
+            each.gone = True
+        self._answers = [each for each in self._answers if not each.gone]
 
     def _forget(self, sessions: Iterable[_Session]) -> None:
         """What these ended ones had where the answers lie."""
@@ -329,7 +349,7 @@ class Gateway:
             session.ended = True
             with self._lock:
                 going = [each for each in self._answers if each.session is session]
-                self._answers = [each for each in self._answers if each not in going]
+                self._let_go(going)
             self._drop(going)
             if session.quack is not None and session.quack[0].alive():
                 served, quack = session.quack

@@ -20,7 +20,7 @@ from typing import Any
 import duckdb
 
 from dphh.asking.macros import Parameters, macro_sql, macros, packed_sql, parameters_sql
-from dphh.errors import DphhError, UsageError
+from dphh.errors import DphhError, PortTakenError, UsageError
 from dphh.gateway.analysts import OnlyOwner
 from dphh.gateway.extensions import load, load_sql, shell_program
 from dphh.gateway.office import Terms
@@ -117,8 +117,8 @@ def own_gateway(ledger: Ledger, terms: Terms) -> tuple[Gateway, Address]:
     """A gateway for this user alone, at a free port of the loopback, and its address."""
     owner = OnlyOwner()
     for _ in range(10):
-        with suppress(_PortTaken):
-            gateway = _gateway_at(_free_port(), ledger, owner, terms)
+        with suppress(PortTakenError):  # by somebody who was quicker
+            gateway = Gateway(ledger, owner, port=_free_port(), terms=terms)
             return gateway, Address(gateway.uri, owner.token)
     raise UsageError("shell: found no free port to listen at; close something that listens")
 
@@ -126,19 +126,6 @@ def own_gateway(ledger: Ledger, terms: Terms) -> tuple[Gateway, Address]:
 def remote_stop(address: Address) -> None:
     with suppress(DphhError, duckdb.Error), _client(address) as con:
         con.execute(address.ask_sql(_STOP))
-
-
-class _PortTaken(Exception):  # noqa: N818 - somebody was quicker
-    pass
-
-
-def _gateway_at(port: int, ledger: Ledger, owner: OnlyOwner, terms: Terms) -> Gateway:
-    try:
-        return Gateway(ledger, owner, port=port, terms=terms)
-    except UsageError as problem:
-        if "could not listen" in str(problem):
-            raise _PortTaken from problem
-        raise
 
 
 def _free_port() -> int:

@@ -27,11 +27,11 @@ import numpy as np
 
 from dphh.ladder.classes import ValidClasses
 from dphh.ladder.rungs import Integers
-from dphh.privacy.forecast.rounds import Bins
+from dphh.privacy.forecast_rounds import Bins
 from dphh.privacy.rounded_gaussian import ONE
-from dphh.udfs.binomials import draw_binomial_of_any_size, draw_multinomial
-from dphh.udfs.noise import draw_above, draw_between
-from dphh.udfs.randomness import Randomness, uniform_below
+from dphh.udfs.draws.binomials import draw_binomial_of_any_size, draw_multinomial
+from dphh.udfs.draws.noise import draw_above, draw_between
+from dphh.udfs.draws.randomness import Randomness, uniform_below
 
 #: Given keys, says which of them somebody holds. The answer is private and stays in the engine.
 Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
@@ -98,7 +98,7 @@ def negatives_of_row(
     group: int, column: int, absent: int, law: Bins, randomness: Randomness, purpose: str
 ) -> int:
     if not absent:
-        return 0
+        return 0  # of none, none is negative
     at_most_zero = 1 - Fraction(law.noise.survival(1), ONE)
     row = group * len(law.starts) + column
     return draw_binomial_of_any_size(
@@ -139,6 +139,7 @@ def spurious_of_class(
     """The absent grams of a class that pass, by its bins' numbers and thresholds."""
     noise = law.noise
     positive = noise.survival(1)
+    # Past the table's reach, and of no grams, none passes: there is nothing to draw.
     passing = np.zeros(len(absent), dtype=np.int64)
     for column in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
         threshold = int(thresholds[column])

@@ -9,7 +9,7 @@ import numpy as np
 
 from dphh.ladder.classes import ValidClasses
 from dphh.ladder.rungs import Integers
-from dphh.privacy.forecast.rounds import Bins
+from dphh.privacy.forecast_rounds import Bins
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import pyarrow as pa
 from dphh.ladder.rungs import Integers, ValidGrams
 from dphh.levels import PrunedLevel
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
-from dphh.udfs.noise import draw_above, draw_binomial
-from dphh.udfs.randomness import Randomness, uniform_below
+from dphh.udfs.draws.noise import draw_above, draw_binomial
+from dphh.udfs.draws.randomness import Randomness, uniform_below
 
 #: Given keys, says which of them somebody holds. The answer is private and stays in the engine.
 Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sqlite3
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from html import escape
 from pathlib import Path
 
 from dphh.corpus import Corpus
-from dphh.errors import LedgerError, UsageError
+from dphh.errors import LedgerError, Notice, UsageError
 from dphh.ledger import records
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.behind import source_of
 from dphh.ledger.budget import Booking, Kept, checked_cap
 from dphh.ledger.columns_there import refuse_columns_that_no_file_has
+from dphh.ledger.marks import Marks, marks, pass_on_marks
+from dphh.ledger.moved import Earlier, earlier_on, is_there, moved_to, refuse_what_did_not_move
 from dphh.ledger.nouns import Account, unknown_account
-from dphh.ledger.older_copy import come_down
-from dphh.ledger.paying import by_name, sharing
+from dphh.ledger.older_copy import behind, come_down
+from dphh.ledger.paying import Look, by_name, look, moved_here
 from dphh.ledger.records import AccountRow
 from dphh.ledger.said import accounts_text
 from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
-from dphh.ledger.sources import Source, places
+from dphh.ledger.sources import Source
 from dphh.wording.asked import named_in_words
 
 
@@ -43,11 +46,14 @@ class Accounts:
     def __repr__(self) -> str:
         """Where it is, and what every account has spent and left."""
         try:
-            return f"Ledger({str(self.path)!r})\n{accounts_text(self.accounts())}"
+            said = self.absent() or accounts_text(self.accounts())
+            return f"Ledger({str(self.path)!r})\n{said}"
         except LedgerError as problem:
             return f"Ledger({str(self.path)!r}): {problem}"
 
     def _repr_html_(self) -> str:
+        if (said := self.absent()) is not None:
+            return f"<p>{escape(said)}</p>"
         return accounts_html(self.accounts())
 
     @named_in_words
@@ -74,16 +80,7 @@ class Accounts:
             source = source_of(source)
         source = source.absolute()
         fingerprint = source.fingerprint()
-        here = places(source)
-
-        @cache
-        def shares(earlier: str) -> bool:
-            return places(Source.from_json(json.loads(earlier))).overlap(here)
-
-        with reading(self.path) as con:
-            known = set() if con is None else {run["source"] for run in records.runs(con)}
-        for earlier in known:  # folders are walked before the file is locked
-            shares(earlier)
+        earlier = self._earlier(source)
         with writing(self.path) as con:
             rows = records.accounts(con)
             if any(row.name == name for row in rows):
@@ -96,19 +93,56 @@ class Accounts:
             records.insert_cap(con, account, cap)
             for unnamed in same:  # the corpus has a name now
                 con.execute("UPDATE charges SET account = ? WHERE account = ?", (account, unnamed))
+                pass_on_marks(con, unnamed, account)
                 con.execute("DELETE FROM accounts WHERE id = ?", (unnamed,))
-            for run in records.runs(con):
-                if shares(run["source"]):
-                    charge = (account, run["sequence"])
-                    con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?, NULL)", charge)
-            records.settle_how_kept(con, account)
+            earlier.charge(con, account)
+            others = {row.id: row.label for row in rows if row.name is not None}
+        for other, file in earlier.moved.items():
+            if other in others:
+                warnings.warn(moved_here(others[other], file), Notice, stacklevel=3)
+        return self.status(name)
+
+    @named_in_words
+    def move(
+        self, name: str, where: str | Path | Sequence[str | Path], *, sure: bool = False
+    ) -> Account:
+        """Say where the data of an account lie now. Its cap stays, and what it spent.
+
+        Refused where no file there is known as one of its files, and where files of it are left at
+        the old place, unless whoever asks is `sure`.
+        """
+        with reading(self.path) as con:
+            row = by_name([] if con is None else records.accounts(con), name)
+        source = moved_to(row.source, where, name)
+        earlier = self._earlier(source)
+        if not sure:
+            refuse_what_did_not_move(row, source, earlier)
+        with writing(self.path) as con:
+            if by_name(records.accounts(con), name).source != row.source:
+                raise LedgerError(f"The account {name!r} was moved meanwhile: ask again.")
+            records.move_account(con, row.id, source)
+            earlier.charge(con, row.id)
+        return self.status(name)
+
+    def deleted(self, name: str) -> Account:
+        """Say that the data of an account are deleted, so that no run says that they are gone.
+        Where a copy comes up that keeps its times, the account still pays for it."""
+        with reading(self.path) as con:
+            row = by_name([] if con is None else records.accounts(con), name)
+        if row.source.kind != "path" or is_there(row.source):
+            raise UsageError(
+                f"The account {name!r} has files at {', '.join(row.source.where)}, or where nobody "
+                "can look. Delete them first. Nothing was changed."
+            )
+        with writing(self.path) as con:
+            con.execute("INSERT OR IGNORE INTO deleted VALUES (?)", (row.id,))
         return self.status(name)
 
     def remove(self, name: str) -> None:
         """Forget an account that nothing was ever charged to, such as one with a wrong column."""
         with writing(self.path) as con:
             account = self._unpaid(con, name, "removed")
-            for table in ("caps", *(["shares"] if has_shares(con) else [])):
+            for table in ("caps", "marks", "deleted", *(["shares"] if has_shares(con) else [])):
                 con.execute(f"DELETE FROM {table} WHERE account = ?", (account.id,))
             con.execute("DELETE FROM accounts WHERE id = ?", (account.id,))
             come_down(con, self.path)
@@ -149,7 +183,40 @@ class Accounts:
         """The named accounts that share data with a source (or with an account, by its name)."""
         if isinstance(source, str):
             source = self.status(source).source
-        return tuple(row.label for row in sharing(source.absolute(), self._named()))
+        return tuple(each.account.label for each in self._look(source).shared)
+
+    def moved_here(self, source: Source) -> tuple[str, ...]:
+        """Of files that were an account's before they were moved: why it pays for a source."""
+        shared = self._look(source).shared
+        return tuple(moved_here(each.account.label, each.moved) for each in shared if each.moved)
+
+    def absent(self) -> str | None:
+        """That there is no ledger, where there is none."""
+        with reading(self.path) as con:
+            if con is not None:
+                return None
+        return (
+            f"There is no ledger at {self.path}. If there was one it was moved or removed, and "
+            "what was spent is in it alone: put it back, or name its file (--ledger, DPHH_LEDGER). "
+            "If there was none, `dphh ledger add NAME CORPUS ...` makes it."
+        )
+
+    def behind(self) -> str | None:
+        """That the ledger was replaced by an older copy or lost, where that can be told."""
+        with reading(self.path) as con:
+            return behind(con, self.path)
+
+    def gone(self) -> tuple[Account, ...]:
+        """Named accounts that had files, of which none is there any more."""
+        with reading(self.path) as con:
+            have = set() if con is None else records.have_files(con)
+        rows = [row for row in self._named()[0] if row.id in have and not is_there(row.source)]
+        return tuple(self.status(row.label) for row in rows)
+
+    def caps_corpora(self) -> bool:
+        """Whether any corpus has a name here: then rows of nobody knows which files need one."""
+        named, _ = self._named()
+        return bool(named)
 
     def accounts(self) -> list[Account]:
         """Every corpus, in the order in which the ledger met them."""
@@ -183,10 +250,26 @@ class Accounts:
         """What analysts may spend and have spent, of every account that they have a share of."""
         return shares(self.path, analyst)
 
-    def _named(self) -> list[AccountRow]:
+    def _look(self, source: Source) -> Look:
+        return look(source.absolute(), *self._named())
+
+    def _earlier(self, source: Source) -> Earlier:
+        while True:
+            with reading(self.path) as con:
+                if con is not None and (known := marks(con)).key is not None:
+                    runs = [run["source"] for run in records.runs(con)]
+                    rows = records.accounts(con)
+                    break
+            with writing(self.path):
+                pass  # a new ledger, or an earlier dphh's: it has a key from now on
+        return earlier_on(source, rows, runs, known)
+
+    def _named(self) -> tuple[list[AccountRow], Marks]:
+        """The named accounts, and the marks of all."""
         with reading(self.path) as con:
             rows = [] if con is None else records.accounts(con)
-        return [row for row in rows if row.name is not None]
+            known = Marks() if con is None else marks(con)
+        return [row for row in rows if row.name is not None], known
 
     def _priced(self, label: str | None = None) -> list[tuple[AccountRow, list[Booking]]]:
         """Accounts and what their runs cost, read at one moment."""

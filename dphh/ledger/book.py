@@ -41,10 +41,11 @@ from dphh.ledger.paying import (
     charges,
     check_own,
     first_to_refuse,
+    look,
     payers,
+    refuse_untold,
     repeated,
-    sharing,
-    unnamed,
+    where_all_lie,
 )
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.sources import Source
@@ -85,25 +86,25 @@ class Ledger(Accounts):
         """
         hold = Hold(checked_run_id(run_id), self._attempt or secrets.token_hex(16))
         while True:
-            # Folders are walked before the file is locked; if an account came in between, again.
-            named = self._named()
-            shared = {row.id for row in sharing(request.source, named)}
+            # Folders are walked before the file is locked; if an account came or moved meanwhile,
+            # again.
+            named, marks = self._named()
+            seen = look(request.source, named, marks, to_keep=True)
             with writing(self.path) as con:
                 if once and files and (found := records.asked_before(con, request, files)):
                     hold = replace(hold, run_id=found["run_id"])
                 if (earlier := repeated(con, request, hold)) is not None:
                     return earlier
                 rows = records.accounts(con)
-                if {row.id for row in rows if row.name is not None} != {row.id for row in named}:
-                    continue
-                paying = payers(con, rows, request, shared)
+                if where_all_lie(rows) != where_all_lie(named) or marks.key is None:
+                    continue  # of a new ledger, the key is there from now on
+                refuse_untold(request, named)
+                paying = payers(con, rows, request, seen)
                 if self.analyst is not None:
                     check_own(con, paying, request, self.analyst)
                 refusing = first_to_refuse(paying, request, self.analyst)
                 if refusing is None:
-                    charged = [payer.account for payer in paying]
-                    charged = charged or [unnamed(con, rows, request.source)]
-                    return charge(con, request, hold, charged, self.analyst, files)
+                    return charge(con, request, hold, paying, seen, self.analyst, files)
             raise BudgetRefused(refusing.refusal(request))
 
     def asked_before(self, request: Request, files: str) -> Entry | None:
@@ -116,6 +117,8 @@ class Ledger(Accounts):
         """What `reserve` would refuse this with now; None where it would not. Only looks, so
         another run may come first."""
         try:
+            named, _ = self._named()
+            refuse_untold(request, named)
             refusing = first_to_refuse(self._payers(request), request, self.analyst)
         except BudgetRefused as problem:
             return str(problem)
@@ -126,16 +129,16 @@ class Ledger(Accounts):
         Only looks."""
         found = [
             ahead(account.label, prices, account.cap, request.price)
-            for account, prices in self._payers(request)
+            for account, prices, _ in self._payers(request)
             if account.cap is not None
         ]
         return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
 
     def _payers(self, request: Request) -> list[Payer]:
-        shared = {row.id for row in sharing(request.source, self._named())}
+        seen = look(request.source, *self._named())
         with reading(self.path) as con:
             if con is not None:
-                return payers(con, records.accounts(con), request, shared)
+                return payers(con, records.accounts(con), request, seen)
         if request.account is not None:
             raise unknown_account(request.account)
         return []
@@ -152,7 +155,7 @@ class Ledger(Accounts):
             if con is None:
                 raise not_held(hold)
             source = Source.from_json(json.loads(records.held(con, hold)["source"]))
-        touched = {row.id for row in sharing(source, self._named())}
+        touched = {each.account.id for each in look(source, *self._named()).shared}
         with writing(self.path) as con:
             found = records.held(con, hold)
             beginning = None

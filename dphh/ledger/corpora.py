@@ -6,21 +6,56 @@ from collections.abc import Sequence
 
 from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
-from dphh.ledger.behind import files_told, source_of
+from dphh.ledger.behind import origin_of, source_of
 from dphh.ledger.book import Ledger
 from dphh.ledger.sources import Source
+from dphh.lineage.origin import Origin
+from dphh.unit import RowWise
 
-__all__ = ["check_account", "corpus_of", "named_corpus", "source_of", "unseen"]
+__all__ = [
+    "check_account",
+    "corpus_of",
+    "how_rows_were_made",
+    "mixed",
+    "named_corpus",
+    "source_of",
+    "unseen",
+]
 
 
-def unseen(corpus: Corpus) -> str | None:
+def how_rows_were_made(corpus: Corpus, origin: Origin | None = None) -> RowWise | None:
+    """How it is known that each row comes of one user's rows alone; of files, which are taken as
+    they are, None. `origin`, here and below: what the query told, where it was asked."""
+    if corpus.source is None:
+        return None
+    origin = origin or origin_of(corpus)
+    if origin.whole and not origin.mixes:
+        return "seen"
+    return "said" if corpus.row_wise else "assumed"
+
+
+def mixed(corpus: Corpus, origin: Origin | None = None) -> str | None:
+    """Why a run on this corpus is refused: what one user adds may hang on others. None where its
+    rows are made one by one, or its owner answers for it, or its query cannot be seen."""
+    if corpus.row_wise or not (mixes := (origin or origin_of(corpus)).mixes):
+        return None
+    return (
+        f"row_wise: the query of this corpus has more in it than rows taken one by one ({mixes}), "
+        "so what one user adds may hang on others, which no privacy statement covers. Nothing was "
+        "spent. Leave that out; or, if each row that it gives comes of one user's rows alone, "
+        "whoever else is there, say row_wise=True (row_wise := true in SQL): then you answer for "
+        "it, and the manifest says so"
+    )
+
+
+def unseen(corpus: Corpus, origin: Origin | None = None) -> str | None:
     """Where it cannot be told which files a corpus reads, so that their accounts do not pay."""
     if corpus.kind == "path" or corpus.name is not None:
         return None
-    files, whole = files_told(corpus)
-    if whole:
+    origin = origin or origin_of(corpus)
+    if origin.whole:
         return None
-    if files:
+    if origin.files:
         return (
             "not all files that these rows came from can be told, so accounts of the others do not "
             "pay; name= says of one more that it does"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dphh.characters.cells import cell
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.nouns import Entry
 from dphh.privacy.events import events_to_json
-from dphh.wording.shown import FORMULA, LATER_FORMULA
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,9 +50,7 @@ def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     """Run ids are analysts' own: a spreadsheet must not compute one (`Release.to_csv`)."""
     import polars as pl
 
-    first = f"^([{re.escape(''.join(FORMULA))}])"
-    text = pl.col(pl.String).str.replace(first, "'$1")
-    return frame.with_columns(text.str.replace_all(LATER_FORMULA, "${1}'${2}"))
+    return frame.with_columns(pl.col(pl.String).map_elements(cell, pl.String))
 
 
 def _frame(entries: Sequence[Entry]) -> pl.DataFrame:

@@ -50,6 +50,7 @@ class Reservation:
     capped: bool  # False: nobody has named this corpus, so nothing limits what it spends
     release: StoredRelease | None = None
     files: str = ""  # of a run that was made before: what tells its data from others, if anything
+    moved: tuple[str, ...] = ()  # of accounts whose files lie elsewhere: why they pay
 
     @property
     def run_id(self) -> str:
@@ -109,7 +110,8 @@ class Request:
     """What is asked of which data at which price; whoever asks, and whatever the run is called.
 
     `account` is one more that pays, for data that the ledger cannot recognise, such as a frame; it
-    never replaces those that the source touches. A claim below what its events cost is no request.
+    never replaces those that the source touches. Where any corpus is capped, a request that is not
+    `whole` has to name one. A claim below what its events cost is no request.
     """
 
     source: Source
@@ -119,6 +121,8 @@ class Request:
     epsilon: float
     delta: float
     account: str | None = None
+    #: Whether the source's files are known to be all that its rows come from.
+    whole: bool = True
     price: Booking = field(init=False)
 
     def __post_init__(self) -> None:

@@ -27,19 +27,27 @@ NEW = ".new"
 
 def refuse_older(con: sqlite3.Connection, path: Path) -> None:
     """Inside a write transaction: refuse a ledger behind its note, and bring the note up to it."""
-    note = path.with_name(path.name + SUFFIX)
-    before, now = _noted(note), _last(con)
-    if any(number < noted for number, noted in zip(now, before, strict=True)):
-        raise LedgerError(
-            f"The ledger {path} has {now[0]:,} runs and {now[1]:,} caps, and had {before[0]:,} "
-            f"and {before[1]:,}: it was replaced by an older copy, or lost, and what was spent "
-            "since is not in it. Put the newest copy back. If there is none, remove "
-            f"{note.name} beside it, and lower the caps at once by what you know was spent "
-            "(`dphh ledger cap`)."
-        )
-    if now != before:
+    if (said := behind(con, path)) is not None:
+        raise LedgerError(said)
+    note, now = path.with_name(path.name + SUFFIX), _last(con)
+    if now != _noted(note):
         with suppress(OSError):  # nobody spends less for the lack of a note
             _write(note, now)
+
+
+def behind(con: sqlite3.Connection | None, path: Path) -> str | None:
+    """What is wrong with a ledger that has less than its note says; None where nothing is."""
+    note = path.with_name(path.name + SUFFIX)
+    before, now = _noted(note), (0, 0) if con is None else _last(con)
+    if all(number >= noted for number, noted in zip(now, before, strict=True)):
+        return None
+    return (
+        f"The ledger {path} has {now[0]:,} runs and {now[1]:,} caps, and had {before[0]:,} "
+        f"and {before[1]:,}: it was replaced by an older copy, or lost, and what was spent "
+        "since is not in it. Put the newest copy back. If there is none, remove "
+        f"{note.name} beside it, and lower the caps at once by what you know was spent "
+        "(`dphh ledger cap`)."
+    )
 
 
 def come_down(con: sqlite3.Connection, path: Path) -> None:

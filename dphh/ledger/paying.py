@@ -6,12 +6,14 @@ The functions that take a connection work inside the caller's transaction.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
 from dphh.ledger import budget, records
 from dphh.ledger.budget import Booking, fits
+from dphh.ledger.marks import Marks, keep_marks
 from dphh.ledger.nouns import Hold, Request, Reservation, unknown_account
 from dphh.ledger.records import AccountRow
 from dphh.ledger.shares import check_share, record_asker
@@ -19,12 +21,55 @@ from dphh.ledger.sources import Source, places
 from dphh.unit import as_json, counted_by
 
 
-def sharing(source: Source, named: Sequence[AccountRow]) -> list[AccountRow]:
-    """Walks folders, so never inside a transaction that others wait for."""
-    if not named:
-        return []
+class Shared(NamedTuple):
+    """An account that has to do with what a source reads."""
+
+    account: AccountRow
+    #: Files of the source that lie where the account's do.
+    files: frozenset[str]
+    #: A file of the source that was one of the account's, which lay elsewhere.
+    moved: str | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a source reads and whose it is, at one moment."""
+
+    shared: tuple[Shared, ...]
+    #: Of the files that it reads, by their real paths; none where none was needed.
+    marks: Mapping[str, bytes]
+
+    def marks_for(self, account: int) -> set[bytes]:
+        """Of the files that are the account's."""
+        of_it = next((each for each in self.shared if each.account.id == account), None)
+        if of_it is None:
+            return set()
+        return {mark for file, mark in self.marks.items() if file in of_it.files}
+
+
+def look(
+    source: Source, rows: Sequence[AccountRow], marks: Marks, *, to_keep: bool = False
+) -> Look:
+    """Walks folders, and opens files where their marks are needed, or are to be kept of a run; so
+    never inside a transaction that others wait for."""
     here = places(source)
-    return [row for row in named if places(row.source).overlap(here)]
+    of_files = marks.of_files(here.paths) if to_keep else None
+    found = []
+    for row in rows:
+        there = places(row.source)
+        if there.overlap(here):
+            found.append(Shared(row, here.paths & there.paths))
+            continue
+        if of_files is None and row.id in marks.of_accounts:
+            of_files = marks.of_files(here.paths)
+        if (moved := marks.known_to(row.id, of_files or {})) is not None:
+            found.append(Shared(row, frozenset(), moved))
+    return Look(tuple(found), of_files or {})
+
+
+def where_all_lie(rows: Sequence[AccountRow]) -> set[tuple[int, str]]:
+    """Tells whether named accounts came or were moved."""
+    return {(row.id, row.fingerprint) for row in rows if row.name is not None}
 
 
 def by_name(rows: Sequence[AccountRow], name: str) -> AccountRow:
@@ -39,6 +84,8 @@ class Payer(NamedTuple):
 
     account: AccountRow
     prices: list[Booking]
+    #: A file of the request by which it pays, where it is known from elsewhere.
+    moved: str | None = None
 
     def allows(self, request: Request) -> bool:
         cap = self.account.cap
@@ -47,16 +94,42 @@ class Payer(NamedTuple):
     def refusal(self, request: Request) -> str:
         """Slow: it looks for what would fit."""
         assert self.account.cap is not None
-        return budget.refusal(self.account.label, self.prices, self.account.cap, request.price)
+        said = budget.refusal(self.account.label, self.prices, self.account.cap, request.price)
+        return (
+            said if self.moved is None else f"{said} {moved_here(self.account.label, self.moved)}"
+        )
+
+
+def moved_here(label: str, file: str) -> str:
+    """Why an account pays for a file that does not lie where its files do."""
+    return (
+        f"{file} was a file of {label!r} before it was moved or copied there, so that account "
+        f"pays: `dphh ledger move {label} PATH` says where its data lie now."
+    )
+
+
+def refuse_untold(request: Request, named: Sequence[AccountRow]) -> None:
+    """Rows that may be of capped files, for all that can be told, are nobody's to spend unnamed."""
+    if request.whole or request.account is not None or not named:
+        return
+    some = "not all files that these rows come from can be told"
+    none = "which files these rows come from cannot be told"
+    raise BudgetRefused(
+        f"Refused: this ledger caps corpora, and {some if request.source.files else none}, so they "
+        "may be of a capped one. Nothing was spent. Say who pays: name= (account := in SQL) takes "
+        "an account of the ledger, and Ledger.add(name, corpus, epsilon, delta) makes one of these "
+        "rows' own."
+    )
 
 
 def payers(
-    con: sqlite3.Connection, rows: Sequence[AccountRow], request: Request, shared: Collection[int]
+    con: sqlite3.Connection, rows: Sequence[AccountRow], request: Request, seen: Look
 ) -> list[Payer]:
     """Of the accounts, those that share its data and the one that it names."""
     named = () if request.account is None else (by_name(rows, request.account).id,)
-    paying = [row for row in rows if row.id in {*shared, *named}]
-    return [Payer(row, records.prices(con, row.id)) for row in paying]
+    moved = {each.account.id: each.moved for each in seen.shared}
+    paying = [row for row in rows if row.id in {*moved, *named}]
+    return [Payer(row, records.prices(con, row.id), moved.get(row.id)) for row in paying]
 
 
 def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | None) -> Payer | None:
@@ -78,6 +151,7 @@ def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | No
                 f"{counted_by(account.source.user)}, and this run counts them by "
                 f"{as_json(request.source.user)!r}, which promises the former nothing. Nothing was "
                 f"spent. Use user={as_json(account.source.user)!r}."
+                + ("" if payer.moved is None else f" {moved_here(account.label, payer.moved)}")
             )
         return payer
     return None
@@ -97,17 +171,33 @@ def charge(
     con: sqlite3.Connection,
     request: Request,
     hold: Hold,
-    paying: Sequence[AccountRow],
+    paying: Sequence[Payer],
+    seen: Look,
     analyst: str | None,
     files: str | None,
 ) -> Reservation:
-    payers = [row.id for row in paying]
-    sequence = records.insert_run(con, hold.run_id, request, payers, files)
+    """On the accounts that pay or, where there are none, on one that nobody has named."""
+    rows = [payer.account for payer in paying]
+    if rows:
+        marks = {row.id: seen.marks_for(row.id) for row in rows}
+    else:
+        rows = [unnamed(con, records.accounts(con), request.source)]
+        marks = {rows[0].id: set(seen.marks.values())}
+    sequence = records.insert_run(con, hold.run_id, request, [row.id for row in rows], files)
     records.insert_hold(con, sequence, hold)
     if analyst is not None:
         record_asker(con, sequence, analyst)
-    labels = tuple(row.label for row in paying)
-    return Reservation(hold, sequence, labels, paying[0].name is not None)
+    for account, found in marks.items():
+        keep_marks(con, account, found)
+    return Reservation(
+        hold,
+        sequence,
+        tuple(row.label for row in rows),
+        bool(paying),
+        moved=tuple(
+            moved_here(payer.account.label, payer.moved) for payer in paying if payer.moved
+        ),
+    )
 
 
 def unnamed(con: sqlite3.Connection, rows: Sequence[AccountRow], source: Source) -> AccountRow:

@@ -89,6 +89,26 @@ def insert_account(
     return AccountRow(number, name, source, fingerprint, None)
 
 
+def move_account(con: sqlite3.Connection, account: int, source: Source) -> None:
+    """To where its data lie now."""
+    text = canonical(source.to_json(), "the source's content")
+    con.execute(
+        "UPDATE accounts SET source = ?, fingerprint = ? WHERE id = ?",
+        (text, source.fingerprint(), account),
+    )
+    con.execute("DELETE FROM deleted WHERE account = ?", (account,))
+
+
+def have_files(con: sqlite3.Connection) -> set[int]:
+    """Accounts whose files were there once, by a charge or a mark, and were not said to be deleted
+    since."""
+    charged = "SELECT account FROM charges"
+    if not has_column(con, "marks", "slots"):
+        return {account for (account,) in con.execute(charged)}
+    query = f"{charged} UNION SELECT account FROM marks EXCEPT SELECT account FROM deleted"
+    return {account for (account,) in con.execute(query)}
+
+
 def insert_cap(con: sqlite3.Connection, account: int, cap: Cap) -> None:
     con.execute(
         "INSERT INTO caps (account, epsilon, delta, kept, recorded) VALUES (?, ?, ?, ?, ?)",

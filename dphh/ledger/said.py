@@ -47,6 +47,17 @@ def account_lines(account: Spent) -> list[tuple[str, str]]:
     return lines
 
 
+def gone_text(account: Spent, where: Sequence[str]) -> str:
+    """Of an account that had files, of which none is there any more."""
+    label = shown.shown(account.label, 10_000)
+    return (
+        f"no file of the account {label!r} is at {', '.join(where)} any more. Where they were "
+        f"moved, `dphh ledger move {label} PATH` says where they lie now; where they were written "
+        "anew, the ledger does not know them, and their cap does not hold for them; where they "
+        f"are deleted, `dphh ledger move {label} --deleted` says so, and this is said no more"
+    )
+
+
 def accounts_text(accounts: Sequence[Spent]) -> str:
     """What `dphh ledger show` prints."""
     if not accounts:

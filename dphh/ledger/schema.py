@@ -9,6 +9,7 @@ disk that knows no shared memory; `synchronous = EXTRA` makes a commit survive a
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import sys
 import threading
@@ -20,7 +21,7 @@ from dphh.errors import LedgerError
 from dphh.ledger.networks import refuse_network
 from dphh.ledger.older_copy import refuse_older
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
@@ -167,6 +168,19 @@ ALTER TABLE unfinished ADD COLUMN       -- 1 when an attempt has ended without a
     failed INTEGER NOT NULL DEFAULT 0;
 """
 
+# Since schema 7. What files are known by wherever they lie (`marks.py`): an account of an earlier
+# ledger has none until it is charged again.
+MARKS = """
+CREATE TABLE marking (key BLOB NOT NULL);   -- of the keyed hash: this ledger's own
+CREATE TABLE marks (
+    account INTEGER PRIMARY KEY REFERENCES accounts (id),
+    slots   BLOB NOT NULL                   -- as many for every account, marks among chance
+);
+CREATE TABLE deleted (                      -- accounts whose files are gone for good: no news
+    account INTEGER PRIMARY KEY REFERENCES accounts (id)
+);
+"""
+
 #: A commit waits for the disk, and for the folder that forgets the journal.
 SYNCHRONOUS = "EXTRA"
 
@@ -174,10 +188,12 @@ SYNCHRONOUS = "EXTRA"
 # would give the child a connection whose closing rolls the parent's transaction back, so forks
 # wait; and closing any descriptor of the file drops all POSIX locks that the process holds on it,
 # so nothing may create the file while another thread is in a transaction.
-_verbs = threading.RLock()
+one_verb_at_a_time = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_verbs.acquire, after_in_parent=_verbs.release, after_in_child=_verbs.release
+        before=one_verb_at_a_time.acquire,
+        after_in_parent=one_verb_at_a_time.release,
+        after_in_child=one_verb_at_a_time.release,
     )
 
 
@@ -200,7 +216,7 @@ def default_path() -> Path:
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
     """A connection on which nothing can be written; None where no ledger has been made yet."""
-    with _verbs, _explained(path, "read"):
+    with one_verb_at_a_time, _explained(path, "read"):
         if not path.exists() or path.stat().st_size == 0:
             yield None
             return
@@ -216,7 +232,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
 @contextmanager
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """One immediate transaction: committed as a whole when the block ends, or not at all."""
-    with _verbs, _explained(path, "write"):
+    with one_verb_at_a_time, _explained(path, "write"):
         refuse_network(path)
         _create(path)
         with closing(_connect(path)) as con:
@@ -280,13 +296,15 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
     if known == SCHEMA_VERSION:
         return
-    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS)[known:])
+    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS, MARKS)[known:])
     statement = ""
     for line in missing.splitlines(keepends=True):  # executescript would commit
         statement += line
         if sqlite3.complete_statement(statement):
             con.execute(statement)
             statement = ""
+    if known < 7:
+        con.execute("INSERT INTO marking VALUES (?)", (secrets.token_bytes(32),))
     con.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 

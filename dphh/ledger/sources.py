@@ -6,8 +6,9 @@ compared by their real path and by their identity on the disk (which sees throug
 mounts). Where spellings differ between engines, all readings are taken: to charge an account for
 a file that is not read is a nuisance, to miss one that is would be a leak.
 
-What this cannot see: a copy of the data, a file moved elsewhere, a frame or table loaded from the
-files by other hands; those behind a lazy frame or a view are found first (`dphh.ledger.behind`).
+Files that were moved are known by what the ledger keeps of them (`dphh.ledger.marks`), and those
+behind a lazy frame or a view are found first (`dphh.ledger.behind`). What this cannot see: data
+that were written anew, a frame or table loaded from the files by other hands.
 A ledger keeps honest people from overspending by mistake or by haste; who may read the data at all
 is a matter of file permissions.
 """

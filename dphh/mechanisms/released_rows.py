@@ -11,7 +11,7 @@ import pyarrow as pa
 from dphh.columns import SCORED
 from dphh.content import Content
 from dphh.levels import Level
-from dphh.udfs.text_units import read_bytes
+from dphh.udfs.text.text_units import read_bytes
 
 
 @dataclass(frozen=True)

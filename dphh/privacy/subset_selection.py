@@ -5,7 +5,7 @@ own one with probability p, and the rest of it is uniform. So a set that holds t
 has the chance p / C(s-1, d-1), one that does not (1-p) / C(s-1, d), and the two differ by
 e^epsilon = p (s-d) / ((1-p) d), whatever the two values and whatever the set.
 
-p is a multiple of 2^-64, so that what is priced is what is drawn (`dphh.udfs.subsets`).
+p is a multiple of 2^-64, so that what is priced is what is drawn (`dphh.udfs.draws.subsets`).
 """
 
 from __future__ import annotations

@@ -9,12 +9,22 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.ledger.bars import account_html
+from dphh.ledger.corpora import how_rows_were_made
 from dphh.price import Finds, Price, stated
 from dphh.report.chart import chart_html, chart_of
 from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
-from dphh.show import accounts_of, asked, plan_sections, promised, promises, refused
+from dphh.show import (
+    accounts_of,
+    asked,
+    noise_lines,
+    privacy_lines,
+    promised,
+    promises,
+    refused,
+)
+from dphh.unit import proviso
 from dphh.wording import shown
 from dphh.wording.lines import plural
 
@@ -43,10 +53,13 @@ def release_card(release: Released) -> str:
 
 def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
     """What it would find, what it costs and what is left; levels and theorem to unfold."""
-    sections = dict(plan_sections(price, corpus, ledger))
     weak = [("Warning", said) for said in price.privacy.warnings]
-    if corpus is not None and not isinstance(corpus.user, str):
-        weak.append(("Unit", stated(price.privacy, corpus.user).unit))
+    if corpus is not None:
+        how_made = how_rows_were_made(corpus)
+        if not isinstance(corpus.user, str):
+            weak.append(("Unit", stated(price.privacy, corpus.user, how_made).unit))
+        if (said := proviso(how_made)) is not None:
+            weak.append(("Promised", said))
     promise = " ".join(
         f"{what.capitalize()}: {said}." if what else f"{said}."
         for what, said in promises(price.privacy)
@@ -55,8 +68,10 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
         f"<p><b>plan: {escape(price.verb)}</b> <code>{escape(asked(price))}</code></p>"
         f"{_stop(price, corpus, ledger)}{_finds(price.finds)}{_left(corpus, ledger)}"
         f"<p>{escape(promise)}</p>{_lines(weak)}"
-        + _folded("Noise and thresholds", sections["levels"])
-        + _folded("Whose data, the theorem, and how delta is shared out", sections["privacy"])
+        + _folded("Noise and thresholds", noise_lines(price))
+        + _folded(
+            "Whose data, the theorem, and how delta is shared out", privacy_lines(price, corpus)
+        )
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from dphh.errors import UsageError
+from dphh.report.readable import readable
 from dphh.report.released import Released
 
 #: A token that is a number: digits, and the signs that are written with them.
@@ -32,9 +33,11 @@ def phrases(
     frame = _scored(release)
     if maximal:
         frame = frame.filter(_maximal(frame))
-    return frame.filter(~pl.col("tokens").list.eval(filler).list.all()).sort(
-        pl.col("tokens").list.len(), "score", "item",
-        descending=[True, True, False], nulls_last=True,
+    return readable(
+        frame.filter(~pl.col("tokens").list.eval(filler).list.all()).sort(
+            pl.col("tokens").list.len(), "score", "item",
+            descending=[True, True, False], nulls_last=True,
+        )
     )  # fmt: skip
 
 
@@ -87,9 +90,11 @@ def next_words(release: Released, context: Sequence[str]) -> pl.DataFrame:
         "after": pl.List(pl.String),
         "score": pl.Float64,
     }
-    return pl.DataFrame(
-        [(token, list(after), score) for token, score in best.items()], schema, orient="row"
-    ).sort("score", "token", descending=[True, False], nulls_last=True)
+    return readable(
+        pl.DataFrame(
+            [(token, list(after), score) for token, score in best.items()], schema, orient="row"
+        ).sort("score", "token", descending=[True, False], nulls_last=True)
+    )
 
 
 def gained_and_lost(before: Released, after: Released) -> pl.DataFrame:
@@ -103,7 +108,7 @@ def gained_and_lost(before: Released, after: Released) -> pl.DataFrame:
         .then(pl.lit("lost"))
         .otherwise(pl.lit("kept"))
     )
-    return (
+    return readable(
         both.select(
             "level",
             pl.coalesce("item_after", "item").alias("item"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from dphh.price import typed
 from dphh.show import promised
+from dphh.unit import checked_row_wise, proviso
 
 
 def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
@@ -28,6 +29,8 @@ def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("whose data", f"What is protected is {privacy['unit']}."),
     ]  # fmt: skip
+    if (hangs_on := proviso(checked_row_wise(privacy.get("row_wise")))) is not None:
+        said.append(("provided", f"All of this holds {hangs_on}."))
     if "adjacency" in privacy:
         said.append(
             ("with and without", f"The two cases that are compared: {privacy['adjacency']}.")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import re
 from pathlib import Path
 from typing import Any
 
+from dphh.characters.cells import cell, cell_of_list
 from dphh.errors import UsageError
 from dphh.files.whole_files import write_whole
 from dphh.report.released import Released
-from dphh.wording.shown import FORMULA, LATER_FORMULA
 
 
 def write_csv(release: Released, path: str | Path) -> Path:
@@ -36,9 +34,6 @@ def csv_of(release: Released) -> str:
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, list):  # begins with a bracket
-        said = json.dumps(value, ensure_ascii=False)
-        return re.sub(LATER_FORMULA, lambda found: f"{found[1]}\\u{ord(found[2]):04x}", said)
-    if isinstance(value, str):
-        return ("'" if value.startswith(FORMULA) else "") + re.sub(LATER_FORMULA, r"\1'\2", value)
-    return value
+    if isinstance(value, list):
+        return cell_of_list(value)
+    return cell(value) if isinstance(value, str) else value

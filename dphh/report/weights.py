@@ -40,6 +40,8 @@ def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
     """level, item, tokens, score, weight_low, weight_high, users_at_least."""
     import polars as pl
 
+    from dphh.report.readable import readable
+
     checked_confidence(confidence)
     rounds = [level for level in release.manifest["levels"] if level.get("kind") in _PASSED]
     if not rounds:
@@ -59,7 +61,7 @@ def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
     unknown = low > high
     if unknown[np.isin(levels, [level["level"] for level in rounds])].any():
         raise UsageError("score: found one that no round released; give an unchanged release")
-    return frame.with_columns(
+    return readable(frame).with_columns(
         pl.Series("weight_low", _or_null(low, unknown), pl.Float64),
         pl.Series("weight_high", _or_null(high, unknown), pl.Float64),
         pl.Series("users_at_least", [None if x == np.inf else ceil(x) for x in low], pl.Int64),

@@ -6,8 +6,10 @@ from math import floor, log10
 from shutil import get_terminal_size
 from textwrap import wrap
 
-#: Not seen, and kept: emoji of families, Persian and Indic scripts are written with them.
-JOINERS = "\u200c\u200d"
+from dphh.characters.unseen import escaped, written_out
+
+#: Kept where they belong (`characters.unseen`), though Python calls them unprintable.
+_JOINERS = "\u200c\u200d"
 
 
 def number(value: float) -> str:
@@ -39,7 +41,7 @@ def padded(text: str, columns: int) -> str:
 def shorten(item: str, longest: int = 60) -> str:
     """So many columns of it on one line, with what a terminal would not show written out."""
     plain = "".join(
-        c if c.isprintable() or c in JOINERS else c.encode("unicode_escape").decode() for c in item
+        c if c.isprintable() or c in _JOINERS else escaped(c) for c in written_out(item, escaped)
     )
     if width_of(plain) <= longest:
         return plain

@@ -6,29 +6,15 @@ writing from right to left is shown and not obeyed, and what would not be seen i
 
 from __future__ import annotations
 
-import re
 from html import escape
 from unicodedata import east_asian_width
 
-#: What makes a spreadsheet read a text as a formula, or skip to what does.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
-#: Where a comma is the decimal point, spreadsheets begin a cell at these signs too, quoted or not:
-#: a place within a text at which one would be run, as an expression of Python's and of Polars'.
-LATER_FORMULA = r"""([;|\t\r\n][\s"']*)([=+\-@＝＋－＠])"""
+from dphh.characters.unseen import written_out
 
 #: A text wider than so many columns is cut on pages; the table has it whole.
 LONGEST = 300
 
-#: What steers the direction of writing, breaks lines, or is not seen at all. Joiners stay: emoji,
-#: Persian and Indic scripts are written with them. U+FFFE and U+FFFF may stand in no XML.
-_UNSEEN = re.compile(
-    "[\x80-\x9f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
-)
-_CONTROLS = {code: chr(0x2400 + code) for code in range(32)} | {0x7F: "\u2421"}
-#: Flags of England, Scotland and Wales are spelled in letters that are not seen otherwise.
-_FLAG = re.compile("\U0001f3f4[\U000e0030-\U000e007a]+\U000e007f")
+_CONTROLS = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421"}
 
 
 def shown(text: str, longest: int = LONGEST) -> str:
@@ -36,9 +22,7 @@ def shown(text: str, longest: int = LONGEST) -> str:
     text = _cut(text, longest)
     if not text.strip():
         text = "".join("␣" if c == " " else c for c in text) or "∅"
-    flags = _FLAG.findall(text)
-    plain = [_symbols(part) for part in _FLAG.split(text)]
-    return "".join(a + b for a, b in zip(plain, [*flags, ""], strict=True))
+    return written_out(text, _symbol)
 
 
 def html(text: str, longest: int = LONGEST) -> str:
@@ -63,5 +47,5 @@ def _cut(text: str, longest: int) -> str:
     return text
 
 
-def _symbols(text: str) -> str:
-    return _UNSEEN.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text.translate(_CONTROLS))
+def _symbol(character: str) -> str:
+    return _CONTROLS.get(character) or f"⟨U+{ord(character):04X}⟩"

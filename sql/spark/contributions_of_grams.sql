@@ -1,6 +1,6 @@
 -- DPNE, at each further level: each user's distinct candidates, which are grams whose pieces were
--- released, bounded and weighed where the user is (udfs/contributions.py); the users of a block are
--- one sum.
+-- released, bounded and weighed where the user is (udfs/kernel/contributions.py); the users of a
+-- block are one sum.
 -- In: positions (lots, lengths, keys, words). Out: contributions (key, weight), with
 -- key = left * 2^32 + right.
 CREATE TEMP VIEW contributions AS

@@ -1,5 +1,5 @@
 -- Level 1: each user's distinct words, bounded and weighed where the user is
--- (udfs/contributions.py); the users of a block are one sum.
+-- (udfs/kernel/contributions.py); the users of a block are one sum.
 -- In: blocks (lots, lengths, places, words). Out: contributions (key, weight).
 CREATE TEMP VIEW contributions AS
 SELECT

@@ -1,6 +1,6 @@
 -- Which of the given items each whole user holds, and what these users add: one user to each key
 -- held, or less where these are more than max_items; and to the octave of their number what that
--- took from each (udfs/given_grams.py). What the users of a partition add is one sum.
+-- took from each (udfs/kernel/given_grams.py). What the users of a partition add is one sum.
 -- In: users (contents, groups). Out: contributions (key, weight).
 CREATE TEMP VIEW contributions AS
 SELECT

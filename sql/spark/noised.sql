@@ -1,5 +1,5 @@
--- One level of the ladder: the histogram and the noise of ../set_union_level.sql, where each user
--- was bounded and weighed within a block (udfs/contributions.py) and users of blocks were summed.
+-- One level of the ladder: the histogram and the noise of a level, where each user was bounded
+-- and weighed within a block (udfs/kernel/contributions.py) and users of blocks were summed.
 -- In: contributions (key, weight). Out: noised (key, noisy), drawn once.
 CREATE TABLE noised AS
 WITH

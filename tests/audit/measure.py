@@ -24,7 +24,7 @@ from dphh.engines.session import Limits
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.run import released
-from dphh.udfs.randomness import RunRandomness, SystemRandomness
+from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 
 #: What the table says: one bound in a thousand may fail.
 TABLE = 1e-3

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dphh.udfs import noise
+from dphh.udfs.draws import noise
 from tests.audit.__main__ import CELLS, engine_of
 from tests.audit.cells_union import counts_within, dpne_all_levels, sips_shared
 from tests.audit.measure import DAILY, Cell, Measured

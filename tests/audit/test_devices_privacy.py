@@ -18,7 +18,7 @@ from dphh.devices.reports.device import answer
 from dphh.devices.reports.round import Broadcast
 from dphh.devices.votes import vote
 from dphh.devices.votes.device import Ballot
-from dphh.mechanisms.local_reports import randomiser
+from dphh.mechanisms.ldp_trie.local_reports import randomiser
 from dphh.privacy.coin_reports import Form
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 

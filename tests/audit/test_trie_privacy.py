@@ -20,7 +20,7 @@ from scipy.stats import beta, binom
 
 from dphh import Corpus, Plan, trie
 from dphh.levels import VoteLevel
-from dphh.privacy.path import path_delta, path_guarantee, removal_epsilon
+from dphh.mechanisms.trie.path import path_delta, path_guarantee, removal_epsilon
 
 #: Of one bound; a test makes a few of them.
 FAILS = 1e-9

@@ -21,9 +21,9 @@ from dphh import ldp_trie
 from dphh.devices.reports import collector
 from dphh.devices.reports.device import next_prefixes, sample
 from dphh.testing import SeededRandomness
-from dphh.udfs.coin_reports import NOTHING, draw_coins
-from dphh.udfs.randomness import SystemRandomness
-from dphh.udfs.subset_reports import draw_aggregate
+from dphh.udfs.draws.coin_reports import NOTHING, draw_coins
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.draws.subset_reports import draw_aggregate
 from tests.engines.local_tries import grown, plan_of, prefixes
 
 DELTA = 1e-6

@@ -15,8 +15,8 @@ from collections.abc import Callable
 import opendp.prelude as dp
 
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.noise import draw_rounded_gaussian
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.draws.randomness import SystemRandomness
 
 SIGMAS = (1024, 4000, 12_000, 131_072)
 OPENDP_DRAWS = 100_000

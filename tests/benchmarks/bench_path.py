@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from dphh.privacy.path import choose_path, path_delta
+from dphh.mechanisms.trie.path import choose_path, path_delta
 
 LEVELS = 10
 PROMISES = [(1.0, 1e-8), (2.0, 1e-8), (4.0, 1.5e-8), (4.0, 2.3e-12)]

@@ -16,7 +16,9 @@ from dphh.registry import VERBS
 from tests.docs.pages import ROOT
 
 sys.path.insert(0, str(ROOT / "docs"))
-api, lines, options = (import_module(f"building.{name}") for name in ("api", "lines", "options"))
+api, lines, options, plain = (
+    import_module(f"building.{name}") for name in ("api", "lines", "options", "plain_sql")
+)
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -52,6 +54,28 @@ def test_every_public_name_has_its_place_in_the_reference() -> None:
     page = api.api_page()
     assert all(f"### `{name}`" in page for name in found)
     assert all(inspect_doc in page for inspect_doc in ("#### `Plan.run`", "#### `Release.save`"))
+
+
+def test_every_query_of_the_specification_stands_in_its_page() -> None:
+    page = (ROOT / "docs" / "plain-sql.md").read_text(encoding="utf-8")
+    told = re.findall(r"<!-- made: plain-([\w-]+) -->", page)
+    assert len(told) == len({*told})
+    left_out = {"nothing_released", "nothing_grown", "without_noise", "one_each_most_frequent"}
+    files = {path.stem for path in (ROOT / "sql" / "plain").glob("*.sql")}
+    assert {*told} == files - left_out
+    for name in told:
+        text = (ROOT / "sql" / "plain" / f"{name}.sql").read_text(encoding="utf-8")
+        assert text.strip().rpartition("\n")[2] in plain.PLAIN_SQL[f"plain-{name}"]()
+
+
+def test_the_tables_of_steps_name_steps_that_are_there() -> None:
+    page = (ROOT / "docs" / "plain-sql.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ") and line.count("|") == 3]
+    named = {name for line in rows for name in re.findall(r"`(\w+)`", line.split("|")[2])}
+    queries = "\n".join(path.read_text() for path in (ROOT / "sql" / "plain").glob("*.sql"))
+    assert len(named) > 20
+    steps = re.findall(r"^(\w+) AS (?:MATERIALIZED )?\($", queries, re.MULTILINE)
+    assert named - {"SELECT"} <= {*steps}
 
 
 def test_a_picture_has_every_point_and_its_numbers() -> None:

@@ -26,7 +26,7 @@ from dphh import Corpus, Ledger, Plan, journal
 from dphh.corpus import as_sequences
 from dphh.levels import VoteLevel
 from dphh.testing import SeededRandomness
-from dphh.udfs.randomness import Randomness, SystemRandomness
+from dphh.udfs.draws.randomness import Randomness, SystemRandomness
 from dphh.verbs import items, ngrams, trie
 
 RUN = "cut short"

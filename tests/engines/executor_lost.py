@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from dphh import Corpus
 from dphh.engines.spark.run import SparkRun
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import HERE, SPARK_JAVA
 from tests.engines.cut_short import run
 

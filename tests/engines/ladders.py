@@ -1,4 +1,4 @@
-"""Runs of `ngrams` whose noise, thresholds and caps a test sets, and the same in plain Python."""
+"""Runs of `ngrams` whose noise, thresholds and caps a test sets, beside the specification."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from typing import Any
 from unittest.mock import patch
 
 from dphh import Corpus, ngrams
-from dphh.levels import SetUnionLevel
-from dphh.mechanisms.ngrams_levels import ngrams_levels
+from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.levels import session_on
+from tests.engines.plain import Gram, Plain, Rows
 
 BITS = 10
 #: A threshold that everything passes that somebody holds, and nothing that nobody holds.
 ALL = 8
-Gram = tuple[str, ...]
+#: A threshold that everything passes.
+EVERYTHING = -(10**12)
 
 
 class Quiet(NoNoise):
@@ -40,10 +42,12 @@ def climbed(
     thresholds: Sequence[int],
     *,
     caps: Sequence[int] | int = 100,
+    sigma: int | None = None,
     randomness: Any = None,
     **options: Any,
 ) -> list[LevelDone]:
-    """The levels with these thresholds; noise a user would not notice (with Quiet, none)."""
+    """The levels with these thresholds; noise of this sigma, or such as a user would not notice.
+    (With Quiet, there is none.)"""
     caps = [caps] * len(thresholds) if isinstance(caps, int) else caps
     plan = ngrams(
         max_n=len(thresholds),
@@ -56,14 +60,14 @@ def climbed(
     for level in plan.levels:
         assert isinstance(level.level, int)
         threshold = thresholds[level.level - 1]
-        changes = {"grid_bits": BITS, "sigma_grid": max(1, threshold // 8)}
+        changes = {"grid_bits": BITS, "sigma_grid": sigma or max(1, threshold // 8)}
         if isinstance(level, SetUnionLevel):
             changes["threshold_grid"] = threshold
         levels.append(replace(level, **changes))
     price = replace(plan.price, levels=tuple(levels))
     with (
         patch(
-            "dphh.mechanisms.ngrams_levels.spurious_threshold",
+            "dphh.mechanisms.ngrams.levels.spurious_threshold",
             lambda level, below, valid: thresholds[level.level - 1],
         ),
         session_on(engine, corpus, randomness or Quiet()) as session,
@@ -108,6 +112,48 @@ def valid(gram: Gram, released: Sequence[set[Gram]], pruning: str) -> bool:
     below, words = released[len(gram) - 2], released[0]
     end = gram[1:] in below if pruning == "both" else gram[-1:] in words
     return gram[:-1] in below and end
+
+
+def check_ladder(
+    engine: str,
+    corpus: Corpus,
+    rows: Rows,
+    thresholds: Sequence[int],
+    *,
+    caps: Sequence[int] | int = 100,
+    sigma: int | None = None,
+    pruning: Any = "both",
+    seed: int = 0,
+    users: str | None = None,
+) -> int:
+    """Each level as the specification has it, above what the engine released below it; how many
+    grams there are in all. Of what is spurious the draws are not compared."""
+    done = climbed(
+        engine, corpus, thresholds, caps=caps, sigma=sigma, randomness=SeededRandomness(seed),
+        pruning=pruning,
+    )  # fmt: skip
+    plain = Plain(rows, SeededRandomness(seed), users=users)
+    released: list[set[Gram]] = []
+    for n, (step, threshold) in enumerate(zip(done, thresholds, strict=True), start=1):
+        found, purpose, level = weights(step), f"ngrams/level {n}", step.level
+        if isinstance(level, SetUnionLevel):
+            assert found == plain.set_union(level, purpose)
+        elif isinstance(level, PrunedLevel) and level.valid:
+            held = plain.dpne(level, purpose, EVERYTHING, absent=False)
+            assert {gram: found[gram] for gram in found.keys() & held.keys()} == {
+                gram: noisy for gram, noisy in held.items() if noisy >= threshold
+            }
+            for gram in found.keys() - held.keys():
+                assert valid(gram, released, pruning)
+                assert found[gram] >= threshold
+            plain.forget(n)
+            plain.release(n, [*found])
+        else:
+            assert not found
+        for row in step.rows.to_pylist():
+            assert row["item"] == corpus.content.joiner.join(row["tokens"])
+        released.append(set(found))
+    return sum(map(len, released))
 
 
 def brute_force(

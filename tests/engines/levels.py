@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,3 +41,20 @@ def histogram(engine: str, corpus: Corpus, randomness: Any, max_items: int) -> d
     return dict(
         zip(passed.column("key").to_pylist(), passed.column("noisy").to_pylist(), strict=True)
     )
+
+
+def in_rounds(
+    engine: str, corpus: Corpus, randomness: Any, levels: Sequence[SetUnionLevel]
+) -> list[dict[tuple[str, ...], int]]:
+    """What each round of set union releases, without what those before it did."""
+    found: list[dict[tuple[str, ...], int]] = []
+    passed: Any = None
+    with session_on(engine, corpus, randomness) as session:
+        session.hold_items()
+        for level in levels:
+            if passed is not None:
+                session.forget(passed)
+            passed = session.items_level(level, f"round {level.round}")
+            keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
+            found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
+    return found

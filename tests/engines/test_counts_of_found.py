@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Ledger, items, ngrams
-from dphh.mechanisms import counts_levels
-from dphh.mechanisms.counting import NOTE
+from dphh.mechanisms.counts import levels as counts_levels
+from dphh.mechanisms.counts.of_found import NOTE
 from dphh.testing import SeededRandomness
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-4}

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import binom
 
 from dphh import Ledger, trie
-from dphh.mechanisms.counting import NOTE
+from dphh.mechanisms.counts.of_found import NOTE
 from dphh.testing import SeededRandomness
 from tests.engines.test_counts_of_found import ExactCounts, standing
 

@@ -18,7 +18,7 @@ from dphh.devices.votes import Collection, one_sequence, read_ballot, vote, vote
 from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
 from dphh.ledger import source_of
 from dphh.testing import SeededRandomness
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.tries import Heads, brute_force
 
 WORDS = ["ab", "abc", "a\x1fb", "b", "日本", "abcd", "ab"]

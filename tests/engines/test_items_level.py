@@ -1,4 +1,4 @@
-"""The set-union level against a brute force in plain Python."""
+"""The set-union level: what bounds a user (`test_plain_sql.py` has the whole level)."""
 
 from __future__ import annotations
 
@@ -26,22 +26,6 @@ def held_by_user(rows):
     for user, words in rows:
         held[user] |= set(words)
     return {user: words for user, words in held.items() if words}
-
-
-def brute_force(rows):
-    """H before noise, where no user is over the cap."""
-    weights = defaultdict(int)
-    for words in held_by_user(rows).values():
-        for word in words:
-            weights[word] += floor(1024 / sqrt(len(words)))
-    return dict(weights)
-
-
-@given(rows=ROWS)
-@FEW
-def test_the_histogram_is_the_brute_force_one(engine, written, no_noise, rows):
-    corpus = written([(user, " ".join(words)) for user, words in rows])
-    assert histogram(engine, corpus, no_noise, max_items=100) == brute_force(rows)
 
 
 @given(rows=ROWS, cap=st.integers(1, 3))
@@ -106,7 +90,7 @@ def test_which_items_an_over_full_user_keeps_differs_from_user_to_user(engine, w
 
 def test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn(engine, written):
     """Were noise drawn again for the filter, or for the output, some would lie below."""
-    from dphh.udfs.randomness import SystemRandomness
+    from dphh.udfs.draws.randomness import SystemRandomness
 
     corpus = written([(user, f"w{user}") for user in range(3000)])
     with session_on(engine, corpus, SystemRandomness()) as session:

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import dphh.engines.polars.ldp_trie
-import dphh.udfs.subset_reports
+import dphh.udfs.draws.subset_reports
 from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
 from dphh.columns import ESTIMATED
 from dphh.devices.reports import collector
 from dphh.devices.reports.device import answer
 from dphh.testing import SeededRandomness
-from dphh.udfs.coin_reports import draw_reports
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.coin_reports import draw_reports
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.local_tries import brute_force, grown, plan_of, prefixes, seated
 
 FEW = settings(
@@ -35,7 +35,7 @@ FEW = settings(
 CHANCE = 1e-9
 #: "é" is no character of the tests' tries.
 ROOT = Path(__file__).parents[2]
-SAYS_NOTHING = ("sql/ldp_messages.sql", "sql/spark/ldp_messages.sql")
+SAYS_NOTHING = ("sql/ldp_trie/ldp_messages.sql", "sql/spark/ldp_messages.sql")
 #: By what reports reach the counts.
 WAYS = [{"mode": "messages"}, {"mode": "messages", "reports": "coins"}, {"mode": "aggregate"}]
 WORDS = st.text(st.sampled_from("ab$é"), max_size=4)
@@ -224,7 +224,7 @@ def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
         values.extend(np.asarray(held).tolist())
         return draw_reports(randomness, held, *rest)
 
-    for module in (dphh.udfs.subset_reports, dphh.engines.polars.ldp_trie):
+    for module in (dphh.udfs.draws.subset_reports, dphh.engines.polars.ldp_trie):
         monkeypatch.setattr(module, "draw_reports", looked_at)
     rows = [("one", word) for word in ["", *words]]
     plan = plan_of(1, 5, truthful=False, character_set="abc", keep=9)

@@ -1,24 +1,22 @@
-"""`ngrams` on every engine, against the paper's loop in plain Python."""
+"""`ngrams` on every engine: what its levels read, bound and release."""
 
 from __future__ import annotations
 
-import uuid
 from itertools import pairwise, product
 from typing import get_args
 
-import duckdb
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dphh import Corpus, ngrams
+from dphh import ngrams
 from dphh.columns import SCORED
-from dphh.mechanisms.ngrams import Method
+from dphh.mechanisms.ngrams.price import Method
 from dphh.testing import SeededRandomness
 from tests.engines.ladders import (
     ALL,
-    brute_force,
+    check_ladder,
     climbed,
     grams_of,
     held_by_user,
@@ -58,47 +56,7 @@ def as_lists(written, rows):
     return written(frame, text="what", as_="list"), frame
 
 
-# The levels against brute force
-
-
-@PRUNINGS
-@given(rows=ROWS, thresholds=THRESHOLDS)
-@FEW
-def test_every_level_is_the_brute_force_one(engine, written, pruning, rows, thresholds):
-    done = climbed(engine, written(as_texts(rows)), thresholds, pruning=pruning)
-    assert [weights(level) for level in done] == brute_force(rows, thresholds, pruning)
-
-
-@PRUNINGS
-@given(rows=ODD_ROWS, thresholds=THRESHOLDS)
-@FEW
-def test_words_of_any_characters_stay_themselves(engine, written, pruning, rows, thresholds):
-    corpus, rows = as_lists(written, rows)
-    done = climbed(engine, corpus, thresholds, pruning=pruning)
-    assert [weights(level) for level in done] == brute_force(rows, thresholds, pruning)
-    for level in done:
-        for row in level.rows.to_pylist():
-            assert row["item"] == " ".join(row["tokens"])
-
-
-@PRUNINGS
-@pytest.mark.parametrize("kind", ["text", "uuid", "uint64", "hugeint", "date", "negative"])
-def test_users_are_told_apart_whatever_names_them(engine, tmp_path, kind, pruning):
-    rows = [(user % 7, ["x", "y", f"w{user % 3}", "x"][: user % 5]) for user in range(40)]
-    name = {
-        "text": "'u' || n",
-        "uuid": f"CAST('{str(uuid.UUID(int=0))[:-1]}' || n AS UUID)",
-        "uint64": "18446744073709551615::UBIGINT - n::UBIGINT",
-        "hugeint": "(1::HUGEINT << 100) + n",
-        "date": "DATE '2020-01-01' + n::INTEGER",
-        "negative": "n - 3",
-    }[kind]
-    frame = pl.DataFrame({"n": [row[0] for row in rows], "what": [" ".join(w) for _, w in rows]})
-    con = duckdb.connect()
-    con.register("frame", frame.to_arrow())
-    source = con.sql(f"SELECT {name} AS who, what FROM frame")
-    done = climbed(engine, Corpus(source, user="who", text="what"), [ALL] * 3, pruning=pruning)
-    assert [weights(level) for level in done] == brute_force(rows, [ALL] * 3, pruning)
+# What the levels read (tests/engines/test_plain_sql.py compares them with the specification)
 
 
 @pytest.mark.parametrize("reading", ["words", "characters"])
@@ -107,7 +65,7 @@ def test_the_corpus_says_what_a_token_is(engine, written, reading):
     split = (lambda text: text.split()) if reading == "words" else list
     done = climbed(engine, written(texts, as_=reading), [ALL] * 3)
     rows = [(user, split(text)) for user, text in texts]
-    assert [weights(level) for level in done] == brute_force(rows, [ALL] * 3, "both")
+    assert check_ladder(engine, written(texts, as_=reading), rows, [ALL] * 3)
     items = [row["item"] for level in done for row in level.rows.to_pylist()]
     assert ("ab ba" in items) == (reading == "words")
     assert ("b b" in items) == (reading == "characters")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, CorpusError, Ledger, check, items
-from dphh.engines import formats
+from dphh.sources import formats
 from tests.engines.levels import histogram
 
 SAID = "it is a pipe, a socket or a device"

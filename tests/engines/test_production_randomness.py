@@ -31,9 +31,9 @@ from dphh import Corpus, items, ldp_trie, ngrams, trie
 from dphh.levels import VoteLevel
 from dphh.privacy.set_union import weight
 from dphh.privacy.subset_selection import subset_selection
-from dphh.udfs.noise import draw_rounded_gaussian, noise_function
-from dphh.udfs.randomness import RunRandomness, SystemRandomness
-from dphh.udfs.subsets import draw_subsets
+from dphh.udfs.draws.noise import draw_rounded_gaussian, noise_function
+from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
+from dphh.udfs.draws.subsets import draw_subsets
 from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, session_on
 from tests.engines.tries import plan_of
@@ -356,11 +356,11 @@ DRAW = """
 import json, os, sys
 import numpy as np
 import pyarrow as pa
-from dphh.udfs.noise import draw_rounded_gaussian
-from dphh.udfs.randomness import RunRandomness, SystemRandomness
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.privacy.subset_selection import (subset_selection)
-from dphh.udfs.subsets import (draw_subsets)
-from dphh.udfs.votes import draw_votes
+from dphh.udfs.draws.subsets import (draw_subsets)
+from dphh.udfs.draws.votes import draw_votes
 
 source = RunRandomness(SystemRandomness())
 source.draw_once_by(b"k" * 32)

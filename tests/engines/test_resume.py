@@ -27,7 +27,7 @@ from dphh.ledger import source_of
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import MOST_ATTEMPTS
 from dphh.levels import VoteLevel
-from dphh.udfs.randomness import RunRandomness
+from dphh.udfs.draws.randomness import RunRandomness
 from tests.conftest import full
 from tests.engines.cut_short import (
     DRAWING,

@@ -1,46 +1,20 @@
-"""DP-SIPS against the paper's loop in plain Python, where nothing is random."""
+"""DP-SIPS: rounds, and what they cost. `test_plain_sql.py` has them as the specification has."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from math import ceil, isqrt
+from math import ceil
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from dphh import items
+from dphh.drawn import drawn_events
 from dphh.ledger.budget import checked_draw
-from dphh.mechanisms.drawn import drawn_events
-from dphh.mechanisms.items import SIPS_COMMON, sips_shares
-from dphh.mechanisms.items_levels import items_levels
+from dphh.mechanisms.set_union.levels import items_levels
+from dphh.mechanisms.set_union.price import SIPS_COMMON, sips_shares
 from dphh.privacy.events import GaussianEvent
-from tests.engines.levels import session_on
+from tests.engines.levels import in_rounds, session_on
 
 WORDS = [f"w{i}" for i in range(8)]
-ROWS = st.lists(
-    st.tuples(st.integers(0, 9), st.lists(st.sampled_from(WORDS), max_size=6)),
-    min_size=1,
-    max_size=25,
-)
-
-
-def plain_sips(rows, levels):
-    """Each round: what passed, by weight. Users are never over the cap here."""
-    held = defaultdict(set)
-    for user, words in rows:
-        held[user] |= set(words)
-    rounds = []
-    for level in levels:
-        weights = defaultdict(int)
-        for words in held.values():
-            for word in words:
-                weights[word] += isqrt(4**level.grid_bits // len(words))
-        passed = {word: w for word, w in weights.items() if w >= level.threshold_grid}
-        rounds.append(passed)
-        for words in held.values():
-            words.difference_update(passed)
-    return rounds
 
 
 def small_levels(thresholds):
@@ -54,39 +28,13 @@ def small_levels(thresholds):
     ]
 
 
-def rounds_on(engine, corpus, randomness, levels):
-    found, passed = [], None
-    with session_on(engine, corpus, randomness) as session:
-        session.hold_items()
-        passed = None
-        for index, level in enumerate(levels):
-            if passed is not None:
-                session.forget(passed)
-            passed = session.items_level(level, f"round {index}")
-            columns = (passed.column(name).to_pylist() for name in ("key", "noisy"))
-            found.append(dict(zip(*columns, strict=True)))
-    return found
-
-
-@given(rows=ROWS, thresholds=st.tuples(*[st.integers(300, 4000)] * 3))
-@settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-def test_every_round_is_the_plain_python_one(engine, written, no_noise, rows, thresholds):
-    corpus = written([(user, " ".join(words)) for user, words in rows])
-    levels = small_levels(thresholds)
-    assert rounds_on(engine, corpus, no_noise, levels) == plain_sips(rows, levels)
-
-
 def test_what_is_found_frees_weight_for_what_is_not(engine, written, no_noise):
     """ "popular" takes its holders' weight in round 1, and "rare" has all of it in round 2."""
     rows = [(user, "popular rare" if user < 4 else "popular") for user in range(20)]
     levels = small_levels((15_000, 4096, 4096))
-    first, second, third = rounds_on(engine, written(rows), no_noise, levels)
-    assert first == {"popular": 16 * 1024 + 4 * 724}
-    assert second == {"rare": 4 * 1024}
+    first, second, third = in_rounds(engine, written(rows), no_noise, levels)
+    assert first == {("popular",): 16 * 1024 + 4 * 724}
+    assert second == {("rare",): 4 * 1024}
     assert third == {}
 
 

@@ -25,7 +25,7 @@ from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
 from dphh.engines.spark import cluster
 from dphh.levels import PrunedLevel
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.conftest import HERE, full
 from tests.engines.cut_short import DRAWING, killed
 from tests.engines.levels import bare_level, histogram, session_on
@@ -132,7 +132,7 @@ def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tm
 
 
 def noise_of(folder: Path, attempt: str) -> list[int]:
-    from dphh.udfs.noise import draw_rounded_gaussian
+    from dphh.udfs.draws.noise import draw_rounded_gaussian
 
     class Drawn:
         is_test = False

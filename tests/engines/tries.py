@@ -17,8 +17,8 @@ from dphh.corpus import as_sequences
 from dphh.engines.walking import Trie
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.trie_levels import trie_levels
-from dphh.udfs.randomness import SystemRandomness
+from dphh.mechanisms.trie.levels import trie_levels
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.levels import session_on
 
 #: A prefix of a trie: its tokens, and whether a sequence ends there.

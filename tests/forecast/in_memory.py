@@ -8,24 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.ladder.forecast import ForecastRelease, Step, begun, climb
 from dphh.ladder.rounds import Passed
 from dphh.ladder.rungs import PAIR
 from dphh.levels import SetUnionLevel
-from dphh.mechanisms.counting import Counting
-from dphh.mechanisms.forecast import (
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun, climb
+from dphh.mechanisms.ngrams.forecast.price import (
     budget_of,
     enough_words,
     words_alone,
     words_alone_share,
     words_rounds,
 )
-from dphh.privacy.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
+from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.privacy.set_union import weight
-from dphh.udfs.contributions import Held
-from dphh.udfs.noise import draw_rounded_gaussian
-from dphh.udfs.randomness import SystemRandomness
-from dphh.udfs.two_rounds import Plainly
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel.contributions import Held
+from dphh.udfs.kernel.two_rounds import Plainly
 
 Integers = NDArray[np.int64]
 SYSTEM = SystemRandomness()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -11,10 +12,12 @@ from scipy import stats
 from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.ladder.classes import ValidClasses, valid_classes
 from dphh.ladder.rungs import Integers, first_rung
-from dphh.privacy.forecast.rounds import Bins, bins
-from dphh.udfs.noise import draw_rounded_gaussian
-from dphh.udfs.randomness import SystemRandomness
+from dphh.privacy.forecast_rounds import Bins, bins
+from dphh.privacy.rounded_gaussian import ONE
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.drawn_again import drawn_again
+from tests.engines.asked import recorded
 from tests.forecast.in_memory import SIGMA_GRID
 
 RUNS = 250
@@ -107,3 +110,34 @@ def test_a_spurious_gram_is_valid_unheld_and_in_its_bin() -> None:
         for key, column, first, second in rows:
             assert law.of(np.array([first]))[0] == column
             assert second >= thresholds[valid.of(np.array([key]))[0], column]
+
+
+def test_draws_are_asked_for_with_the_noises_own_probabilities() -> None:
+    """What a sample would hardly tell: that 0 is not above 0, that what passes is at a threshold or
+    above, and that a first weight stays in its bin. Both are asked of the exact table here."""
+    valid, held, thresholds, law = small()
+    supported = np.bincount(valid.of(held), minlength=len(valid.sizes))
+    with recorded("polars") as asked:
+        for _ in range(20):
+            drawn_lazily("test")
+    above = {t: law.noise.survival(t) for t in {1, *thresholds.ravel().tolist()}}
+    signs = [draw.asked for draw in asked.draws if "/absent signs" in draw.purpose]
+    assert signs and {draw["p"] for draw in signs} == {1 - Fraction(above[1], ONE)}
+    assert sum(draw["n"] for draw in signs) == 20 * (valid.sizes - supported).sum()
+    numbers = [
+        draw for draw in asked.draws
+        if draw.name == "draw_binomial_of_any_size" and "/spurious" in draw.purpose
+    ]  # fmt: skip
+    assert numbers
+    for draw in numbers:
+        group, column = map(int, draw.purpose.split()[-2:])
+        chance = Fraction(above[int(thresholds[group, column])], above[1])
+        assert draw.asked["p"] == chance
+    weights = [draw for draw in asked.draws if draw.name == "draw_between"]
+    assert weights
+    ends = [*law.starts.tolist(), law.noise.reach + 1]
+    for draw in weights:
+        group, column = map(int, draw.purpose.split()[-2:])
+        floor, end = draw.asked["floor"], draw.asked.get("end")
+        wanted = ends[column : column + 2], [int(thresholds[group, column]), None]
+        assert [floor, end] in wanted

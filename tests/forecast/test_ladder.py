@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dphh.ladder.forecast import begun, climb
-from dphh.privacy.forecast.shares import WORDS_ROUNDS
+from dphh.mechanisms.ngrams.forecast.climb import begun, climb
+from dphh.mechanisms.ngrams.forecast.shares import WORDS_ROUNDS
 from tests.drawn_again import drawn_again
 from tests.forecast.corpora import HURT
 from tests.forecast.in_memory import SIGMA_GRID, InMemory, Positions, forecast_ladder

@@ -10,12 +10,12 @@ from scipy.special import ndtr
 
 from dphh.errors import UsageError
 from dphh.levels import ForecastLevel
-from dphh.mechanisms.ngrams import price_ngrams
-from dphh.privacy.forecast.plan_round import THRESHOLDS, plan_round, saturation
-from dphh.privacy.forecast.prior import deconvolved, mass_grid
-from dphh.privacy.forecast.rounds import EDGES, LIST_SIZES, bins, list_weight, unit_for
-from dphh.privacy.forecast.score import estimated_masses
-from dphh.privacy.forecast.shares import LEAST_ROUND, WORDS_ALONE, WORDS_ROUNDS, Shares
+from dphh.mechanisms.ngrams.forecast.plan_round import THRESHOLDS, plan_round, saturation
+from dphh.mechanisms.ngrams.forecast.prior import deconvolved, mass_grid
+from dphh.mechanisms.ngrams.forecast.score import estimated_masses
+from dphh.mechanisms.ngrams.forecast.shares import LEAST_ROUND, WORDS_ALONE, WORDS_ROUNDS, Shares
+from dphh.mechanisms.ngrams.price import price_ngrams
+from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins, list_weight, unit_for
 from tests.forecast.in_memory import SIGMA_GRID
 
 

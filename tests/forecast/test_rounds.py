@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import exp
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh.privacy.forecast.rounds import (
+from dphh.privacy.forecast_rounds import (
     LIST_SIZES,
     bins,
+    draws_delta,
     list_bin,
     list_weight,
     norms_up,
@@ -17,6 +22,7 @@ from dphh.privacy.forecast.rounds import (
     unit_for,
 )
 from dphh.privacy.rounded_gaussian import ONE
+from dphh.privacy.set_union import LARGEST_DISTANCE
 from tests.forecast.in_memory import SIGMA_GRID
 
 units = st.integers(1, 2**20)
@@ -69,3 +75,13 @@ def test_a_bin_begins_where_it_says() -> None:
 def test_list_sizes_have_bins() -> None:
     assert list(list_bin(LIST_SIZES)) == list(range(len(LIST_SIZES)))
     assert list_bin(np.array([5, 10**6])).tolist() == [3, len(LIST_SIZES) - 1]
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 9.5, 40.0])
+def test_draws_distance_is_charged_for_all_that_may_be_drawn(epsilon: float) -> None:
+    """Of a level: in either round the noise of 2^62 valid grams, each within the table's distance;
+    and of 2^16 rows four draws each, of bins, signs, what passes and its weights, each within
+    2^-150. Laws that are d apart cost (1 + e^epsilon) d."""
+    apart = 2 * 2**62 * LARGEST_DISTANCE + 4 * 2**16 * Fraction(1, 2**150)
+    charged = draws_delta(epsilon) / (1 + exp(epsilon))
+    assert apart <= charged < 3 * apart

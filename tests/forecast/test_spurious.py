@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dphh.privacy.forecast.spurious import tails_by_signs
+from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 
 ROWS = [
     ((5,), (0.2,)),

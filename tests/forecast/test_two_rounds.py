@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.classes import ValidClasses, valid_classes
 from dphh.ladder.rungs import PAIR, first_rung
-from dphh.privacy.forecast.rounds import bins
+from dphh.privacy.forecast_rounds import bins
 from dphh.testing import SeededRandomness
-from dphh.udfs.places import Released
-from dphh.udfs.randomness import SystemRandomness
-from dphh.udfs.two_rounds import ByRow, Plainly
-from dphh.udfs.whole_users import weighed
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel.places import Released
+from dphh.udfs.kernel.two_rounds import ByRow, Plainly
+from dphh.udfs.kernel.whole_users import weighed
 from tests.forecast.in_memory import SIGMA_GRID
 
 WORDS = 6

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("h11")
 
-from dphh.errors import UsageError
+from dphh.errors import PortTakenError
 from dphh.gateway.front import Allowance, Answer, Front
 from tests.gateway.conftest import free_port, until
 
@@ -156,6 +156,23 @@ def test_requests_that_wait_for_their_answer_are_so_many_and_no_more() -> None:
             each.close()
 
 
+@pytest.mark.parametrize("bound", [{"sending": 3}, {"sending_bytes": 3 * (8 << 20)}])
+def test_who_takes_answers_slowly_keeps_nobody_out(bound: dict[str, int]) -> None:
+    """Those that were sent for longest end; who takes theirs at once gets them whole."""
+    long = 8 << 20  # more than lies in the sockets of both ends
+    allowed = replace(PATIENT, answering=2, queued=0, **bound)
+    with opened(allowed, lambda _: b"x" * long) as (door, port):
+        slow = []
+        for _ in range(8):
+            slow.append(socket.create_connection(("127.0.0.1", port), timeout=60))
+            slow[-1].sendall(posted(b"abc"))
+            assert slow[-1].recv(100).startswith(b"HTTP/1.1 200")
+        until(lambda: len(door._tasks) <= 3)
+        assert len(said(port, posted(b"abc"))) > long
+        for each in slow:
+            each.close()
+
+
 def test_a_defect_of_the_answer_says_nothing() -> None:
     def defect(_: bytes) -> bytes:
         raise ValueError("a secret")
@@ -184,5 +201,8 @@ def test_bent_requests_are_answered_or_ended_and_break_nothing() -> None:
 
 
 def test_a_taken_port_is_said() -> None:
-    with front() as port, pytest.raises(UsageError, match=f"could not listen at 127.0.0.1:{port}"):
+    with (
+        front() as port,
+        pytest.raises(PortTakenError, match=f"could not listen at 127.0.0.1:{port}"),
+    ):
         Front("127.0.0.1", port, bytes, LIMITS)

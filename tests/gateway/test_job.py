@@ -20,9 +20,10 @@ from dphh.ledger import Ledger, source_of
 class _Pipe:
     def __init__(self) -> None:
         self.said: dict[str, Any] = {}
+        self.table: pa.Table | None = None
 
     def send(self, message: dict[str, Any], table: pa.Table | None = None) -> None:
-        self.said = message
+        self.said, self.table = message, table
 
 
 @pytest.fixture
@@ -34,11 +35,29 @@ def shared(ledger: Ledger) -> Ledger:
 
 
 def ask(ledger: Ledger, what: str, **arguments: Any) -> dict[str, Any]:
+    return answered(ledger, what, **arguments).said
+
+
+def answered(ledger: Ledger, what: str, **arguments: Any) -> _Pipe:
     asked = {**macros()[what].parameters, "corpus": "reviews", **arguments}
     order = {"ledger": str(ledger.path), "analyst": "alice", "what": what, "arguments": asked}
     pipe = _Pipe()
     job.handle(pipe, {**order, "hold": None})  # type: ignore[arg-type]
-    return pipe.said
+    return pipe
+
+
+def test_a_plan_tells_an_analyst_of_their_share_alone(shared: Ledger) -> None:
+    shared.set_share("reviews", "alice", 1.0, 1e-6)
+    asked = {**macros()["plan_items"].parameters, "corpus": "reviews", "epsilon": 0.5}
+    order = {"ledger": str(shared.path), "analyst": "alice", "what": "plan_items", "hold": None}
+    plan = job._answer({**order, "arguments": {**asked, "delta": 1e-8}})  # type: ignore[typeddict-item]
+    assert set(plan.column("section").to_pylist()) == {"privacy", "levels", "finds", "ledger"}
+    lines = [(row["what"], row["said"]) for row in plan.to_pylist() if row["section"] == "ledger"]
+    assert lines == [
+        ("spent", "epsilon 0, delta 1e-06"),
+        ("of", "epsilon 1, delta 1e-06"),
+        ("left", "epsilon 1, delta 1e-06"),
+    ]
 
 
 EDGES = [0.0, -1.0, 5e-324, 1e-300, 1e-17, 0.5, 1e17, 1e308, math.inf, math.nan, 10**400, 2**63]
@@ -69,6 +88,14 @@ def test_options_at_the_edge_are_priced_or_refused(shared: Ledger) -> None:
         assert "failed" not in said, (seed, verb, arguments, said)
 
 
+@pytest.mark.parametrize("said", [True, False])
+@pytest.mark.parametrize("verb", ["items", "plan_items"])
+def test_no_analyst_answers_for_how_rows_were_made(shared: Ledger, verb: str, said: bool) -> None:
+    told = ask(shared, verb, epsilon=0.5, delta=1e-9, row_wise=said)
+    assert told["refused"].startswith("row_wise: 'reviews' is a corpus that the ledger names")
+    assert shared.runs() == []
+
+
 def test_what_names_a_place_is_for_the_owner(
     shared: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,3 +106,15 @@ def test_what_names_a_place_is_for_the_owner(
 
         monkeypatch.setattr(job, "_answer", refuses)
         assert "refused" not in ask(shared, "plan_items", epsilon=0.5, delta=1e-9)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_the_queries_of_a_plan_say_nothing_of_where_the_corpus_lies(
+    shared: Ledger, plain: bool
+) -> None:
+    found = answered(shared, "sql_items", epsilon=0.5, delta=1e-9, plain=plain)
+    assert not found.said
+    assert found.table is not None
+    text = "\n".join(found.table.column("sql").to_pylist())
+    assert ("sql/plain/set_union.sql" if plain else "sql/set_union/words_level.sql") in text
+    assert not [named for named in ("canary", '"who"', '"what"') if named in text]

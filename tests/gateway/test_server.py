@@ -153,7 +153,9 @@ def test_a_path_is_no_corpus(served: Place, path: str) -> None:
 
 def test_how_a_corpus_is_read_and_who_pays_is_not_for_analysts_to_say(served: Place) -> None:
     alice = served.client("alice")
-    for option in ("lower := true", "item_column := 'what'", "account := 'letters'"):
+    for option in (
+        "lower := true", "item_column := 'what'", "account := 'letters'", "row_wise := true",
+    ):  # fmt: skip
         said = alice.refused(f"FROM dphh_items('reviews', {option}, epsilon := 0.1, delta := 1e-8)")
         assert "its owner has said" in said
 
@@ -240,6 +242,7 @@ def test_types_and_names_of_columns_come_through(served: Place) -> None:
     assert [str(each) for each in relation.types[:5]] == types
     many = served.client("alice").ask("SELECT * FROM range(300000) t(n)")
     assert len(many) == 300_000
+    assert "cast it to another" in served.client("alice").refused("SELECT row(1, 2)")
 
 
 def test_why_a_run_failed_is_for_the_owner(place: Place) -> None:

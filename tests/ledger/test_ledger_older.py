@@ -14,7 +14,12 @@ from dphh.ledger.schema import SCHEMA_VERSION
 from dphh.privacy.events import GaussianEvent
 from tests.ledger.asked import ask, items_price, tampered
 
-BACK_TO_SCHEMA_5 = "DROP TABLE asked; ALTER TABLE unfinished DROP failed; PRAGMA user_version = 5"
+BACK_TO_SCHEMA_6 = (
+    "DROP TABLE marking; DROP TABLE marks; DROP TABLE deleted; PRAGMA user_version = 6;"
+)
+BACK_TO_SCHEMA_5 = BACK_TO_SCHEMA_6 + (
+    "DROP TABLE asked; ALTER TABLE unfinished DROP failed; PRAGMA user_version = 5"
+)
 
 
 def test_runs_of_schema_5_stay_what_they_were_and_are_nobodys_answer(

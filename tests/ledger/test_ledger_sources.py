@@ -27,6 +27,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "around").mkdir()
     (root / "around/circle").symlink_to(root / "around")
     (root / "around/deep").symlink_to(root / "reviews/year=2024")
+    (root / "side").mkdir()
+    (root / "side/up").symlink_to(root / "other")
     monkeypatch.chdir(root)
     monkeypatch.setenv("HOME", str(root))
     return root
@@ -41,6 +43,7 @@ SAME = [
     "./reviews//year=2024/./a.parquet",
     "other/../reviews/year=2024/a.parquet",
     "around/deep/../year=2024/a.parquet",  # `..` follows the link
+    "side/up/../../reviews/year=2024/*.parquet",  # or does not, in DuckDB's globs
     "reviews",
     "reviews/",
     "reviews/*/*.parquet",
@@ -192,6 +195,11 @@ def test_a_frame_is_known_by_its_label_and_charged_by_name(book: Ledger, data: P
         ("gcs://bucket/a/b.parquet", "https://bucket.storage.googleapis.com/a/b.parquet", True),
         ("s3://bucket/a/b.parquet", "s3://bucket/a/c.parquet", False),
         ("s3://bucket/a/b.parquet", "gs://bucket/a/b.parquet", False),
+        ("s3://bucket/a/b.parquet", "s3://key@bucket:443/a/b.parquet", True),
+        ("s3://bucket/a/b.parquet", "s3://bucket/x/../a/b.parquet", True),
+        ("https://host/a/b.parquet", "http://me:word@host:80/a/%2e%2e/a/b.parquet", True),
+        ("https://host/a/b.parquet", "https://host:8443/a/b.parquet", False),
+        ("abfss://one@host/a.parquet", "abfss://other@host/a.parquet", False),
     ],
 )
 def test_remote_addresses_are_compared_as_text(

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, items
-from dphh.ledger.behind import files_told
+from dphh.ledger.behind import origin_of
 from dphh.ledger.corpora import unseen
+from dphh.lineage.origin import Origin
 
 pytestmark = pytest.mark.usefixtures("spark")
 READ = {"user": "who", "text": "what"}
@@ -61,7 +62,7 @@ FRAMES = [cached, by_sql, of_a_glob, by_arrow, by_the_newer_reader]
 @pytest.mark.parametrize("make", FRAMES)
 def test_the_files_of_a_frame_are_told(spark: Any, path: Path, make: Any) -> None:
     frame = make(spark, path)
-    assert files_told(Corpus(frame, **READ)) == ((f"file://{path}",), True)
+    assert origin_of(Corpus(frame, **READ)) == Origin((f"file://{path}",), True)
     assert unseen(Corpus(frame, **READ)) is None
     frame.unpersist()
 
@@ -79,17 +80,24 @@ def among_rows(spark: Any, path: Path) -> Any:
 @pytest.mark.parametrize("make", [beside_rows, among_rows])
 def test_rows_from_elsewhere_beside_them_are_told_too(spark: Any, path: Path, make: Any) -> None:
     corpus = Corpus(make(spark, path), **READ)
-    assert files_told(corpus) == ((f"file://{path}",), False)
+    assert origin_of(corpus) == Origin((f"file://{path}",), False)
     assert "not all files" in str(unseen(corpus))
 
 
 @pytest.mark.parametrize(
     "make", [rows, lambda spark: spark.createDataFrame(rows(spark).rdd, "who long, what string")]
 )
-def test_of_rows_alone_it_is_said_that_nothing_is_known(spark: Any, make: Any) -> None:
+def test_of_rows_alone_it_is_said_that_nothing_is_known_and_they_are_refused_unnamed(
+    spark: Any, make: Any, path: Path, ledger: Ledger
+) -> None:
     corpus = Corpus(make(spark), **READ)
-    assert files_told(corpus) == ((), False)
+    assert origin_of(corpus) == Origin()
     assert unseen(corpus) is not None
+    ledger.add("data", Corpus(path, **READ), epsilon=1.0, delta=1e-6)
+    plan = items(corpus, epsilon=0.1, delta=1e-7)
+    assert plan.privacy.row_wise == "assumed"
+    with pytest.raises(BudgetRefused, match="cannot be told"):
+        plan.run(ledger=ledger)
 
 
 def test_a_frame_pays_for_its_files_and_is_refused_with_them(

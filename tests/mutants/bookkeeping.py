@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutants.plant import Mutant
 
 _LEDGER = "tests/ledger/test_ledger"
+_MOVED = f"{_LEDGER}_moved.py"
+_LOGS = "tests/engines/test_lake_logs.py"
 _RUN = "tests/unit/test_run.py"
 _RESUME = "tests/engines/test_resume.py"
 _GUARD = "tests/gateway/test_guard.py"
@@ -91,6 +93,14 @@ MUTANTS = (
         '    con.execute("DELETE FROM unfinished WHERE run = ?", (run,))\n',
         "",
         (f"{_LEDGER}_runs.py::test_a_settled_run_leaves_neither_key_nor_levels_in_the_file",),
+    ),
+    Mutant(
+        "an analyst's plan tells what its owner's accounts have",
+        '    return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])\n',
+        "    from dphh.show import plan_sections\n"
+        '    both = [*plan_sections(plan.price, plan.corpus, book), ("ledger", told)]\n'
+        "    return plan_table(both)\n",
+        ("tests/gateway/test_job.py::test_a_plan_tells_an_analyst_of_their_share_alone",),
     ),
     Mutant(
         "an analyst spends past their share",
@@ -192,5 +202,43 @@ MUTANTS = (
         "        self._written(statement)\n        written = statement\n",
         (f"{_GUARD}::test_what_runs_is_written_from_the_tree_not_the_text",),
         older=True,
+    ),
+    Mutant(
+        "data that were moved have a fresh cap",
+        "        if (moved := marks.known_to(row.id, of_files or {})) is not None:\n",
+        "        if (moved := None) is not None:\n",
+        (f"{_MOVED}::test_data_that_were_moved_pay_on_the_account_that_they_had",),
+    ),
+    Mutant(
+        "a mark tells contents by themselves",
+        'told = blake2b(b"%d %d " % (size, changed), key=key, digest_size=BYTES)',
+        'told = blake2b(b"%d %d " % (size, 0), key=key, digest_size=BYTES)',
+        (f"{_MOVED}::test_what_changes_at_an_end_or_in_size_or_time_is_another_file",),
+    ),
+    Mutant(
+        "an account has as many slots as files",
+        "    slots = _cut(secrets.token_bytes(SLOTS * BYTES) if row is None else row[0])\n",
+        "    slots = _cut(secrets.token_bytes(len(found) * BYTES) if row is None else row[0])\n",
+        (
+            f"{_MOVED}::test_marks_tell_neither_how_many_files_there_are_nor_the_same_in_two_ledgers",
+        ),
+    ),
+    Mutant(
+        "an account is moved to other data",
+        "    known = row.id in earlier.moved or old.overlap(earlier.here)\n",
+        "    known = True\n",
+        (f"{_MOVED}::test_an_account_is_not_moved_to_other_data",),
+    ),
+    Mutant(
+        "tabs and backslashes in a Delta log lead out of the folder",
+        "    return any(_DROPPED.search(each) or _ELSEWHERE.search(each.strip()) for each in readings)\n",
+        "    return any(_ELSEWHERE.search(each.strip()) for each in readings)\n",
+        (f"{_LOGS}::test_no_spelling_in_a_delta_log_leads_out_of_the_folder",),
+    ),
+    Mutant(
+        "a manifest of Iceberg names any file",
+        "        if _DROPPED.search(location) or not leads_in:\n",
+        "        if _DROPPED.search(location):\n",
+        (f"{_LOGS}::test_no_spelling_in_an_iceberg_manifest_leads_out_of_the_folder",),
     ),
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from tests.mutants.plant import Mutant
 
 _BOUND = "tests/engines/test_items_level.py"
+_ADDED = "tests/engines/test_noise_added.py"
 _LADDER = "tests/engines/test_ngrams.py"
+_PLAIN = "tests/engines/test_plain_sql.py"
 _TRIE = "tests/engines/test_trie.py"
 _TRIE_AUDIT = "tests/audit/test_trie_privacy.py"
 _LOCAL = "tests/engines/test_ldp_trie.py"
@@ -34,7 +36,7 @@ MUTANTS = (
         "items of a user are counted once a row",
         "    pairs = pairs.take(starts(pairs))\n",
         "",
-        (f"{_BOUND}::test_the_histogram_is_the_brute_force_one",),
+        (f"{_PLAIN}::test_a_set_union_of_anything_is_the_plain_one",),
     ),
     Mutant(
         "which items are kept hangs on the item alone",
@@ -52,14 +54,21 @@ MUTANTS = (
         "the threshold lets the one below it through",
         "WHERE noisy >= $threshold",
         "WHERE noisy >= $threshold - 1",
-        (f"{_BOUND}::test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn",),
-        within="sql/released.sql",
+        (f"{_ADDED}::test_what_reaches_the_threshold_passes_and_one_below_it_does_not",),
+        within="sql/set_union/released.sql",
+    ),
+    Mutant(
+        "the threshold lets the word below it through",
+        "WHERE noisy >= $threshold",
+        "WHERE noisy >= $threshold - 1",
+        (f"{_ADDED}::test_what_reaches_the_threshold_passes_and_one_below_it_does_not",),
+        within="sql/set_union/released_words.sql",
     ),
     Mutant(
         "the threshold lets the one below it through, in Polars",
         'filter(pl.col("noisy") >= threshold)',
         'filter(pl.col("noisy") >= threshold - 1)',
-        (f"{_BOUND}::test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn",),
+        (f"{_ADDED}::test_what_reaches_the_threshold_passes_and_one_below_it_does_not",),
     ),
     Mutant(
         "noise is no function of side effects: one draw for equal rows",
@@ -71,7 +80,7 @@ MUTANTS = (
         "sips: what a round released stays with its users",
         "released = of_words(self._numbers_of_words, held) >= 0",
         "released = of_words(self._numbers_of_words, held) >= len(held)",
-        ("tests/engines/test_sips.py::test_every_round_is_the_plain_python_one",),
+        (f"{_PLAIN}::test_each_round_of_sips_is_the_plain_one",),
     ),
     Mutant(
         "rows come in the order in which an engine found them",
@@ -125,7 +134,7 @@ MUTANTS = (
         "candidates across a gap",
         "        matter[start + 1 : start + 1 + len(right)] |= begins\n",
         "",
-        (f"{_LADDER}::test_every_level_is_the_brute_force_one",),
+        (f"{_PLAIN}::test_every_level_of_dpne_is_the_plain_one",),
     ),
     Mutant(
         "a gram whose hash is a released one's is taken for it",
@@ -139,7 +148,7 @@ MUTANTS = (
         "WHERE votes >= $theta",
         "WHERE votes >= $theta - 1",
         (f"{_TRIE_AUDIT}::test_a_prefix_grows_as_often_as_the_binomial_tail_says",),
-        within="sql/grown.sql",
+        within="sql/trie/grown.sql",
     ),
     Mutant(
         "a vote too few is enough, in Polars",
@@ -183,7 +192,7 @@ MUTANTS = (
         "    LIMIT $batch\n",
         "    LIMIT $batch + 1\n",
         (f"{_TRIE}::test_just_so_many_different_users_vote_and_anew_at_each_level",),
-        within="sql/trie_batch_level.sql",
+        within="sql/trie/trie_batch_level.sql",
     ),
     Mutant(
         "a report's own value comes as often as any other",

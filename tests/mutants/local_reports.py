@@ -26,7 +26,7 @@ MUTANTS = (
         "    FROM next_prefixes\n",
         "    FROM next_prefixes, range(2)\n",
         (_TWICE,),
-        within="sql/ldp_choice.sql",
+        within="sql/ldp_trie/ldp_choice.sql",
     ),
     Mutant(
         "one nothing for all reports of a device",
@@ -39,7 +39,7 @@ MUTANTS = (
         "$domain - $nothings + least(due.report, $nothings) - 1",
         "$domain - 1",
         (_TWICE,),
-        within="sql/ldp_messages.sql",
+        within="sql/ldp_trie/ldp_messages.sql",
     ),
     Mutant(
         "one nothing for all reports of a simulated user, in Polars",
@@ -64,7 +64,7 @@ MUTANTS = (
         "contributions.seat <= $last_seat",
         "contributions.seat <= $last_seat + 1",
         (f"{_ENGINES}::test_nobody_is_asked_twice_and_everybody_once_if_all_are_needed",),
-        within="sql/ldp_choice.sql",
+        within="sql/ldp_trie/ldp_choice.sql",
     ),
     # What sums tell
     Mutant(

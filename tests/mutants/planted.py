@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.mutants import bookkeeping, corpora, levels, local_reports, prices, randomness, rounds
+from tests.mutants import (
+    bookkeeping,
+    corpora,
+    forecasts,
+    levels,
+    local_reports,
+    prices,
+    randomness,
+    rounds,
+    spending,
+    workers,
+)
 
 MUTANTS = (
     *randomness.MUTANTS,
@@ -11,5 +22,8 @@ MUTANTS = (
     *prices.MUTANTS,
     *bookkeeping.MUTANTS,
     *rounds.MUTANTS,
+    *forecasts.MUTANTS,
+    *spending.MUTANTS,
+    *workers.MUTANTS,
     *corpora.MUTANTS,
 )

@@ -41,7 +41,7 @@ COUNTS = (
         "LEFT JOIN sums ON asked.key = sums.key",
         "INNER JOIN sums ON asked.key = sums.key",
         (f"{_COUNTED}::test_a_corpus_that_nobody_is_in_counts_nobody",),
-        within="sql/counts_level.sql",
+        within="sql/counts/counts_level.sql",
     ),
     Mutant(
         "counts: intervals forget what bounding took",
@@ -235,8 +235,8 @@ LEDGER = (
     ),
     Mutant(
         "an older copy of the ledger is spent from",
-        "    if any(number < noted for number, noted in zip(now, before, strict=True)):\n",
-        "    if False:\n",
+        "    if all(number >= noted for number, noted in zip(now, before, strict=True)):\n",
+        "    if True:\n",
         ("tests/ledger/test_ledger_replaced.py",),
     ),
     Mutant(

@@ -10,7 +10,7 @@ from math import comb, exp, expm1
 import pytest
 
 from dphh.errors import UsageError
-from dphh.privacy.amplification import (
+from dphh.mechanisms.ldp_trie.amplification import (
     Blanket,
     any_randomiser,
     blanket_of_independent_values,

@@ -18,10 +18,10 @@ from scipy.stats import beta, chi2
 
 from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.classes import valid_classes
-from dphh.ladder.forecast import begun, climb
 from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import Integers, first_rung
-from dphh.privacy.forecast.rounds import bins, list_weight, plain_weight, unit_for
+from dphh.mechanisms.ngrams.forecast.climb import begun, climb
+from dphh.privacy.forecast_rounds import bins, list_weight, plain_weight, unit_for
 from dphh.privacy.gaussian import gaussian_delta
 from tests.conftest import full
 from tests.forecast.in_memory import SYSTEM, InMemory, Positions

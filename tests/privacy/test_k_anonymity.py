@@ -7,13 +7,13 @@ from math import comb
 
 import numpy as np
 import pytest
+from k_anonymity import k_anonymity, kept_at_most, lemma_1, normal_k
 from scipy.stats import binom
 
 from dphh.errors import UsageError
-from dphh.privacy.k_anonymity import k_anonymity, kept_at_most, lemma_1, normal_k
 from dphh.privacy.subset_selection import subset_selection
-from dphh.udfs.randomness import SystemRandomness
-from dphh.udfs.subsets import draw_subsets
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.draws.subsets import draw_subsets
 
 GBOARD = subset_selection(10**6 + 1, 10.0)
 REPORTS, KEEP = 30_000_000, 10_000

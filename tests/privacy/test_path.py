@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from dphh.errors import UsageError
-from dphh.privacy import path_bound
-from dphh.privacy.gaussian import FloatArray
-from dphh.privacy.path import (
+from dphh.mechanisms.trie import path_bound
+from dphh.mechanisms.trie.path import (
     choose_path,
     path_delta,
     path_epsilon,
@@ -24,6 +23,7 @@ from dphh.privacy.path import (
     removal_epsilon,
     users_needed,
 )
+from dphh.privacy.gaussian import FloatArray
 from tests.conftest import full
 
 Release = frozenset[tuple[str, ...]]

@@ -10,7 +10,7 @@ import pytest
 from mpmath import mp, mpf
 
 from dphh.errors import UsageError
-from dphh.mechanisms.local_reports import randomiser
+from dphh.mechanisms.ldp_trie.local_reports import randomiser
 from dphh.privacy.coin_reports import LEFT_OUT, local_epsilon, outcomes, sizes
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 

@@ -13,10 +13,10 @@ import pytest
 from mpmath import mp, mpf
 from scipy.stats import binom
 
-from dphh.mechanisms.local_reports import randomiser
-from dphh.privacy.losses import Losses, on_grid
+from dphh.mechanisms.ldp_trie.local_reports import randomiser
+from dphh.mechanisms.ldp_trie.losses import Losses, on_grid
+from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_coins, epsilon_of_subsets
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
-from dphh.privacy.sums import Level, epsilon_of_coins, epsilon_of_subsets
 
 Law = dict[tuple[int, ...], float]
 GBOARD, DELTA = Level(500_000, 60), 1e-10

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dphh.errors import UsageError
-from dphh.privacy.triehh import (
+from dphh.mechanisms.trie.triehh import (
     DIRECTION,
     FixedSizePlan,
     Theorem,
@@ -28,7 +28,7 @@ from dphh.privacy.triehh import (
     reverse_delta_at_least,
     theorem_epsilon,
 )
-from dphh.privacy.triehh_votes import hypergeometric_tail
+from dphh.mechanisms.trie.triehh_votes import hypergeometric_tail
 
 # --- the papers' numbers --------------------------------------------------------------------------
 

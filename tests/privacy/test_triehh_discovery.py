@@ -10,10 +10,11 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom
+from triehh_knob import knob, knob_plan
 
 from dphh.errors import UsageError
-from dphh.privacy.triehh import fixed_size_plan, largest_batch, theorem_epsilon
-from dphh.privacy.triehh_discovery import (
+from dphh.mechanisms.trie.triehh import fixed_size_plan, largest_batch, theorem_epsilon
+from dphh.mechanisms.trie.triehh_discovery import (
     batch_needed,
     discovery_rate,
     epsilon_needed,
@@ -25,8 +26,12 @@ from dphh.privacy.triehh_discovery import (
     unit_levels,
     unit_sizes,
 )
-from dphh.privacy.triehh_knob import knob, knob_plan
-from dphh.privacy.triehh_votes import Bernoulli, FixedSize, binomial_tail, hypergeometric_tail
+from dphh.mechanisms.trie.triehh_votes import (
+    Bernoulli,
+    FixedSize,
+    binomial_tail,
+    hypergeometric_tail,
+)
 
 
 def exact_tail(holders: int, users: int, batch: int, theta: int) -> Fraction:

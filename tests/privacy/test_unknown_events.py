@@ -36,7 +36,7 @@ from dphh.ledger.budget import (
 )
 from dphh.ledger.exact import drawn, draws_noise, less_drawn
 from dphh.ledger.export import export
-from dphh.mechanisms.counting import counts_beside
+from dphh.mechanisms.counts.of_found import counts_beside
 from dphh.plan import Plan
 from dphh.privacy import events as known_events
 from dphh.privacy.accounting import compose

@@ -82,7 +82,9 @@ def test_accounts_and_ledgers_print_what_is_left(corpus, ledger):
         Seen(card)
         assert "survey" in card
         assert "0% of epsilon spent" in card
-    assert "empty" in repr(Ledger(ledger.path.with_name("none.sqlite")))
+    ledger.remove("survey")
+    assert "empty" in repr(ledger)
+    assert "There is no ledger" in repr(Ledger(ledger.path.with_name("none.sqlite")))
 
 
 def test_a_ledger_that_cannot_be_read_still_has_a_name(tmp_path):

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from dphh import UsageError
+from dphh.characters.unseen import STEERS
 from dphh.sql import query
-from dphh.wording.shown import FORMULA
 from tests.report.made import PHRASES, items, ladder, trie
 
 
@@ -135,10 +135,60 @@ def test_csv_holds_no_formula_and_comes_back(tmp_path):
         items().to_csv(tmp_path / "no" / "out.csv")
 
 
+SIGNS = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "﹦", "﹢", "⁼", "−")
+#: What a spreadsheet reads over, or does not see, before a sign.
+OVER = ["\u00a0", "\u200b", "\t ", "\ufeff", "\u2028", "\u3000", "\x00", "\u034f", "\u2800",
+        "\u00ad", "\u202e", " \u200d ", "\ufe0f", "\U000e0100", '"', "'", "\x1b"]  # fmt: skip
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_csv_holds_no_formula_behind_what_is_not_seen(tmp_path, over):
+    texts = [f"{over}{sign}1+1" for sign in SIGNS] + [f"a;{over}{sign}1" for sign in SIGNS]
+    path = items(texts).to_csv(tmp_path / "out.csv")
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    first, later = rows[: len(SIGNS)], rows[len(SIGNS) :]
+    assert all(row["item"].startswith("'") for row in first)
+    assert all(row["item"].split(";")[1][len(over)] == "'" for row in later)
+    assert [json.loads(row["tokens"]) for row in rows] == [[text] for text in texts]
+    assert not any(re.search(rf";{over}[=+\-@]", row["tokens"]) for row in rows)
+
+
+def test_csv_leaves_alone_what_is_no_formula(tmp_path):
+    texts = ["a = b", "3 - 2", "e-mail", "a@b", "'tis", "«a»", "\u00a0a", "c; d - e"]
+    path = items(texts).to_csv(tmp_path / "out.csv")
+    with path.open(newline="", encoding="utf-8") as file:
+        assert [row["item"] for row in csv.DictReader(file)] == texts
+
+
+#: Sets a title, colours, turns writing around, erases.
+STEERING = ["\x1b]0;title\x07a", "\x9b31mb", "\u202ec", "\u2066d", "e\x7f\x08f"]
+
+
+def test_no_frame_to_be_read_steers_a_terminal():
+    made = items([*STEERING, "plain"])
+    frames = [made.phrases(), made.phrases().filter(pl.col("level") == 1), made.compare(items()),
+              made.next_words([])]  # fmt: skip
+    for frame in frames:
+        said = [text for column in frame.select(pl.col(pl.String)) for text in column]
+        said += (
+            [token for tokens in frame["tokens"] for token in tokens] if "tokens" in frame else []
+        )
+        assert not STEERS.search(f"{frame}") and not any(map(STEERS.search, said))
+    assert "\\x1b]0;title\\x07a" in made.phrases()["item"]
+    assert set(made.to_polars()["item"]) == {*STEERING, "plain"}
+
+
+def test_no_manifest_steers_a_terminal_and_it_says_the_same():
+    made = items(["a"], parameters={"groups": STEERING})
+    assert not STEERS.search(made.dumps())
+    assert json.loads(made.dumps()) == json.loads(json.dumps(made.manifest))
+
+
 def test_csv_holds_no_formula_where_a_semicolon_begins_a_cell(tmp_path):
     texts = ["a;=1+1", 'b"; "+2', "c\t@d", "e\n-f", "g|＝1", "h; i"]
     path = items(texts).to_csv(tmp_path / "out.csv")
     cells = re.split(r"[;|\t\r\n]", path.read_text(encoding="utf-8"))
-    assert not any(cell.strip(' "').startswith(FORMULA) for cell in cells)
+    assert not any(cell.strip(' "').startswith(SIGNS) for cell in cells)
     with path.open(newline="", encoding="utf-8") as file:
         assert [json.loads(row["tokens"]) for row in csv.DictReader(file)] == [[t] for t in texts]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from xml.etree import ElementTree
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dphh.characters.unseen import written_out
+from dphh.wording.lines import shorten
 from dphh.wording.shown import html, shown, svg
 
 
@@ -28,10 +32,44 @@ from dphh.wording.shown import html, shown, svg
         ("می‌خواهم", "می‌خواهم"),
         ("🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🏴󠁧󠁢󠁥󠁮󠁧󠁿"),
         ("x\U000e0041", "x⟨U+E0041⟩"),
+        ("a\u034fb", "a⟨U+034F⟩b"),
+        ("a\u2800b", "a⟨U+2800⟩b"),
+        ("x\ufe0f", "x⟨U+FE0F⟩"),
+        ("葛\U000e0100", "葛⟨U+E0100⟩"),
+        ("\U0001bca0\U0001d173", "⟨U+1BCA0⟩⟨U+1D173⟩"),
+        ("10\u00a0km", "10⟨U+00A0⟩km"),
+        ("a\u200db", "a⟨U+200D⟩b"),
+        ("می‌\u200c", "می‌⟨U+200C⟩"),
+        ("❤️ 1️⃣ 👨‍❤️‍👨", "❤️ 1️⃣ 👨‍❤️‍👨"),
+        ("🏴\U000e0068\U000e0069\U000e007f", "🏴⟨U+E0068⟩⟨U+E0069⟩⟨U+E007F⟩"),
+        ("क्‍ष", "क्‍ष"),
     ],
 )
 def test_what_is_not_seen_is_made_visible(text, seen):
     assert shown(text) == seen
+
+
+def test_what_unicode_calls_ignorable_or_a_control_or_a_space_is_in_the_table():
+    """Rust's own tables of Unicode are the oracle."""
+    every = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    text = pl.Series(every)
+    signs = r"[\u{600}-\u{605}\u{6dd}\u{70f}\u{890}\u{891}\u{8e2}\u{110bd}\u{110cd}]"  # are seen
+    unseen = text.str.contains(r"\p{Default_Ignorable_Code_Point}|\p{Cc}|\p{Cf}|\p{Z}")
+    wanted = set(text.filter(unseen & ~text.str.contains(signs))) - {" "}
+    written = {character for character in every if written_out(character, lambda _: "") == ""}
+    assert wanted <= written
+    beside = {
+        character for character in written - wanted if unicodedata.category(character) != "Cn"
+    }
+    assert beside <= {"\u2800", "\U0001d159", "\U00016fe4"}
+
+
+@pytest.mark.parametrize(
+    "text", ["a\u034fb", "a\u2800b", "x\ufe0f", "\U0001d173", "\u115f", "\x9b"]
+)
+def test_pages_pictures_and_terminals_have_one_table(text):
+    assert shown(text) != text and svg(text) != text and shorten(text) != text
+    assert shorten("❤️ می‌خواهم 👨‍👩‍👧‍👦") == shown("❤️ می‌خواهم 👨‍👩‍👧‍👦")
 
 
 def test_long_texts_are_cut_by_how_wide_they_are():

@@ -12,17 +12,22 @@ import mpmath
 import pytest
 
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.mechanisms.dpne import spurious_threshold
-from dphh.mechanisms.items import price_items
-from dphh.mechanisms.ngrams import price_ngrams
-from dphh.mechanisms.trie import price_trie
+from dphh.mechanisms.ngrams.dpne import spurious_threshold
+from dphh.mechanisms.ngrams.price import price_ngrams
+from dphh.mechanisms.set_union.price import price_items
+from dphh.mechanisms.trie.path import removal_epsilon, users_needed
+from dphh.mechanisms.trie.price import price_trie
+from dphh.mechanisms.trie.triehh import (
+    fixed_size_plan,
+    log10_theta,
+    published_delta,
+    published_theta,
+)
+from dphh.mechanisms.trie.triehh_discovery import discovery_rate, holders_needed
+from dphh.mechanisms.trie.triehh_votes import Bernoulli, FixedSize
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_sigma
-from dphh.privacy.path import removal_epsilon, users_needed
-from dphh.privacy.triehh import fixed_size_plan, log10_theta, published_delta, published_theta
-from dphh.privacy.triehh_discovery import discovery_rate, holders_needed
-from dphh.privacy.triehh_votes import Bernoulli, FixedSize
 
 Value = Callable[..., Any]
 Rows = Callable[..., list[dict[str, Any]]]

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dphh.testing import SeededRandomness
-from dphh.udfs.binomials import (
+from dphh.udfs.draws.binomials import (
     _accepts,
     _verdicts,
     draw_binomial_of_any_size,

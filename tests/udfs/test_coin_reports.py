@@ -13,14 +13,14 @@ import pytest
 from scipy.stats import binom, chi2, chisquare
 
 from dphh.errors import UsageError
-from dphh.mechanisms.local_reports import randomiser
+from dphh.mechanisms.ldp_trie.local_reports import randomiser
+from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_coins
 from dphh.privacy.subset_selection import SubsetSelection, estimate
-from dphh.privacy.sums import Level, epsilon_of_coins
 from dphh.testing import SeededRandomness
-from dphh.udfs import coin_reports as module
-from dphh.udfs.coin_reports import NOTHING, draw_coins, draw_reports
-from dphh.udfs.randomness import SystemRandomness
-from dphh.udfs.subsets import draw_subsets
+from dphh.udfs.draws import coin_reports as module
+from dphh.udfs.draws.coin_reports import NOTHING, draw_coins, draw_reports
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.draws.subsets import draw_subsets
 from tests.udfs.test_subsets import Path, Undecided
 
 SYSTEM = SystemRandomness()

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from dphh.privacy.counts import Weighing
-from dphh.udfs.blocks import END
-from dphh.udfs.given_grams import GivenGrams, counted
+from dphh.udfs.kernel.blocks import END
+from dphh.udfs.kernel.given_grams import GivenGrams, counted
 
 WORDS = "abcdef"
 
@@ -117,7 +117,7 @@ def test_many_steps_are_looked_up_otherwise_than_few_with_the_same_result(monkey
     users, sequences = some(seed)
     weighing = Weighing(len(sequences), 3, 10)
     few = sums(users, GivenGrams(sequences), weighing)
-    monkeypatch.setattr("dphh.udfs.given_grams.TABLE", 0)
+    monkeypatch.setattr("dphh.udfs.kernel.given_grams.TABLE", 0)
     assert sums(users, GivenGrams(sequences), weighing).tolist() == few.tolist()
 
 

@@ -17,9 +17,9 @@ from scipy.stats import binom, chisquare, poisson
 from dphh.errors import UsageError
 from dphh.privacy.rounded_gaussian import ONE, rounded_gaussian
 from dphh.testing import SeededRandomness
-from dphh.udfs import noise as module
-from dphh.udfs.noise import draw_above, draw_binomial, draw_rounded_gaussian, register_noise
-from dphh.udfs.randomness import SystemRandomness, Words
+from dphh.udfs.draws import noise as module
+from dphh.udfs.draws.noise import draw_above, draw_binomial, draw_rounded_gaussian, register_noise
+from dphh.udfs.draws.randomness import SystemRandomness, Words
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test

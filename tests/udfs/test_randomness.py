@@ -20,9 +20,9 @@ from scipy.stats import chisquare
 
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
-from dphh.udfs import noise
-from dphh.udfs.noise import draw_above, draw_binomial, draw_rounded_gaussian
-from dphh.udfs.randomness import (
+from dphh.udfs.draws import noise
+from dphh.udfs.draws.noise import draw_above, draw_binomial, draw_rounded_gaussian
+from dphh.udfs.draws.randomness import (
     ONCE_A_RUN,
     Randomness,
     RunRandomness,
@@ -89,8 +89,8 @@ def test_threads_share_no_words() -> None:
 
 FORK = """
 import os, sys
-from dphh.udfs.noise import draw_rounded_gaussian
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.draws.randomness import SystemRandomness
 system = SystemRandomness()
 system.words(1000, "before the fork")
 draw_rounded_gaussian(system, 1000, 1000, "before the fork")
@@ -255,9 +255,9 @@ def test_no_generator_but_the_systems_is_touched(monkeypatch: pytest.MonkeyPatch
 
 
 def test_no_source_names_another_generator() -> None:
-    root = Path(noise.__file__).resolve().parents[1]
+    root = Path(noise.__file__).resolve().parents[2]
     files = [*root.glob("udfs/**/*.py"), *root.glob("dphh/**/*.py")]
-    assert root / "udfs" / "noise.py" in files
+    assert root / "udfs" / "draws" / "noise.py" in files
     for path in files:
         for node in ast.walk(ast.parse(path.read_text())):
             named: set[str] = set()

@@ -16,16 +16,16 @@ from scipy.stats import binom, chi2, chisquare, hypergeom
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import estimate, subset_selection
 from dphh.testing import SeededRandomness
-from dphh.udfs import subset_reports as module
-from dphh.udfs.noise import draw_binomial
-from dphh.udfs.randomness import SystemRandomness, Words
-from dphh.udfs.subset_reports import (
+from dphh.udfs.draws import subset_reports as module
+from dphh.udfs.draws.noise import draw_binomial
+from dphh.udfs.draws.randomness import SystemRandomness, Words
+from dphh.udfs.draws.subset_reports import (
     draw_aggregate,
     draw_binomials,
     draw_common,
     register_reports,
 )
-from dphh.udfs.subsets import draw_subsets
+from dphh.udfs.draws.subsets import draw_subsets
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test

@@ -16,9 +16,9 @@ from scipy.stats import binom, chi2, chisquare, norm
 from dphh.errors import UsageError
 from dphh.privacy.subset_selection import SubsetSelection, estimate, subset_selection
 from dphh.testing import SeededRandomness
-from dphh.udfs import subsets as module
-from dphh.udfs.randomness import SystemRandomness, Words
-from dphh.udfs.subsets import draw_subsets
+from dphh.udfs.draws import subsets as module
+from dphh.udfs.draws.randomness import SystemRandomness, Words
+from dphh.udfs.draws.subsets import draw_subsets
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh.udfs.text_units import graphemes, read_bytes
+from dphh.udfs.text.text_units import graphemes, read_bytes
 
 CONTROL = "\0\u200b\u2028\xad"
 PREPEND = "\u0600\u06dd\U000110bd"

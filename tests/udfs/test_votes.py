@@ -15,9 +15,9 @@ from scipy.stats import binom, chisquare
 
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
-from dphh.udfs import votes as votes_module
-from dphh.udfs.randomness import Randomness, SystemRandomness, Words
-from dphh.udfs.votes import draw_votes, register_votes, surely_enough
+from dphh.udfs.draws import votes as votes_module
+from dphh.udfs.draws.randomness import Randomness, SystemRandomness, Words
+from dphh.udfs.draws.votes import draw_votes, register_votes, surely_enough
 
 SYSTEM = SystemRandomness()
 CHANCE = 1e-9  # how often a sound sampler may fail one statistical test

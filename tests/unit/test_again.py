@@ -324,9 +324,10 @@ def test_rows_of_capped_files_that_cannot_be_compared_are_asked_about_first(writ
     corpus = written(ROWS)
     ledger.add("greetings", corpus, 5.0, 1e-4)
     scan = pl.scan_parquet(corpus.where).map_batches(lambda rows: rows)
-    first = plan(Corpus(scan, user="who", text="what")).run(ledger=ledger)
+    named = Corpus(scan, user="who", text="what", name="greetings", row_wise=True)
+    first = plan(named).run(ledger=ledger)
     with pytest.raises(UsageError, match=f"Pass run_id='{first.run_id}' for that release"):
-        plan(Corpus(scan, user="who", text="what")).run(ledger=ledger)
+        plan(named).run(ledger=ledger)
 
 
 def test_a_frame_with_a_name_is_asked_about_before_it_pays_twice(ledger):

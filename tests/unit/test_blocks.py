@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.udfs.arrow_bytes import packed, unpacked
-from dphh.udfs.blocks import Block, block_at, block_of_tokens, row_of
+from dphh.udfs.kernel.blocks import Block, block_at, block_of_tokens, row_of
+from dphh.udfs.text.arrow_bytes import packed, unpacked
 
 
 def spelled(block: Block, words: pa.Array) -> dict[int, list[str | None]]:

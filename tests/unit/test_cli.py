@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import polars as pl
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 from dphh import EngineError, Ledger, Release, __version__, plan_from_json
 from dphh.cli import cli
 from dphh.corpus import HELP
+from dphh.ledger import Source
 from dphh.registry import VERBS
 
 COST = ["--epsilon", "1", "--delta", "1e-7"]
@@ -195,6 +197,8 @@ def test_a_cap_holds_whatever_the_files_are_called(dphh, path):
     ],
 )
 def test_what_is_refused_says_why_and_by_its_exit_code(dphh, path, arguments, code, said):
+    if arguments[:1] == ["ledger"]:
+        Ledger().add("else", Source("path", ("/else",), "who"), 1.0, 0.0)
     found, out, err = dphh(*(path if word == "PATH" else word for word in arguments))
     assert (found, out) == (code, "")
     assert said in err
@@ -239,7 +243,70 @@ def test_a_run_that_is_cut_short_goes_on_under_its_id(dphh, path, monkeypatch, f
     assert [run.state for run in Ledger().runs()] == ["settled"]
 
 
+def test_an_account_whose_data_were_moved(dphh, path, tmp_path):
+    cap = ("--epsilon", "0.5", "--delta", "1e-7")
+    dphh("ledger", "add", "notes", path, *READ, *cap)
+    assert "warning" not in dphh("ledger", "show")[1]
+    there = str(Path(path).rename(tmp_path / "there.parquet"))
+    code, out, _ = dphh("ledger", "show", "notes")
+    assert code == 0
+    assert "warning: no file of the account 'notes' is at" in out
+    assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["gone"] is True
+    code, _, err = dphh("items", there, *READ, *COST)
+    assert code == 3
+    assert "note: no file of the account 'notes' is at" in err
+    assert f"{there} was a file of 'notes' before it was moved or copied there" in err
+    _, _, err = dphh("ledger", "add", "more", there, *READ, *cap)
+    assert err.startswith(f"note: {there} was a file of 'notes'")
+    assert len(err.splitlines()) == 1
+    pl.DataFrame({"who": ["9"], "what": ["z"]}).write_parquet(tmp_path / "other.parquet")
+    code, _, err = dphh("ledger", "move", "notes", tmp_path / "other.parquet")
+    assert code == 2
+    assert "If they are its data, say --yes" in err
+    assert dphh("ledger", "move", "notes", there)[0] == 0
+    assert "warning" not in dphh("ledger", "show")[1]
+    assert dphh("ledger", "move", "notes", tmp_path / "other.parquet", "--yes")[0] == 0
+    assert dphh("ledger", "move", "notes")[0] == 2
+    assert dphh("ledger", "move", "notes", "--deleted")[0] == 2
+    (tmp_path / "other.parquet").unlink()
+    assert dphh("ledger", "move", "notes", "--deleted")[0] == 0
+    assert "warning" not in dphh("ledger", "show")[1]
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        ("ledger", "show"),
+        ("ledger", "show", "--json"),
+        ("ledger", "show", "notes"),
+        ("ledger", "export", "x.csv"),
+        ("ledger", "release", "one"),
+        ("ledger", "move", "notes", "PATH"),
+        ("check", "PATH", *READ),
+    ],
+)
+def test_a_ledger_that_is_not_there_is_said_to_be_lost(dphh, path, tmp_path, looks):
+    lost = tmp_path / "lost.sqlite"
+    asked = [path if word == "PATH" else word for word in looks]
+    code, out, err = dphh(*asked, "--ledger", lost)
+    assert (code, out) == (2, "")
+    assert f"There is no ledger at {lost}" in err
+    assert not lost.exists()
+
+
+def test_a_ledger_that_its_note_remembers_stops_a_check(dphh, path):
+    dphh("ledger", "add", "notes", path, *READ, "--epsilon", "9", "--delta", "1e-6")
+    dphh("items", "notes", *COST)
+    Ledger().path.unlink()
+    code, out, _ = dphh("check", path, *READ)
+    assert code == 2
+    assert "x ledger" in out
+    assert "or lost" in " ".join(out.split())
+
+
 def test_the_ledgers_verbs(dphh, path, tmp_path):
+    dphh("ledger", "add", "gone", path, *READ, "--epsilon", "3", "--delta", "1e-6")
+    dphh("ledger", "remove", "gone")
     assert "empty" in dphh("ledger", "show")[1]
     dphh("ledger", "add", "notes", path, *READ, "--epsilon", "3", "--delta", "1e-6")
     dphh("items", "notes", *COST, "--run-id", "one")

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from dphh.privacy.set_union import weight
-from dphh.udfs import contributions as kernel
-from dphh.udfs.contributions import Sums, below_cut, contributions, distinct, evenly
-from dphh.udfs.hashes import of_numbers, of_spellings
+from dphh.udfs.kernel import contributions as kernel
+from dphh.udfs.kernel.contributions import Sums, below_cut, contributions, distinct, evenly
+from dphh.udfs.text.hashes import of_numbers, of_spellings
 
 BITS, CAP = 10, 4
 Held = dict[int, list]

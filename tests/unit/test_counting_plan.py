@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from dphh import Corpus, UsageError, connect, items, ngrams, plan_from_json, trie
 from dphh.cli import cli
 from dphh.devices.votes import Collection
+from dphh.drawn import drawn_events
 from dphh.ledger.budget import checked_draw
-from dphh.mechanisms.counting import NOTE, found_counts
-from dphh.mechanisms.drawn import drawn_events
+from dphh.mechanisms.counts.of_found import NOTE, found_counts
 from dphh.price import Price
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent, priced_in

@@ -7,15 +7,28 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh.udfs import gathering as module
-from dphh.udfs.gathering import Gathering, Read, Reading, given_items_of_texts, words_of_texts
-from dphh.udfs.given_grams import GivenGrams
-from dphh.udfs.hashes import of_spellings
-from dphh.udfs.vocabulary import Vocabulary
+from dphh import Corpus
+from dphh.errors import EngineOutOfMemory
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel import gathering as module
+from dphh.udfs.kernel.gathering import (
+    Gathering,
+    Read,
+    Reading,
+    given_items_of_texts,
+    rows_of_users,
+    words_of_texts,
+)
+from dphh.udfs.kernel.given_grams import GivenGrams
+from dphh.udfs.kernel.whole_grams import whole_grams
+from dphh.udfs.text.hashes import of_spellings
+from dphh.udfs.text.vocabulary import Vocabulary
+from tests.engines.levels import session_on
 
 Text = tuple[int, list[str]]
 TEXTS = st.lists(
@@ -125,6 +138,38 @@ def test_short_users_share_a_row_and_a_long_one_takes_several(monkeypatch):
     gathering.add(*columns, pa.array(tokens), columns[1])
     (table,) = gathering.rows()
     assert table.column("lengths").to_pylist() == [[1, 2], [], [], [9, 1, 1]]
+
+
+def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around():
+    """Numbers of four bytes would say that the row has less than no place."""
+    with pytest.raises(EngineOutOfMemory, match="is never divided"):
+        rows_of_users(np.arange(2), np.array([5, 2**31]), np.empty(0, dtype=np.int32))
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (2, 3)])
+def test_n_grams_of_a_long_text_may_take_more_than_offsets_of_four_bytes_reach(lengths):
+    """A text may have 2^24 characters: 2 GiB of n-grams of up to 16 tokens."""
+    for words in (["a", "b", "c"], ["a"], []):
+        grams = whole_grams(pa.array([words, ["b"]], pa.list_(pa.string())), range(*lengths))
+        assert grams.type == pa.large_list(pa.large_string())
+
+
+def test_functions_in_duckdb_are_handed_texts_of_any_length(tmp_path, monkeypatch):
+    """2,048 rows at a time, of 2^24 characters each. (A run of 2 GiB in 128 rows is too much for a
+    test: docs/audits.md has its command.)"""
+    path = tmp_path / "corpus.parquet"
+    pq.write_table(pa.table({"who": ["a"], "what": ["a b"]}), path)
+    add, handed = Gathering.add, []
+
+    def watched(self: Gathering, keys: Any, names: Any, tokens: Any, groups: Any) -> Any:
+        handed.append(tokens.type)
+        return add(self, keys, names, tokens, groups)
+
+    monkeypatch.setattr(Gathering, "add", watched)
+    corpus = Corpus(path, user="who", text="what")
+    with session_on("duckdb", corpus, SystemRandomness()) as session:
+        session.hold_texts()
+    assert handed == [pa.large_list(pa.large_string())]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.udfs import short_words, vocabulary
-from dphh.udfs.hashes import of_spellings
-from dphh.udfs.vocabulary import Vocabulary
+from dphh.udfs.text import short_words, vocabulary
+from dphh.udfs.text.hashes import of_spellings
+from dphh.udfs.text.vocabulary import Vocabulary
 
 WORDS = ["", "a", "é", "日本", "\0", "\0\0", "12345678", "123456789", "x" * 1000, "x" * 1001]
 MASK = 2**64 - 1

@@ -52,7 +52,7 @@ def test_the_house_is_read_whole() -> None:
     assert {
         "dphh.run",
         "dphh.sql",
-        "dphh.udfs.noise",
+        "dphh.udfs.draws.noise",
         "dphh.engines.duckdb.session",
     } <= IMPORTS.keys()
     assert "dphh.registry" in IMPORTS["dphh.run"]
@@ -116,9 +116,9 @@ KNOWS_NOTHING_OF = {
 
 #: All else has a folder that says its idea.
 SPINE = {
-    "__init__", "__main__", "_tree", "again", "columns", "content", "corpus", "errors",
+    "__init__", "__main__", "_tree", "again", "columns", "content", "corpus", "drawn", "errors",
     "evaluation", "given", "journal", "levels", "plan", "price", "registry", "release", "run",
-    "show", "testing", "unit", "verbs",
+    "show", "sight", "testing", "unit", "verbs",
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 from inspect import signature
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,10 @@ from dphh.again import request_of
 from dphh.engines.duckdb.session import DuckDBSession
 from dphh.engines.polars.session import PolarsSession
 from dphh.engines.session import DRAWING, Session
+from dphh.errors import LedgerError
 from dphh.journal import as_stored, journaled, setting_of
+from dphh.ledger import Hold, Ledger, Request, Source
+from dphh.privacy.events import GaussianEvent
 from tests.engines.levels import session_on
 
 ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]
@@ -60,6 +64,89 @@ def test_no_two_draws_of_a_run_have_one_name(ledger, no_noise, written) -> None:
         journal.items_level(level, "items/round 1")
         with pytest.raises(AssertionError, match="two draws of one run are called 'items/round 1'"):
             journal.items_level(level, "items/round 1")
+
+
+class Drawn:
+    """Draws numbers, each once; every other verb is no draw."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def _next(self, *_: object) -> pa.Table:
+        self.last += 1
+        return table([("number", self.last)], pa.string())
+
+    items_level = grams_level = forecast_level = counts_level = vote_level = _next
+    hold_texts = _next
+
+
+def begun(ledger: Ledger, run: str) -> Hold:
+    asked = Request(Source("path", ("/not/there",), "who", {"column": "what"}), "x", {"run": run},
+                    [GaussianEvent(9.0)], 1.0, 1e-6)  # fmt: skip
+    hold = ledger.reserve(run, asked).hold
+    ledger.begin(hold, {"plan": "one"}, bytes(32))
+    return hold
+
+
+def number(drawn: Any) -> int:
+    return int(drawn.column("noisy")[0].as_py())
+
+
+def test_what_stands_is_handed_out_and_not_drawn_again(ledger: Ledger) -> None:
+    hold, session = begun(ledger, "one"), Drawn()
+    for attempt in range(3):
+        journal = journaled(session, ledger, hold)
+        assert number(journal.items_level(None, "round 1")) == 1
+        assert number(journal.counts_level(None, [], (), "counts")) == 2
+        assert session.last == 2, f"attempt {attempt} drew again"
+
+
+def test_each_name_stands_for_itself_and_within_its_run(ledger: Ledger) -> None:
+    """Not for one that begins alike, and not for another run's of the same name."""
+    steps = ["level 1", "level 10", "level 1/", "level", "LEVEL 1", "level 2", "level_1", "level %"]
+    for session in (Drawn(), Drawn()):
+        for run in ("one", "two"):
+            session.last = 100 * (run == "two")
+            journal = journaled(session, ledger, begun(ledger, run))
+            drawn = [number(journal.grams_level(None, None, None, step)) for step in steps]
+            assert drawn == [100 * (run == "two") + 1 + place for place in range(len(steps))]
+    journal = journaled(Drawn(), ledger, begun(ledger, "one"))
+    backwards = [number(journal.forecast_level(None, None, step)) for step in steps[::-1]]
+    assert backwards == list(range(len(steps), 0, -1))
+
+
+def test_what_another_process_stored_first_is_what_both_go_by(ledger: Ledger) -> None:
+    hold, other = begun(ledger, "one"), Drawn()
+    other.last = 41
+
+    class Slower(Drawn):
+        def items_level(self, *asked: object) -> pa.Table:
+            first = journaled(other, ledger, hold).items_level(*asked)
+            assert number(first) == 42
+            return super().items_level(*asked)
+
+    session = Slower()
+    assert number(journaled(session, ledger, hold).items_level(None, "round 1")) == 42
+    assert session.last == 1
+    assert number(journaled(Drawn(), ledger, hold).items_level(None, "round 1")) == 42
+
+
+def test_what_reads_is_done_in_every_attempt(ledger: Ledger) -> None:
+    hold, session = begun(ledger, "one"), Drawn()
+    for _ in range(2):
+        journaled(session, ledger, hold).hold_texts()
+    assert session.last == 2
+
+
+def test_a_run_that_is_settled_or_somebody_elses_draws_nothing(ledger: Ledger) -> None:
+    hold, session = begun(ledger, "one"), Drawn()
+    theirs = Hold(hold.run_id, "f" * 32)
+    with pytest.raises(LedgerError):
+        journaled(session, ledger, theirs).items_level(None, "round 1")
+    ledger.settle(hold, {}, b"rows")
+    with pytest.raises(LedgerError):
+        journaled(session, ledger, hold).items_level(None, "round 1")
+    assert session.last == 0
 
 
 def test_the_same_rows_are_stored_alike_however_an_engine_gave_them() -> None:

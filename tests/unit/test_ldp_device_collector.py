@@ -27,7 +27,7 @@ from dphh.devices.reports.round import broadcast_from_json, coded, decoded, numb
 from dphh.privacy.coin_reports import local_epsilon, sizes
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 from dphh.testing import SeededRandomness
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.local_tries import plan_of
 
 ROOT = Path(__file__).parents[2]
@@ -212,17 +212,17 @@ def test_a_device_needs_numpy_and_its_own_files_alone(tmp_path, said):
     """No Arrow, no DuckDB: what could ship."""
     package = tmp_path / "dphh"
     reports = package / "devices" / "reports"
-    for folder in (reports, package / "udfs", package / "privacy"):
+    for folder in (reports, package / "udfs" / "draws", package / "privacy"):
         folder.mkdir(parents=True)
     for name in ("device.py", "round.py"):
         shutil.copy(Path(dphh.devices.reports.device.__file__).with_name(name), reports)
     shutil.copy(Path(dphh.errors.__file__), package)
     for name in ("subsets.py", "coin_reports.py", "randomness.py"):
-        shutil.copy(ROOT / "udfs" / name, package / "udfs")
+        shutil.copy(ROOT / "udfs" / "draws" / name, package / "udfs" / "draws")
     privacy = Path(dphh.privacy.subset_selection.__file__).parent
     for name in ("subset_selection.py", "coin_reports.py", "binomial_weights.py"):
         shutil.copy(privacy / name, package / "privacy")
-    for folder in (package, package / "udfs", package / "privacy", reports.parent, reports):
+    for folder in (path for path in [package, *package.rglob("*")] if path.is_dir()):
         (folder / "__init__.py").touch()
     (tmp_path / "device.py").write_text(
         "import sys\n"

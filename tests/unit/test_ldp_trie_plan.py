@@ -13,13 +13,13 @@ from scipy.stats import binom
 from dphh import Corpus, Ledger, UsageError, ldp_trie, plan_from_json
 from dphh.cli import cli
 from dphh.ledger import Request, source_of
-from dphh.mechanisms.local_reports import Reports, of_sums, randomiser
+from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
+from dphh.mechanisms.ldp_trie.local_reports import Reports, of_sums, randomiser
+from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
 from dphh.price import Price
 from dphh.privacy.accounting import compose
-from dphh.privacy.amplification import blanket_of_subsets, central_delta
 from dphh.privacy.events import ApproximateEvent, LocalEvent, event_from_json
 from dphh.privacy.subset_selection import subset_selection
-from dphh.privacy.sums import Level, epsilon_of_subsets
 
 GBOARD = {
     "local_epsilon": 10.0, "delta": 1e-10, "users_per_level": 500_000, "contributions": 60,

@@ -12,9 +12,9 @@ from scipy.stats import norm
 
 from dphh import Corpus, UsageError, ngrams, plan_from_json
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.mechanisms.counting import Counting
-from dphh.mechanisms.dpne import ASSUMED_WORDS, spurious_threshold
-from dphh.mechanisms.forecast import budget_of, words_alone, words_rounds
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
+from dphh.mechanisms.ngrams.forecast.price import budget_of, words_alone, words_rounds
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
 
@@ -56,6 +56,20 @@ def test_new_words_pass_the_ladders_rounds_within_a_quarter_of_delta(max_items):
 
     for way in ((first, second, third), (first, alone)):
         assert 0.2e-7 < sum(passing(level) for level in way) <= 0.2501e-7
+
+
+@pytest.mark.parametrize("method, apart", [("forecast", 2.0**-132), ("dpne", 2.0**-170)])
+@pytest.mark.parametrize("counts", [None, 0.3])
+def test_a_ladder_is_charged_for_the_distance_of_all_its_draws(method, apart, counts):
+    """Of each longer length: of a forecast four draws a row, of up to 2^16 rows, each within 2^-150
+    (tests/forecast/test_rounds.py); of DPNE 2^62 draws of the table, each within 2^-232."""
+    for max_n in (2, 3, 7):
+        plan = ngrams(
+            max_n=max_n, epsilon=1.0, delta=1e-7, max_items=4, method=method, counts=counts
+        )
+        charged = plan.events[-1].delta
+        assert charged >= (max_n - 1) * apart * (1 + math.e)
+        assert charged < 10 * max_n * apart * (1 + math.e)
 
 
 def test_at_usual_settings_nearly_all_that_is_claimed_is_used():

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.udfs import places
-from dphh.udfs.blocks import Block, block_of_tokens
-from dphh.udfs.places import (
+from dphh.udfs.kernel import places
+from dphh.udfs.kernel.blocks import Block, block_of_tokens
+from dphh.udfs.kernel.places import (
     Released,
     candidates,
     candidates_that_matter,

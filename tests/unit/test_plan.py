@@ -21,8 +21,8 @@ from dphh import (
     trie,
 )
 from dphh.ledger import source_of
-from dphh.mechanisms.counting import Counting
-from dphh.mechanisms.items import price_rounds
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.set_union.price import price_rounds
 from dphh.privacy.accounting import compose
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.wording.lines import number

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import isclose, sqrt
 
+from baselines.policy_gaussian import policy_gaussian, policy_weights
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dphh import items
-from dphh.baselines.policy_gaussian import policy_gaussian, policy_weights
 from dphh.testing import SeededRandomness
 
 USERS = st.lists(st.sets(st.sampled_from("abcdef"), max_size=5).map(sorted), max_size=8)

@@ -38,6 +38,16 @@ def test_the_ledger_grants_so_many_runs_and_hardly_one_more(plan, written, ledge
     assert found.delta <= CAP[1] / 4 * 2
 
 
+def test_counts_whose_thresholds_take_next_to_nothing_are_scheduled_too():
+    found = dphh.schedule(dphh.counts(of=[["a"]], epsilon=1.0, delta=1e-7), times=3, cap=CAP)
+    assert CAP[1] / 3 <= found.delta <= CAP[1]
+    assert CAP[0] / 3 < found.epsilon < CAP[0]
+    assert (
+        f"interval lies above 0 with probability 0.9 when held by at least {found.plan.finds.users}"
+        in (" ".join(repr(found).split()))
+    )
+
+
 def test_gaussian_runs_gain_by_composing_and_others_add_up():
     gaussian = dphh.schedule(dphh.items(**CHEAP), times=12, cap=CAP)
     assert gaussian.epsilon > 2 * CAP[0] / 12

@@ -9,9 +9,7 @@ from math import comb, exp, log, sqrt
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
-
-from dphh.baselines.sfp import (
+from baselines.sfp import (
     LETTERS,
     Hashes,
     assemble,
@@ -25,8 +23,10 @@ from dphh.baselines.sfp import (
     sfp,
     sketch_sums,
 )
-from dphh.baselines.sfp_puzzle import fragment_sums, most_frequent
-from dphh.baselines.sfp_sketch import _binomial
+from baselines.sfp_puzzle import fragment_sums, most_frequent
+from baselines.sfp_sketch import _binomial
+from mpmath import mp, mpf
+
 from dphh.errors import UsageError
 from dphh.testing import SeededRandomness
 

@@ -15,7 +15,7 @@ from scipy.stats import binom, chi2, chisquare, norm
 from dphh.ladder.rungs import first_rung, next_rung, valid_grams
 from dphh.ladder.spurious import draw_spurious
 from dphh.privacy.rounded_gaussian import rounded_gaussian
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 
 FAILS = 1e-9
 SIGMA = 40

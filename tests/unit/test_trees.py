@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parents[2]
 WHERE = (
-    "import dphh, dphh.sql, dphh.udfs.contributions as kernel; "
+    "import dphh, dphh.sql, dphh.udfs.kernel.contributions as kernel; "
     "print(dphh.__file__, dphh.sql.__file__, kernel.__file__, sep='\\n'); "
     "print(dphh.sql.query('released'))"
 )
@@ -19,7 +19,7 @@ def test_a_checkout_that_is_not_the_installed_one_is_run_whole(tmp_path: Path) -
     for folder in ("dphh", "sql", "udfs"):
         shutil.copytree(HERE / folder, tmp_path / folder)
     shutil.copy(HERE / "pyproject.toml", tmp_path)
-    (tmp_path / "sql" / "released.sql").write_text("-- this tree's own\n")
+    (tmp_path / "sql" / "set_union" / "released.sql").write_text("-- this tree's own\n")
     found = subprocess.run(
         [sys.executable, "-c", WHERE], cwd=tmp_path, check=True, stdout=subprocess.PIPE, text=True
     ).stdout.splitlines()

@@ -11,9 +11,9 @@ from scipy.stats import binom, hypergeom
 
 from dphh import Corpus, UsageError, plan_from_json, trie
 from dphh.levels import BatchLevel, VoteLevel
+from dphh.mechanisms.trie.path import path_delta, path_guarantee, removal_epsilon
+from dphh.mechanisms.trie.triehh import published_delta, theorem_epsilon
 from dphh.privacy.accounting import compose
-from dphh.privacy.path import path_delta, path_guarantee, removal_epsilon
-from dphh.privacy.triehh import published_delta, theorem_epsilon
 
 ASK = {"epsilon": 1.0, "delta": 1e-8, "max_length": 10}
 PAPER = {

@@ -1,11 +1,11 @@
 """What would run on a device: a broadcast and the device's own words in, one message out.
 
 This file needs `round.py`, `errors.py`, of `privacy` `subset_selection.py`, `coin_reports.py` and
-`binomial_weights.py`, of `udfs` `subsets.py`, `coin_reports.py` and `randomness.py`, and of other
-people's code NumPy alone. Words never leave the device; what leaves it is `contributions` sets,
-whatever the device holds. Of subset selection they have `size` values each, so that neither the
-form of a message nor its length tells anything; by coins a set's size is part of what is randomised
-(an own value makes one value more as likely as it makes itself), and of what local_epsilon covers.
+`binomial_weights.py`, of `udfs/draws` `subsets.py`, `coin_reports.py` and `randomness.py`, and of
+other people's code NumPy alone. Words never leave the device; what leaves it is `contributions`
+sets, whatever the device holds. Of subset selection they have `size` values each, so that neither
+the form of a message nor its length tells anything. By coins a set's size is random, with one law
+for all values; "nothing" has another, and what the two tell is within local_epsilon.
 
 A device must send one message in its life (or in the time that the promise is for): what a round
 costs, a second round costs again. Remembering that it has answered is the part of whoever embeds
@@ -24,8 +24,8 @@ from dphh.devices.reports.round import Broadcast, coded, numbers
 from dphh.errors import UsageError
 from dphh.privacy import coin_reports
 from dphh.privacy.subset_selection import SubsetSelection
-from dphh.udfs.coin_reports import Integers, draw_reports
-from dphh.udfs.randomness import Randomness, SystemRandomness
+from dphh.udfs.draws.coin_reports import Integers, draw_reports
+from dphh.udfs.draws.randomness import Randomness, SystemRandomness
 
 
 def answer(

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
 from dphh.privacy.coin_reports import Form
-from dphh.udfs.coin_reports import NOTHING
+from dphh.udfs.draws.coin_reports import NOTHING
 
 #: Which of an over-full user's prefixes are reported: any as likely as any other, or those that
 #: most of the user's own rows begin with.

@@ -37,12 +37,12 @@ from dphh.files.whole_files import write_once
 from dphh.ledger import Hold, Ledger
 from dphh.levels import Choice, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.trie_levels import trie_levels
+from dphh.mechanisms.trie.levels import trie_levels
 from dphh.plan import Plan, plan_from_json
 from dphh.release import Release
 from dphh.run import released, settled
 from dphh.sql import query
-from dphh.udfs.randomness import SystemRandomness
+from dphh.udfs.draws.randomness import SystemRandomness
 
 COLLECTION, BALLOT, GROWN = "collection.json", "ballot.parquet", "grown.parquet"
 
@@ -304,7 +304,7 @@ def _of_devices(written: dict[str, Any], plan: Plan) -> Corpus:
         name=written["account"],
     )
     where = (f"devices: {written['devices']}",)
-    return replace_corpus(as_sequences(read, plan["unit"]), kind="table", where=where)
+    return replace_corpus(as_sequences(read, plan["unit"]), kind="table", where=where, source=None)
 
 
 def _level_folder(folder: Path, level: int) -> Path:

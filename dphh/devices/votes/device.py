@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.errors import UsageError
-from dphh.udfs.randomness import ONE_SEQUENCE, Randomness, SystemRandomness
+from dphh.udfs.draws.randomness import ONE_SEQUENCE, Randomness, SystemRandomness
 
 #: What a device lets a collection tell of its silence, if it was told no other limit.
 EPSILON = 10.0

@@ -10,12 +10,12 @@ from dphh.corpus import Corpus, as_sequences
 from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.session import open_session
-from dphh.engines.formats import opened
 from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
 from dphh.levels import Choice
 from dphh.mechanisms.released_rows import whole
-from dphh.udfs.randomness import Randomness
+from dphh.sources.formats import opened
+from dphh.udfs.draws.randomness import Randomness
 
 
 @withholding

@@ -9,9 +9,10 @@ import duckdb
 
 from dphh.content import Content
 from dphh.corpus import Corpus
-from dphh.engines.quoted import identifier, literal
 from dphh.engines.re2 import check_re2
-from dphh.engines.sources import (
+from dphh.errors import CorpusError
+from dphh.sources.quoted import identifier, literal
+from dphh.sources.reading import (
     NO_GROUPS,
     NO_UNITS,
     parquet_pattern,
@@ -20,8 +21,7 @@ from dphh.engines.sources import (
     schema_in_memory,
     unreadable_files,
 )
-from dphh.engines.wide_files import refuse_wide_files
-from dphh.errors import CorpusError
+from dphh.sources.wide_files import refuse_wide_files
 
 ROWS = "corpus_rows"
 #: So many can be described in no time.
@@ -50,26 +50,37 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
     types = _columns(con, relation, corpus)
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_all_columns(con, relation, corpus)})
-    tokens = tokens_sql(corpus.content, types[corpus.content.column])
+    statements = [*corpus_statements(corpus, types, relation), *user_statements(corpus, types)]
     check_patterns(con, corpus.content)
+    for statement in statements:
+        con.execute(statement)
+    return load
+
+
+def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
+    """What makes rows, and tokens of them, of a relation whose columns have these types."""
     column = identifier(corpus.content.column)
+    tokens = tokens_sql(corpus.content, types[corpus.content.column])
     content = _as_written(corpus.content, types[corpus.content.column])
-    con.execute(f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}")
-    key, name = key_and_name(types[corpus.user] if isinstance(corpus.user, str) else "VARCHAR")
-    con.execute(f"CREATE TEMP MACRO key_of_user(user_id) AS {key}")
-    con.execute(f"CREATE TEMP MACRO name_of_user(user_id) AS {name}")
-    con.execute(
+    return (
+        f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}",
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus, types)} AS user_id, "
         f"{content} AS content, "
         f"{group_sql(corpus.by, types)} AS group_name FROM {relation} "
-        f"WHERE {column} IS NOT NULL"
-    )
-    con.execute(
+        f"WHERE {column} IS NOT NULL",
         "CREATE TEMP VIEW tokens_of_rows AS "
-        "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus"
+        "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
     )
-    return load
+
+
+def user_statements(corpus: Corpus, types: Mapping[str, str]) -> tuple[str, ...]:
+    """What stands for a user of `rows_of_corpus` where whole users are brought together."""
+    key, name = key_and_name(types[corpus.user] if isinstance(corpus.user, str) else "VARCHAR")
+    return (
+        f"CREATE TEMP MACRO key_of_user(user_id) AS {key}",
+        f"CREATE TEMP MACRO name_of_user(user_id) AS {name}",
+    )
 
 
 def _as_written(content: Content, column_type: str) -> str:
@@ -125,8 +136,8 @@ def group_sql(by: str | None, types: Mapping[str, str]) -> str:
 
 
 def tokens_sql(content: Content, column_type: str) -> str:
-    """The expression, over the macros of `sql/text.sql`, that reads what counts of a row's content,
-    the column's bytes or text."""
+    """The expression, over the macros of `sql/rows/text.sql`, that reads what counts of a row's
+    content, the column's bytes or text."""
     column = identifier(content.column)
     if content.reading == "list":
         if not LIST_TYPE.search(column_type):

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from dphh.engines.duckdb.items import Items
 from dphh.levels import CountsLevel
-from dphh.udfs.gathering import given_items_of_texts
-from dphh.udfs.given_grams import GivenGrams, register_counted
+from dphh.udfs.kernel.gathering import given_items_of_texts
+from dphh.udfs.kernel.given_grams import GivenGrams, register_counted
 
 
 class Counts(Items):

@@ -6,8 +6,8 @@ from typing import Any
 
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.forecast_rounds import ForecastRounds
-from dphh.privacy.forecast.rounds import LIST_SIZES
-from dphh.udfs.places import Released
+from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.udfs.kernel.places import Released
 
 #: What a level makes, in the order of its queries.
 TABLES = (

@@ -11,9 +11,9 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.ladder.absent import bins_of_class, negatives_of_row, spurious_of_class
-from dphh.privacy.forecast.rounds import bins
-from dphh.udfs.randomness import Randomness
-from dphh.udfs.whole_users import WholeUsers
+from dphh.privacy.forecast_rounds import bins
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.kernel.whole_users import WholeUsers
 
 
 def register_forecast(

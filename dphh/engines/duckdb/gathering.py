@@ -11,11 +11,12 @@ from pyarrow import Table
 
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
-from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, EngineOutOfMemory
-from dphh.udfs.gathering import Gathering, Read, register_gathered
+from dphh.sources.reading import ROWS_OF_NOBODY
+from dphh.udfs.kernel.gathering import Gathering, Read, register_gathered
 
-#: In how many parts the users are taken, until each fits the memory.
+#: In how many parts the users are taken, until each fits the memory. A user is whole in one of
+#: them, and what a user adds hangs on no other's rows, so how many parts there are changes no sum.
 PARTS = (1, 4, 16, 64)
 #: What is gathered of a part takes one part in so many of the memory limit.
 SHARE = 4

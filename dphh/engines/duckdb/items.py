@@ -6,7 +6,7 @@ from typing import Any
 
 from dphh.engines.duckdb.gathering import Gathers
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.udfs.gathering import Reading, words_of_texts
+from dphh.udfs.kernel.gathering import Reading, words_of_texts
 
 
 class Items(Gathers):

@@ -10,7 +10,7 @@ from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
-from dphh.udfs.randomness import SEATS
+from dphh.udfs.draws.randomness import SEATS
 
 
 class LocalTries(DuckDBRun):

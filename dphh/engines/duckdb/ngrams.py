@@ -9,7 +9,7 @@ from dphh.engines.duckdb.forecast import DuckDBRounds
 from dphh.engines.duckdb.items import Items
 from dphh.ladder.rungs import Ladder
 from dphh.levels import PrunedLevel
-from dphh.udfs.gathering import Reading
+from dphh.udfs.kernel.gathering import Reading
 
 
 class Ngrams(Items, Climbing):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.session import DuckDBSession, open_session
-from dphh.engines.formats import opened
 from dphh.engines.session import Limits, Session
-from dphh.engines.sources import at_hand
-from dphh.udfs.randomness import SystemRandomness
+from dphh.sources.formats import opened
+from dphh.sources.reading import at_hand
+from dphh.udfs.draws.randomness import SystemRandomness
 
 
 def can_be_looked_at(corpus: Corpus) -> bool:

@@ -16,15 +16,15 @@ from dphh.engines.duckdb.forecast_functions import register_forecast
 from dphh.engines.duckdb.memory import SharedMemory
 from dphh.engines.duckdb.stores import reach_stores
 from dphh.engines.session import Limits
-from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.sources.reading import ROWS_OF_NOBODY
 from dphh.sql import query
-from dphh.udfs.noise import register_noise
-from dphh.udfs.randomness import Randomness
-from dphh.udfs.subset_reports import register_reports
-from dphh.udfs.votes import register_votes
-from dphh.udfs.whole_users import WholeUsers, register_whole_users
+from dphh.udfs.draws.noise import register_noise
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.draws.subset_reports import register_reports
+from dphh.udfs.draws.votes import register_votes
+from dphh.udfs.kernel.whole_users import WholeUsers, register_whole_users
 
 
 class DuckDBRun:
@@ -43,6 +43,9 @@ class DuckDBRun:
             self.memory = SharedMemory(self.con, limits.memory is not None)
             # DuckDB's own bar would tell how much of the data each step reads.
             self.con.execute("SET enable_progress_bar = false")
+            # Functions are handed 2,048 rows at a time. With offsets of four bytes, 2 GiB of text
+            # in these (128 rows as long as a text may be) would end a run that is paid for.
+            self.con.execute("SET arrow_large_buffer_size = true")
             register_noise(self.con, randomness)
             register_votes(self.con, randomness)
             register_reports(self.con, randomness)

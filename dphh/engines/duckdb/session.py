@@ -8,7 +8,7 @@ from dphh.engines.duckdb.ldp_trie import LocalTries
 from dphh.engines.duckdb.ngrams import Ngrams
 from dphh.engines.duckdb.trie import Tries
 from dphh.engines.session import Limits
-from dphh.udfs.randomness import Randomness
+from dphh.udfs.draws.randomness import Randomness
 
 
 def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> DuckDBSession:

@@ -9,7 +9,7 @@ from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.users_said import users_idle
 from dphh.engines.walking import Trie, Walking
 from dphh.levels import BatchLevel, Choice, VoteLevel
-from dphh.udfs.randomness import ONE_SEQUENCE
+from dphh.udfs.draws.randomness import ONE_SEQUENCE
 
 #: Users are taken part by part where there are more rows than these: about 60 bytes a user.
 ROWS_OF_PART = 40_000_000

@@ -14,7 +14,8 @@ from dphh.engines.polars.files import NO_INTERVALS, scan_files
 from dphh.engines.polars.patterns import check_pattern
 from dphh.engines.polars.queries import text as sql_text
 from dphh.engines.polars.queries import text_units
-from dphh.engines.sources import (
+from dphh.errors import CorpusError, UsageError
+from dphh.sources.reading import (
     NO_GROUPS,
     NO_UNITS,
     refuse_missing_columns,
@@ -22,7 +23,6 @@ from dphh.engines.sources import (
     schema_in_memory,
     source_errors,
 )
-from dphh.errors import CorpusError, UsageError
 
 Loader = Callable[[], pl.LazyFrame]
 #: A regular expression of Rust's counts at least to twice this (two digits a byte).

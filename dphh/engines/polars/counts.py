@@ -10,8 +10,8 @@ import polars as pl
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import counts as queries
 from dphh.levels import CountsLevel
-from dphh.udfs.gathering import given_items_of_texts
-from dphh.udfs.given_grams import GivenGrams
+from dphh.udfs.kernel.gathering import given_items_of_texts
+from dphh.udfs.kernel.given_grams import GivenGrams
 
 
 class Counts(Items):

@@ -10,9 +10,9 @@ import duckdb
 import polars as pl
 
 from dphh.corpus import Corpus
-from dphh.engines.sources import parquet_pattern, refuse_missing_columns, unreadable_files
-from dphh.engines.wide_files import refuse_wide_files
 from dphh.errors import CorpusError
+from dphh.sources.reading import parquet_pattern, refuse_missing_columns, unreadable_files
+from dphh.sources.wide_files import refuse_wide_files
 
 FILE = "dphh: file"
 NO_INTERVALS = "Polars reads none; cast the column to text, or use engine='duckdb'"

@@ -13,9 +13,9 @@ from dphh.engines.polars.queries import forecast as queries
 from dphh.engines.polars.queries.ladder import grams_level
 from dphh.ladder.absent import absent_negatives, bins_of_class, spurious_grams
 from dphh.ladder.rungs import Integers
-from dphh.privacy.forecast.rounds import LIST_SIZES
-from dphh.udfs.places import Released
-from dphh.udfs.two_rounds import ByRow, Plainly
+from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.udfs.kernel.places import Released
+from dphh.udfs.kernel.two_rounds import ByRow, Plainly
 
 
 class PolarsRounds(ForecastRounds):

@@ -8,9 +8,9 @@ import polars as pl
 
 from dphh.engines.polars.queries.gather_texts import gather_texts
 from dphh.engines.polars.run import PolarsRun
-from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError
-from dphh.udfs.gathering import Gathering, Read
+from dphh.sources.reading import ROWS_OF_NOBODY
+from dphh.udfs.kernel.gathering import Gathering, Read
 
 USERS = {"lots": pl.List(pl.Int64), "lengths": pl.List(pl.Int32), "codes": pl.List(pl.Int32)}
 

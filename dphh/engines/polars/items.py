@@ -11,9 +11,9 @@ import pyarrow as pa
 from dphh.engines.polars.gathering import Gathers
 from dphh.engines.polars.queries import set_union
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
-from dphh.udfs.contributions import Evenly, evenly
-from dphh.udfs.gathering import Reading, words_of_texts
-from dphh.udfs.noise import draw_rounded_gaussian
+from dphh.udfs.draws.noise import draw_rounded_gaussian
+from dphh.udfs.kernel.contributions import Evenly, evenly
+from dphh.udfs.kernel.gathering import Reading, words_of_texts
 
 
 class Items(Gathers):

@@ -14,8 +14,8 @@ from dphh.engines.polars.queries import local_tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
-from dphh.udfs.coin_reports import NOTHING, draw_reports
-from dphh.udfs.randomness import SEATS
+from dphh.udfs.draws.coin_reports import NOTHING, draw_reports
+from dphh.udfs.draws.randomness import SEATS
 
 ENDS = "\x1f"
 #: Reports drawn at a time.

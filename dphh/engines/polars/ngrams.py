@@ -12,8 +12,8 @@ from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import ladder as queries
 from dphh.ladder.rungs import Ladder
 from dphh.levels import PrunedLevel
-from dphh.udfs.gathering import Reading
-from dphh.udfs.hashes import of_numbers
+from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.text.hashes import of_numbers
 
 
 class Ngrams(Items, Climbing):
@@ -46,7 +46,7 @@ class Ngrams(Items, Climbing):
         self.placed = len(ladder.rungs)
 
     def _supported(self, proposed: Any) -> Any:
-        """As sql/supported.sql."""
+        """As sql/ngrams/supported.sql."""
         supported = pl.DataFrame(proposed).join(self.tables["noised"], on="key", how="semi")
         return supported.to_arrow()
 

@@ -11,10 +11,10 @@ from dphh.engines.polars.content import open_corpus
 from dphh.engines.polars.failures import engine_errors
 from dphh.engines.polars.queries.names import spelled_users
 from dphh.engines.session import Limits
-from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.errors import CorpusError, UsageError
-from dphh.udfs.randomness import Randomness, wants_keys
-from dphh.udfs.whole_users import WholeUsers
+from dphh.sources.reading import ROWS_OF_NOBODY
+from dphh.udfs.draws.randomness import Randomness, wants_keys
+from dphh.udfs.kernel.whole_users import WholeUsers
 
 
 class PolarsRun:

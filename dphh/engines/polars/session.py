@@ -8,7 +8,7 @@ from dphh.engines.polars.ldp_trie import LocalTries
 from dphh.engines.polars.ngrams import Ngrams
 from dphh.engines.polars.trie import Tries
 from dphh.engines.session import Limits
-from dphh.udfs.randomness import Randomness
+from dphh.udfs.draws.randomness import Randomness
 
 
 def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> PolarsSession:

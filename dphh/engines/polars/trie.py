@@ -13,8 +13,8 @@ from dphh.engines.polars.run import PolarsRun
 from dphh.engines.users_said import users_idle
 from dphh.engines.walking import Trie, Walking
 from dphh.levels import BatchLevel, Choice, VoteLevel
-from dphh.udfs.randomness import ONE_SEQUENCE, wants_keys
-from dphh.udfs.votes import draw_votes
+from dphh.udfs.draws.randomness import ONE_SEQUENCE, wants_keys
+from dphh.udfs.draws.votes import draw_votes
 
 ENDS = "\x1f"
 

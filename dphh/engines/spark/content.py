@@ -20,10 +20,10 @@ from pyspark.sql.types import (
 from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
-from dphh.engines.sources import NO_GROUPS, NO_UNITS, refuse_missing_columns
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.errors import CorpusError
-from dphh.udfs.spark import register_tokens
+from dphh.sources.reading import NO_GROUPS, NO_UNITS, refuse_missing_columns
+from dphh.udfs.spark.functions import register_tokens
 
 #: Types whose values are written alike everywhere, beside texts.
 _PLAIN = (IntegralType, BooleanType, DateType, NullType)

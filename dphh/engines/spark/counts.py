@@ -11,9 +11,9 @@ import pyarrow as pa
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.items import Items
 from dphh.levels import CountsLevel
-from dphh.udfs.given_grams import GivenGrams
-from dphh.udfs.spark import register_noise
-from dphh.udfs.spark_counts import register_counted
+from dphh.udfs.kernel.given_grams import GivenGrams
+from dphh.udfs.spark.counts import register_counted
+from dphh.udfs.spark.functions import register_noise
 
 
 class Counts(Items):

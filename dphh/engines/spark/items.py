@@ -13,15 +13,15 @@ from typing import Any
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.udfs.contributions import Evenly, evenly
-from dphh.udfs.hashes import of_numbers
-from dphh.udfs.spark import register_noise
-from dphh.udfs.spark_ladder import (
+from dphh.udfs.kernel.contributions import Evenly, evenly
+from dphh.udfs.spark.functions import register_noise
+from dphh.udfs.spark.ladder import (
     register_blocks,
     register_counts_of_words,
     register_remaining,
     register_sums_of_words,
 )
+from dphh.udfs.text.hashes import of_numbers
 
 
 class Items(SparkRun):

@@ -14,8 +14,8 @@ from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
-from dphh.udfs.randomness import SEATS
-from dphh.udfs.spark import register_report, register_word
+from dphh.udfs.draws.randomness import SEATS
+from dphh.udfs.spark.functions import register_report, register_word
 
 
 class LocalTries(SparkRun):

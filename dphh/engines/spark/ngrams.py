@@ -10,7 +10,7 @@ from dphh.engines.spark.items import Items
 from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.rungs import Integers, Ladder
 from dphh.levels import PrunedLevel
-from dphh.udfs.spark_ladder import (
+from dphh.udfs.spark.ladder import (
     register_places_of_grams,
     register_places_of_words,
     register_sums_of_grams,

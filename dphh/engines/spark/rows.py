@@ -15,15 +15,15 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dphh.corpus import Corpus
-from dphh.engines.sources import (
+from dphh.errors import CorpusError
+from dphh.sources.reading import (
     files_named,
     refuse_missing_columns,
     rows_in_memory,
     schema_in_memory,
     unreadable_files,
 )
-from dphh.engines.wide_files import refuse_wide_files
-from dphh.errors import CorpusError
+from dphh.sources.wide_files import refuse_wide_files
 
 ROWS = "corpus_rows"
 Loader = Callable[[], None]

@@ -18,14 +18,14 @@ from pyspark.sql import DataFrame
 
 from dphh.corpus import Corpus
 from dphh.engines.session import Limits
-from dphh.engines.sources import ROWS_OF_NOBODY
 from dphh.engines.spark.cluster import find_spark
 from dphh.engines.spark.content import open_corpus
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.folder import RunFolder
 from dphh.errors import CorpusError
+from dphh.sources.reading import ROWS_OF_NOBODY
 from dphh.sql import query_for
-from dphh.udfs.randomness import Randomness
+from dphh.udfs.draws.randomness import Randomness
 
 #: What the levels rely on, whatever a cluster's defaults are.
 _SETTINGS = {

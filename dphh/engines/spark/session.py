@@ -8,7 +8,7 @@ from dphh.engines.spark.counts import Counts
 from dphh.engines.spark.ldp_trie import LocalTries
 from dphh.engines.spark.ngrams import Ngrams
 from dphh.engines.spark.trie import Tries
-from dphh.udfs.randomness import Randomness
+from dphh.udfs.draws.randomness import Randomness
 
 
 def open_session(corpus: Corpus, randomness: Randomness, limits: Limits) -> SparkSessionOfRun:

@@ -9,8 +9,8 @@ from dphh.engines.spark.run import SparkRun
 from dphh.engines.users_said import users_idle
 from dphh.engines.walking import Trie, Walking
 from dphh.levels import BatchLevel, Choice, VoteLevel
-from dphh.udfs.randomness import ONE_SEQUENCE
-from dphh.udfs.spark import register_votes, register_word
+from dphh.udfs.draws.randomness import ONE_SEQUENCE
+from dphh.udfs.spark.functions import register_votes, register_word
 
 
 class Tries(SparkRun, Walking):

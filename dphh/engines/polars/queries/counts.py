@@ -6,7 +6,7 @@ import polars as pl
 
 from dphh.engines.polars.queries.set_union import WEIGHTS, of_users
 from dphh.privacy.counts import Weighing
-from dphh.udfs.given_grams import counted_at_first
+from dphh.udfs.kernel.given_grams import counted_at_first
 
 
 def counts_level(users: pl.LazyFrame, weighing: Weighing) -> pl.LazyFrame:

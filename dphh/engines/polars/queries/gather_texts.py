@@ -1,4 +1,4 @@
-"""`sql/gather_texts.sql`: every text of the corpus, and whose it is, handed to the gathering."""
+"""`sql/rows/gather_texts.sql`: every text of the corpus and its user, handed to the gathering."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import polars as pl
 
 from dphh.engines.polars.queries.names import spelled_users
 from dphh.engines.polars.queries.set_union import of_users
-from dphh.udfs.gathering import Gathering
+from dphh.udfs.kernel.gathering import Gathering
 
 #: Types of users who are numbers of 64 bits.
 NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 
 
 def gather_texts(tokens_of_rows: pl.LazyFrame, gathering: Gathering) -> pl.LazyFrame:
-    """Handed in any order to `udfs/gathering.py`, which numbers the words and lays out whole users.
-    What stands for a user is a number, or the user's name; or a rank among all, and the name
+    """Handed in any order to `udfs/kernel/gathering.py`, which numbers the words and lays out whole
+    users. What stands for a user is a number, or the user's name; or a rank among all, and the name
     beside."""
 
     key, name = _key_and_name(tokens_of_rows.collect_schema()["user_id"])

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from dphh.engines.polars.queries.set_union import CODES, histogram, of_users
-from dphh.udfs.contributions import Weigh
-from dphh.udfs.whole_users import WholeUsers
+from dphh.udfs.kernel.contributions import Weigh
+from dphh.udfs.kernel.whole_users import WholeUsers
 
 PAIRS = pl.Struct({"lengths": CODES, "keys": pl.List(pl.Int64)})
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from dphh.udfs.contributions import Evenly, Weigh
-from dphh.udfs.whole_users import WholeUsers, each_once, weighed
+from dphh.udfs.kernel.contributions import Evenly, Weigh
+from dphh.udfs.kernel.whole_users import WholeUsers, each_once, weighed
 
 CODES = pl.List(pl.Int32)
 WEIGHTS = pl.List(pl.Struct({"key": pl.Int64, "weight": pl.Int64}))
@@ -39,6 +39,7 @@ def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     2^32 texts, whose users weigh at most 2^b each, and b is at most GRID_BITS.
     """
     contributions = users.select(contribution=_weighed(rule))
+    # All rows of a batch but the first are empty; sums of 0 stay, where the rule names them.
     some = contributions.filter(pl.col("contribution").list.len() > 0)
     of_keys = some.explode("contribution").unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())
@@ -63,7 +64,7 @@ def _weighed(rule: Weigh) -> pl.Expr:
 
 
 def of_users(step: Callable[..., Any], gives: Any, *columns: str) -> pl.Expr:
-    """A step of `udfs/whole_users.py`, which sees some users at a time, all of each."""
+    """A step of `udfs/kernel/whole_users.py`, which sees some users at a time, all of each."""
 
     def of_columns(rows: pl.Series) -> pl.Series:
         newest = pl.CompatLevel.newest()

@@ -1,4 +1,4 @@
-"""`sql/text.sql`: how a row's content becomes tokens. Every function looks at one row alone."""
+"""`sql/rows/text.sql`: how a row's content becomes tokens. Each function looks at one row."""
 
 from __future__ import annotations
 

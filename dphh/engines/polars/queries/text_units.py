@@ -1,11 +1,11 @@
-"""`sql/text_units.sql`: what a character is, and whole items cut into runs of so many."""
+"""`sql/rows/text_units.sql`: what a character is, and whole items cut into runs of so many."""
 
 from __future__ import annotations
 
 import polars as pl
 import pyarrow as pa
 
-from dphh.udfs import text_units
+from dphh.udfs.text import text_units
 
 
 def code_points(content: pl.Expr) -> pl.Expr:

@@ -1,0 +1,217 @@
+"""The specification of a plan: the same levels row by row, for a DuckDB shell without dphh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dphh.as_sql.rows import rows_of
+from dphh.as_sql.text import Query, Step, Written, literal, macros_called, written
+from dphh.corpus import Corpus
+from dphh.errors import UsageError
+from dphh.levels import (
+    BatchLevel,
+    CountsLevel,
+    LocalLevel,
+    PrunedLevel,
+    SetUnionLevel,
+    VoteLevel,
+)
+from dphh.mechanisms.counts.price import OTHER
+from dphh.price import Price
+from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.udfs.draws.randomness import ONE_SEQUENCE, SEATS
+
+HEADING = """\
+-- What {verb} ({method}) computes, row by row, in plain SQL: the specification, to be read and to
+-- be pasted into a DuckDB shell. NOT PRIVATE: noise is left out, and so is all else that a run
+-- draws (macros of sql/plain/without_noise.sql take its place); what is printed is what thresholds
+-- leave of the truth. `dphh.{verb}(...).run()` draws, and pays."""
+FOLLOWS = """
+-- Between these queries a run computes public tables and numbers from what was released: a query's
+-- "In:" names the tables, and names such as $unit stay open. So this text is to be read, and to be
+-- run query by query, not as a whole."""
+_MACROS = ("plain/functions", "plain/without_noise", "shell")
+#: What is left of a salt where nothing is drawn.
+SALT = 0
+#: And of a batch: nobody is drawn, so all of them vote.
+EVERYONE = Written("(SELECT count(*) FROM lots)")
+
+
+def plain(price: Price, corpus: Corpus | None) -> list[Query]:
+    queries = [*_queries(price)]
+    heading = HEADING.format(verb=price.verb, method=price.method)
+    if (price.verb, price.method) == ("ngrams", "forecast") or price.verb == "ldp_trie":
+        heading += FOLLOWS
+    macros = macros_called("\n".join(query.sql for query in queries), _MACROS)
+    return [
+        Query("what this is", heading),
+        Query("the corpus", rows_of(corpus, whole_users=False)),
+        *([Query("what the queries call", macros)] if macros else []),
+        *queries,
+    ]
+
+
+def _queries(price: Price) -> Iterator[Query]:
+    yield _step("texts", Step("plain/texts"))
+    match price.verb, price.method:
+        case ("items", _) | ("ngrams", "dpne"):
+            yield _step("texts", Step("plain/nothing_released"))
+            for level in price.levels:
+                yield from _ladder(level)
+            bits = price.levels[0].to_json()["grid_bits"]
+            yield Query("what is found", FOUND.format(bits=bits))
+        case ("ngrams", "forecast"):
+            yield _step("texts", Step("plain/nothing_released"))
+            for level in price.levels:
+                yield from _ladder(level) if isinstance(level, SetUnionLevel) else _rounds(level)
+        case ("trie", _):
+            yield from _trie(price)
+            yield Query("what has grown", GROWN)
+        case ("counts", _):
+            yield from _counts(price)
+        case ("ldp_trie", _):
+            yield from _ldp_trie(price)
+        case _:
+            raise UsageError(
+                f"plain: {price.verb} ({price.method}) has no plain form that runs by itself; "
+                "leave plain out for the queries of a run"
+            )
+
+
+def _step(section: str, step: Step) -> Query:
+    return Query(section, written(step))
+
+
+def _ladder(level: Any) -> Iterator[Query]:
+    section = f"level {level.level}"
+    known = {
+        "max_items": level.max_items,
+        "grid_bits": level.grid_bits,
+        "sigma": level.sigma_grid,
+        "salt": SALT,
+        "noise": False,
+        "purpose": section,
+    }
+    if isinstance(level, SetUnionLevel):
+        known |= {"threshold": level.threshold_grid}
+        yield _step(f"{section}, round {level.round}", Step("plain/set_union", known))
+        return
+    assert isinstance(level, PrunedLevel)
+    known |= {"level": level.level, "pruning": level.pruning, "spurious": level.spurious}
+    asked = written(Step("plain/dpne_threshold", known)).removesuffix(";")
+    yield Query(section, f"SET VARIABLE threshold = (\n{asked}\n);")
+    known |= {"threshold": Written("getvariable('threshold')")}
+    yield _step(section, Step("plain/dpne_level", known))
+
+
+def _rounds(level: Any) -> Iterator[Query]:
+    """Levels of the forecast ladder: what stands between their rounds is no SQL."""
+    known = {
+        "level": level.level,
+        "sigma": level.sigma_grid,
+        "purpose": f"level {level.level}",
+        "noise": False,
+        "list_sizes": tuple(LIST_SIZES.tolist()),
+    }
+    for name, number in (("held", 1), ("lists", 1), ("round_1", 1), ("round_2", 2), ("signs", 2),
+                         ("passed", 2)):  # fmt: skip
+        later = {"unit": f"a user's norm, by what round {number} has of the budget"}
+        yield _step(f"level {level.level}", Step(f"plain/forecast_{name}", known, later))
+
+
+def _counts(price: Price) -> Iterator[Query]:
+    (level,) = price.levels
+    assert isinstance(level, CountsLevel)
+    groups = (*price["groups"], OTHER) if price["by"] is not None else (None,)
+    keys = [(item, group) for item in price["of"] for group in groups]
+    rows = ",\n    ".join(
+        f"({key}, {literal(item)}, {literal(group)})" for key, (item, group) in enumerate(keys)
+    )
+    values = f"(VALUES\n    {rows}\n)" if keys else NOTHING_ASKED
+    yield Query(
+        "the keys",
+        f"CREATE OR REPLACE TEMP TABLE asked AS\nFROM {values} AS asked (key, tokens, group_name);",
+    )
+    weighing = level.weighing
+    known = {
+        "groups": tuple(price["groups"]),
+        "other": groups[-1],
+        "beginnings": level.beginnings,
+        "keys": weighing.keys,
+        "octaves": weighing.octaves,
+        "max_items": weighing.most,
+        "one_user": weighing.unit,
+        "sigma": level.sigma_grid,
+        "purpose": "counts",
+    }
+    yield _step("counts", Step("plain/counts", known))
+    yield Query("counts", COUNTED.format(unit=weighing.unit))
+
+
+def _ldp_trie(price: Price) -> Iterator[Query]:
+    known: dict[str, Any] = {"characters": price["character_set"], "purpose": SEATS}
+    idle = {"idle": "how many users are made up, where the corpus has too few"}
+    yield _step("devices", Step("plain/ldp_trie_seats", known, idle))
+    for level in price.levels:
+        assert isinstance(level, LocalLevel)
+        section = f"pass {level.pass_number}, level {level.level}"
+        known |= {
+            "first_seat": level.first_seat,
+            "last_seat": level.first_seat + level.users,
+            "level": level.level,
+            "contributions": level.contributions,
+            "sampling": level.sampling,
+            "mode": level.mode,
+            "domain": level.domain,
+            "size": level.size,
+            "numerator": level.numerator,
+            "keep": level.keep,
+            "purpose": section,
+        }
+        yield _step(section, Step("plain/ldp_trie_level", known))
+
+
+def _trie(price: Price) -> Iterator[Query]:
+    chosen = Step(f"plain/one_each_{price['choice'].replace('-', '_')}", {"purpose": ONE_SEQUENCE})
+    yield _step("one sequence a user", chosen)
+    yield _step("one sequence a user", Step("plain/nothing_grown"))
+    for level in price.levels:
+        section, purpose = f"level {level.level}", f"trie/level {level.level}"
+        known: dict[str, Any] = {"level": level.level, "purpose": purpose}
+        if isinstance(level, VoteLevel):
+            known |= {"numerator": level.numerator, "theta": level.theta}
+            yield _step(section, Step("plain/trie_level", known))
+        else:
+            assert isinstance(level, BatchLevel)
+            known |= {"batch": EVERYONE, "theta": level.theta, "idle": 0}
+            yield _step(section, Step("plain/trie_batch_level", known))
+
+
+NOTHING_ASKED = "(SELECT 0, CAST([] AS VARCHAR[]), CAST(NULL AS VARCHAR) WHERE false)"
+
+COUNTED = """-- How many users, where nobody is bounded: else somewhat fewer.
+SELECT
+    asked.tokens,
+    asked.group_name,
+    counted.noisy / {unit} AS users
+FROM counted
+INNER JOIN asked ON counted.key = asked.key
+ORDER BY asked.key;"""
+
+FOUND = """-- What was found. A score orders items within a level, and is no number of people.
+SELECT
+    level,
+    tokens,
+    noisy / pow(2, {bits}) AS score
+FROM released
+ORDER BY level, score DESC, tokens;"""
+
+GROWN = """-- What has grown.
+SELECT
+    level,
+    tokens,
+    ended
+FROM trie
+WHERE level > 0
+ORDER BY level, tokens, ended;"""

@@ -1,0 +1,45 @@
+"""The corpus of a plan, as SQL: its rows, and how a row becomes tokens. Reads nothing."""
+
+from __future__ import annotations
+
+import re
+
+from dphh.as_sql.text import literal, macros_called
+from dphh.corpus import Corpus
+from dphh.engines.duckdb.content import corpus_statements, user_statements
+from dphh.sources.reading import parquet_pattern
+
+#: What stands for a table that has no name of its own.
+TABLE = "corpus_rows"
+_TEXT = ("names", "text", "text_units")
+_OTHER_FILES = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
+
+
+def rows_of(corpus: Corpus | None, *, whole_users: bool) -> str:
+    """Macros and views, up to `tokens_of_rows`; and what stands for a user, if that is asked."""
+    if corpus is None:
+        return "-- In: tokens_of_rows (user_id, tokens, group_name). The plan has no corpus yet."
+    content = corpus.content
+    types = dict.fromkeys(corpus.columns.values(), "VARCHAR")
+    if content.reading == "list":
+        types[content.column] = "VARCHAR[]"
+    relation = relation_of(corpus)
+    statements = corpus_statements(corpus, types, relation)
+    if whole_users:
+        statements += user_statements(corpus, types)
+    text = "\n\n".join(f"{each.replace('CREATE', 'CREATE OR REPLACE', 1)};" for each in statements)
+    kind = "a list of texts" if content.reading == "list" else "text"
+    columns = (
+        f"-- The corpus's columns. (Nobody looked at them: {content.column!r} is taken for {kind}.)"
+    )
+    table = f"-- {TABLE} is a table or view with these columns.\n" if relation == TABLE else ""
+    macros = macros_called(text, _TEXT)
+    return "\n\n".join(part for part in (macros, f"{columns}\n{table}{text}") if part)
+
+
+def relation_of(corpus: Corpus) -> str:
+    """Where rows come from: Parquet files; or a table of no name."""
+    if corpus.kind != "path" or any(_OTHER_FILES.search(place) for place in corpus.where):
+        return TABLE
+    places = [parquet_pattern(place) for place in corpus.where]
+    return f"read_parquet({literal(places)}, union_by_name = true)"

@@ -1,0 +1,233 @@
+"""The queries that a run on DuckDB would execute, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dphh.as_sql.rows import rows_of
+from dphh.as_sql.text import Query, Step, written
+from dphh.corpus import Corpus
+from dphh.levels import (
+    BatchLevel,
+    CountsLevel,
+    ForecastLevel,
+    Level,
+    LocalLevel,
+    PrunedLevel,
+    SetUnionLevel,
+    VoteLevel,
+)
+from dphh.price import Price
+from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.udfs.draws.randomness import ONE_SEQUENCE, SEATS
+
+Part = tuple[str, list[Step]]
+
+SALT = "64 random bits, drawn for this level"
+RHO = "the least weight that noise reaches as seldom as `spurious` asks, from the level below"
+PARTS = {"parts": 1, "part": 0}
+GATHER = Step("gather_texts", PARTS)
+HEADING = """\
+-- What {verb} ({method}) would execute on DuckDB, level by level. This text is free: it reads
+-- nothing and spends nothing. Functions called dphh_... are dphh's own (udfs/). Names such as $salt
+-- stand for values that no plan can know; a comment says what each follows from."""
+
+
+def running(price: Price, corpus: Corpus | None) -> list[Query]:
+    heading = HEADING.format(verb=price.verb, method=price.method)
+    queries = [
+        Query("what this is", heading),
+        Query("the corpus", rows_of(corpus, whole_users=True)),
+    ]
+    for section, steps in parts_of(price):
+        queries += [Query(section, written(step)) for step in steps]
+    return queries
+
+
+def parts_of(price: Price) -> Iterator[Part]:
+    """The steps of a run, in their order, under headings."""
+    verbs = {"items": _items, "ngrams": _ngrams, "trie": _trie, "ldp_trie": _ldp_trie}
+    if price.verb == "counts":
+        (level,) = price.levels
+        assert isinstance(level, CountsLevel)
+        yield "counts", _counts({"sigma": level.sigma_grid, "purpose": "counts"}, {})
+        return
+    yield from verbs[price.verb](price)
+    if price.counting is not None:
+        follows = {"sigma": "the noise of the counts, from how many items are found"}
+        steps = _counts({"purpose": "counts"}, follows)
+        yield "counts of what is found", steps
+
+
+def _counts(known: dict[str, Any], later: dict[str, str]) -> list[Step]:
+    level = Step("counts_level", known, later)
+    return [GATHER, Step("counts_contributions"), level, Step("counts_drawn")]
+
+
+def _items(price: Price) -> Iterator[Part]:
+    yield "whole users", [GATHER]
+    for level in price.levels:
+        assert isinstance(level, SetUnionLevel)
+        forget = [Step("forget_released")] if level.round > 1 else []
+        title = f"level {level.level}, round {level.round}"
+        yield title, [*forget, *_set_union(level, f"items/round {level.round}")]
+
+
+def _set_union(level: SetUnionLevel, purpose: str) -> list[Step]:
+    known = _bounded(level, purpose) | {"is_test": False}
+    return [
+        Step("words_level", known, {"salt": SALT}),
+        Step("released_words", {"threshold": level.threshold_grid}),
+    ]
+
+
+def _bounded(level: SetUnionLevel | PrunedLevel, purpose: str) -> dict[str, Any]:
+    return {
+        "max_items": level.max_items,
+        "grid_bits": level.grid_bits,
+        "sigma": level.sigma_grid,
+        "purpose": purpose,
+    }
+
+
+def _ngrams(price: Price) -> Iterator[Part]:
+    ladders = {"dpne": _dpne, "forecast": _forecast}
+    yield from ladders.get(price.method, _without_pruning)(price)
+
+
+def _dpne(price: Price) -> Iterator[Part]:
+    base, *above = price.levels
+    assert isinstance(base, SetUnionLevel)
+    yield "whole users", [GATHER]
+    yield "level 1", _set_union(base, "ngrams/level 1")
+    for level in above:
+        assert isinstance(level, PrunedLevel)
+        steps = [
+            _placed(level.level, level.pruning == "single"),
+            Step("grams_level", _bounded(level, f"ngrams/level {level.level}"), {"salt": SALT}),
+            Step("released", {}, {"threshold": RHO}),
+            Step("supported", may_run=True),
+        ]
+        yield f"level {level.level}", steps
+
+
+def _placed(level: int, single: bool) -> Step:
+    if level == 2:
+        return Step("positions_of_words", {"single": single})
+    return Step("positions_of_grams", {"ahead": level - 1 if single else 1})
+
+
+def _forecast(price: Price) -> Iterator[Part]:
+    yield "whole users", [GATHER]
+    for level in price.levels:
+        if isinstance(level, SetUnionLevel):
+            forget = [Step("forget_released", may_run=True)] if level.round > 1 else []
+            steps = _set_union(level, f"ngrams/words, round {level.round}")
+            yield f"level 1, round {level.round}", [*forget, *steps]
+            continue
+        assert isinstance(level, ForecastLevel)
+        yield f"level {level.level}, two rounds", [_placed(level.level, False), *_two_rounds(level)]
+
+
+def _two_rounds(level: ForecastLevel) -> list[Step]:
+    purpose = f"ngrams/forecast, level {level.level}"
+    drawn = {"sigma": level.sigma_grid, "purpose": purpose}
+    known = {**drawn, "is_test": False}
+    unit = "a user's norm on the grid, from the share of the budget that the round gets"
+    grams = "what (key, weight) of the step above is handed over as, to be looked up"
+    valid = "the valid n-grams by class, from the levels below, to be drawn from"
+    return [
+        Step("forecast_round_1", {**known, "list_bins": len(LIST_SIZES)}, {"unit": unit}),
+        Step("list_sizes"),
+        Step("forecast_rows"),
+        Step("forecast_weights"),
+        Step("forecast_round_2", known, {"unit": unit, "grams": grams}),
+        Step("forecast_signs"),
+        Step("forecast_released", drawn, {"valid": valid, "grams": grams}),
+    ]
+
+
+def _without_pruning(price: Price) -> Iterator[Part]:
+    levels: Sequence[Level] = price.levels[:1] if price.method == "dpsu-all" else price.levels
+    for level in levels:
+        assert isinstance(level, SetUnionLevel)
+        purpose = f"ngrams/{price.method} {level.level}"
+        title = "all levels" if price.method == "dpsu-all" else f"level {level.level}"
+        yield title, [GATHER, *_set_union(level, purpose)]
+
+
+def _trie(price: Price) -> Iterator[Part]:
+    drawn = price["choice"] == "drawn"
+    chosen = Step(
+        f"sequences_{price['choice'].replace('-', '_')}",
+        {"purpose": ONE_SEQUENCE} if drawn else {},
+    )
+    rows = Step("sequences_of_rows")
+    if isinstance(price.levels[0], VoteLevel):
+        contents = Step("contents_of_one_row", PARTS)
+        several = Step("users_of_several_rows", PARTS, may_run=True)
+        yield "one sequence a user", [rows, contents, several, chosen, Step("walkers")]
+    else:
+        yield "one sequence a user", [rows, chosen]
+    for level in price.levels:
+        yield f"level {level.level}", _votes(level)
+
+
+def _votes(level: Level) -> list[Step]:
+    purpose = f"trie/level {level.level}"
+    if isinstance(level, BatchLevel):
+        known = {"level": level.level, "batch": level.batch, "purpose": purpose}
+        idle = {"idle": f"of {level.users} users, how many hold no sequence"}
+        return [
+            Step("trie_batch_level", known, idle),
+            Step("grown", {"theta": level.theta}),
+        ]
+    assert isinstance(level, VoteLevel)
+    on = [Step("walk_on", {"level": level.level - 1})] if level.level > 1 else []
+    known = {
+        "level": level.level,
+        "numerator": level.numerator,
+        "theta": level.theta,
+        "purpose": purpose,
+    }
+    return [*on, Step("trie_level", known), Step("grown", {"theta": level.theta})]
+
+
+def _ldp_trie(price: Price) -> Iterator[Part]:
+    levels = [level for level in price.levels if isinstance(level, LocalLevel)]
+    seats = max(level.first_seat + level.users for level in levels)
+    idle = {"idle": "how many users are made up, where the corpus has too few"}
+    yield (
+        "users and their words",
+        [
+            Step("ldp_local_words", {"characters": price["character_set"]}),
+            Step("ldp_seats", {"seats": seats, "purpose": SEATS}, idle),
+            Step("ldp_contributions"),
+        ],
+    )
+    for level in levels:
+        yield f"pass {level.pass_number}, level {level.level}", _reports(level)
+
+
+def _reports(level: LocalLevel) -> list[Step]:
+    purpose = f"ldp_trie/pass {level.pass_number}/level {level.level}"
+    known = {
+        "first_seat": level.first_seat,
+        "last_seat": level.first_seat + level.users,
+        "level": level.level,
+        "characters": level.characters,
+        "contributions": level.contributions,
+        "sampling": level.sampling,
+        "domain": level.domain,
+        "size": level.size,
+        "numerator": level.numerator,
+        "purpose": purpose,
+    }
+    sent = Step("ldp_messages", known) if level.mode == "messages" else Step("ldp_held")
+    values = "how many values there are: a prefix of the level below, and what comes next"
+    return [
+        Step("ldp_choice", known),
+        sent,
+        Step("ldp_kept", {"keep": level.keep}, {"values": values}),
+    ]

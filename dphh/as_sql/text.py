@@ -1,0 +1,113 @@
+"""Queries as text: parameters filled in, and the macros that they call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from dphh.sql import place, query
+
+_PARAMETER = re.compile(r"\$([a-z_]\w*)")
+_MACRO = re.compile(r"^CREATE OR REPLACE TEMP MACRO (\w+)\(", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One file of `sql/` as a run executes it."""
+
+    name: str
+    #: Parameters that the plan fixes.
+    known: Mapping[str, Any] = field(default_factory=dict)
+    #: Parameters that it leaves open: from what each follows.
+    later: Mapping[str, str] = field(default_factory=dict)
+    #: Whether what was released or held before decides if it runs, or how often.
+    may_run: bool = False
+
+
+@dataclass(frozen=True)
+class Query:
+    """A part of a plan's text: what it belongs to, and the SQL."""
+
+    section: str
+    sql: str
+
+
+def as_text(queries: Sequence[Query]) -> str:
+    """One text, with a line above each section."""
+    parts = []
+    for section, of_section in groupby(queries, lambda query: query.section):
+        parts.append(f"-- {section} {'-' * (96 - len(section))}")
+        parts += [query.sql for query in of_section]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def written(step: Step) -> str:
+    """The query with what is known filled in, and a comment on what is not."""
+    text = filled(query(step.name).strip(), step.known)
+    asked = dict.fromkeys(_PARAMETER.findall(text))
+    said = [f"-- ${name}: {step.later[name]}\n" for name in asked if name in step.later]
+    return f"-- sql/{place(step.name)}\n{''.join(said)}{text}" + ("" if text.endswith(";") else ";")
+
+
+def filled(text: str, known: Mapping[str, Any]) -> str:
+    """With literals in the place of `$name`; in comments with numbers alone, which are one line."""
+
+    def value(found: re.Match[str]) -> str:
+        return literal(known[found[1]]) if found[1] in known else found[0]
+
+    def number(found: re.Match[str]) -> str:
+        return value(found) if isinstance(known.get(found[1]), int) else found[0]
+
+    lines = []
+    for line in text.split("\n"):
+        query, dashes, comment = line.partition("--")
+        lines.append(_PARAMETER.sub(value, query) + dashes + _PARAMETER.sub(number, comment))
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A value that is SQL already."""
+
+    sql: str
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, Written):
+        return value.sql
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(map(literal, value)) + "]"
+    return repr(value)
+
+
+def macros_called(text: str, files: Iterable[str]) -> str:
+    """Of the macros that these files define, those that a text calls, and those that they call."""
+    defined = {name: body for file in files for name, body in _defined(query(file))}
+    called: set[str] = set()
+    waiting = [text]
+    while waiting:
+        words = set(re.findall(r"\w+", waiting.pop()))
+        fresh = (words & defined.keys()) - called
+        called |= fresh
+        waiting += [defined[name] for name in fresh]
+    return "\n\n".join(body for name, body in defined.items() if name in called)
+
+
+def _defined(text: str) -> Iterator[tuple[str, str]]:
+    """Each macro of a file, with the comment above it."""
+    for part in re.split(r";[ ]*\n", text.strip() + "\n"):
+        found = _MACRO.search(part)
+        if found is not None:
+            comment = re.search(r"(?:^-- (?!noqa|-).*\n)*\Z", part[: found.start()], re.MULTILINE)
+            said = comment[0] if comment else ""
+            body = re.sub(r"[ ]*-- noqa: PRS", "", part[found.start() :])
+            yield found[1], f"{said}{body};"

@@ -1,1 +1,0 @@
-"""What dphh is compared with, in tests and documents. Nothing here makes a release."""

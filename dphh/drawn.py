@@ -1,0 +1,58 @@
+"""What a run drew of what was priced: levels that never ran, and shares left over, cost nothing.
+
+Which levels run, and at which noise, follows from what was released before them and from nothing
+else; what comes back is told by the levels as they were run (docs/ledger.md, "What never ran").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dphh.levels import ForecastLevel, Level, PrunedLevel, SetUnionLevel
+from dphh.mechanisms.set_union.price import new_delta
+from dphh.price import Price
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
+
+#: Methods whose levels each have an event of their own, and may be left out.
+STEPWISE = ("dpne", "forecast", "sips")
+
+
+def drawn_events(price: Price, ran: Sequence[Level], counted: bool) -> tuple[Event, ...]:
+    """The events of the levels that drew; those that were priced, where all of them did.
+
+    counted: whether there was anything to count of what was found, where that was asked for.
+    """
+    drew = [level for level in ran if _drew(level)]
+    priced = tuple(event for event in price.events if counted or event.role is not Role.COUNTS)
+    if price.method not in STEPWISE or len(drew) == len(price.levels):
+        return priced
+    stay = tuple(event for event in priced if event.role is not Role.LEVEL)
+    if stay == priced:  # a price that was read back says of no event what it is of
+        return priced
+    return (*(event for level in drew for event in _events(level)), *stay)
+
+
+def _drew(level: Level) -> bool:
+    """Whether there was anything to draw: above releases that make nothing valid there is not."""
+    match level:
+        case PrunedLevel(valid=valid) | ForecastLevel(valid=valid):
+            return bool(valid)
+    return True
+
+
+def _events(level: Level) -> tuple[Event, ...]:
+    match level:
+        case SetUnionLevel():
+            said = f"level {level.level}, round {level.round}"
+            return (
+                GaussianEvent(level.sigma, f"weighted Gaussian, {said}"),
+                DeltaEvent(new_delta(level), f"new items over the threshold, {said}"),
+            )
+        case PrunedLevel():
+            return (GaussianEvent(level.sigma, f"weighted Gaussian, level {level.level}"),)
+        case ForecastLevel(first_sigma=float(first), second_sigma=float(second)):
+            return (
+                GaussianEvent(first, f"round 1, level {level.level}"),
+                GaussianEvent(second, f"round 2, level {level.level}"),
+            )
+    raise AssertionError(f"a level of kind {level.kind} draws no events of its own")

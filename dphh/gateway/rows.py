@@ -1,0 +1,91 @@
+"""An answer's rows on their way from the desk to what serves them: measured, and in batches.
+
+What serves them is one process for all, so an answer crosses in pieces small enough that somebody
+else's turn comes between any two; and no piece that a client fetches later is large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dphh.errors import UsageError
+from dphh.udfs.text.arrow_bytes import packed
+
+#: Of one answer, by `weight`.
+ANSWER_BYTES = 256 * 2**20
+#: So many rows lie together where they are served, and take so many bytes at most.
+VECTOR, VECTOR_BYTES = 2048, 8 * 2**20
+#: About what crosses at once: some tens of milliseconds of the one process's time.
+BATCH_BYTES = 4 * 2**20
+#: Beside Arrow's bytes: what DuckDB takes of each column, and of each value, however small.
+_COLUMN_BYTES, _VALUE_BYTES = 128 << 10, 5
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An answer that is still at the desk, or anywhere: its batches are asked for one by one."""
+
+    names: list[str]
+    size: int  # in bytes, at most, where it is served
+    batches: int  # at least one, which may be empty
+    batch: Callable[[int], bytes]  # as an Arrow stream, its columns named `c0`, `c1`, ...
+
+
+def of_table(table: pa.Table) -> Rows:
+    """A small answer of the gateway's own."""
+    (only,), size = in_batches(table.to_batches(), table.schema)
+    return Rows(table.column_names, size, 1, lambda _: packed(only))
+
+
+def in_batches(found: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[list[pa.Table], int]:
+    """The rows in batches, and what they weigh; refused as soon as they are too much."""
+    kept = pa.schema([field.with_name(f"c{n}") for n, field in enumerate(schema)])
+    leaves = sum(_leaves(field.type) for field in schema)
+    size = leaves * _COLUMN_BYTES
+    _check(size)
+    batches: list[list[pa.RecordBatch]] = [[]]
+    batch_size = 0
+    for rows in _vectors(found):
+        weight = rows.nbytes + rows.num_rows * leaves * _VALUE_BYTES
+        if weight > VECTOR_BYTES:
+            raise UsageError(
+                f"The answer's rows are too long: {rows.num_rows:,} of them take more than "
+                f"{VECTOR_BYTES:,} bytes; ask for less in each"
+            )
+        size += weight
+        _check(size)
+        if batch_size and batch_size + weight > BATCH_BYTES:
+            batches.append([])
+            batch_size = 0
+        batches[-1].append(pa.RecordBatch.from_arrays(rows.columns, schema=kept))
+        batch_size += weight
+    return [pa.Table.from_batches(batch, schema=kept) for batch in batches], size
+
+
+def reading(place: str, names: list[str]) -> str:
+    """The SQL that reads what was kept there, by the names that the rows came with."""
+    selected = ", ".join(f"c{n} AS {_identifier(name)}" for n, name in enumerate(names))
+    return f"SELECT {selected} FROM {place}"
+
+
+def _vectors(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for rows in found:
+        for start in range(0, rows.num_rows, VECTOR):
+            yield rows.slice(start, VECTOR)
+
+
+def _leaves(kind: pa.DataType) -> int:
+    """How many columns DuckDB keeps of one of this type: itself, and those within it."""
+    return 1 + sum(_leaves(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def _check(size: int) -> None:
+    if size > ANSWER_BYTES:
+        raise UsageError(f"The answer is larger than {ANSWER_BYTES:,} bytes; ask for less of it")
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,113 @@
+"""Data that lie elsewhere than their account says: what was spent on them, and what became of them.
+
+Files are known again by their marks (`marks.py`), wherever they were moved.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from dphh.errors import UsageError
+from dphh.files.paths import files_of, is_remote, spellings
+from dphh.ledger import records
+from dphh.ledger.marks import Marks, keep_marks
+from dphh.ledger.records import AccountRow
+from dphh.ledger.sources import Places, Source, places
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What was spent on a source's files before, by whatever path and wherever they lay."""
+
+    here: Places
+    #: Of the files that are there now, by their real paths.
+    found: Mapping[str, bytes]
+    #: Accounts that do not lie there, of which files came there; and one such file each.
+    moved: Mapping[int, str]
+    #: Whether runs on a source, as the ledger writes it, read any of these files.
+    _shares: dict[str, bool] = field(default_factory=dict)
+
+    def charge(self, con: sqlite3.Connection, account: int) -> None:
+        """To an account that has the files now, in the caller's transaction."""
+        theirs = {
+            run
+            for run, charged in con.execute("SELECT run, account FROM charges")
+            if charged in self.moved
+        }
+        for run in records.runs(con):
+            if run["sequence"] in theirs or self._read(run["source"]):
+                charge = (account, run["sequence"])
+                con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?, NULL)", charge)
+        keep_marks(con, account, set(self.found.values()))
+        records.settle_how_kept(con, account)
+
+    def _read(self, earlier: str) -> bool:
+        if earlier not in self._shares:
+            source = Source.from_json(json.loads(earlier))
+            self._shares[earlier] = places(source).overlap(self.here)
+        return self._shares[earlier]
+
+
+def earlier_on(
+    source: Source, rows: Sequence[AccountRow], runs: Iterable[str], known: Marks
+) -> Earlier:
+    """By what the ledger has; walks folders and opens files, so before it is locked."""
+    here = places(source)
+    found = known.of_files(here.paths)
+    moved = {
+        row.id: file
+        for row in rows
+        if (file := known.known_to(row.id, found)) and not places(row.source).overlap(here)
+    }
+    earlier = Earlier(here, found, moved)
+    for each in set(runs):
+        earlier._read(each)
+    return earlier
+
+
+def is_there(source: Source) -> bool:
+    """Whether any file of a source is there, or may be: elsewhere and in memory nobody can tell."""
+    named = source.where if source.kind == "path" else source.files
+    if not named or any(is_remote(each) for place in named for each in spellings(place)):
+        return True
+    return any(os.path.exists(file) for place in named for file in files_of(place))  # noqa: PTH110
+
+
+def moved_to(source: Source, where: str | Path | Sequence[str | Path], name: str) -> Source:
+    """The same corpus at another place, where there must be something."""
+    if source.kind != "path":
+        raise UsageError(
+            f"The account {name!r} is of data in memory, which lie nowhere. Pass the table with "
+            f"name={name!r}; what it reads does not matter to the name."
+        )
+    named = [where] if isinstance(where, str | Path) else where
+    there = replace(source, where=tuple(str(each) for each in named)).absolute()
+    if not is_there(there):
+        raise UsageError(f"There is no file at {', '.join(there.where)}. Say where the data lie.")
+    return there
+
+
+def refuse_what_did_not_move(row: AccountRow, there: Source, earlier: Earlier) -> None:
+    """An account that went to other data would leave its own to a fresh cap."""
+    old = places(row.source)
+    known = row.id in earlier.moved or old.overlap(earlier.here)
+    left = old.paths - earlier.here.paths
+    if left:
+        raise UsageError(
+            f"The account {row.label!r} still has files at {', '.join(row.source.where)} that are "
+            f"not at {', '.join(there.where)}. An account is of one place: name both with "
+            "`dphh ledger move NAME PATH PATH`, or say --yes (sure=True), and files that came "
+            "later to the old place are another corpus from then on. Nothing was changed."
+        )
+    if not known:
+        raise UsageError(
+            f"No file at {', '.join(there.where)} is known as a file of {row.label!r}: they were "
+            "written anew or copied with another time of change, no run of this dphh has read "
+            "them, or they are other data. If they are its data, say --yes (sure=True). Nothing "
+            "was changed."
+        )

@@ -1,0 +1,341 @@
+"""The files that a DuckDB relation reads: told by its SQL, and by the views and macros in it.
+
+DuckDB writes no plan down that has a file in it, and what a plan prints leaves file names out. So
+the relation's SQL is read as a tree: a table's name is a view's, whose SQL is read in turn, or a
+table's of a database file, or a file itself; table functions name their files in constants. What
+is none of these (a table in memory, a frame of Python's, a name that is computed) cannot be told.
+Nothing is run but a look at the catalog, on the relation's own connection.
+
+The same SQL over the same files is the same data, if files are all that it reads and nothing in it
+changes by itself: no chance, no clock, no variable, no parameter, no function of somebody's own.
+Settings that bear on rows, and where names are looked for, belong to the query.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple
+
+import duckdb
+
+from dphh.lineage.origin import Origin
+from dphh.lineage.row_by_row_duckdb import NOT_SHOWN, mixing
+
+#: Table functions that read nothing from anywhere.
+READ_NOTHING = {"range", "generate_series", "unnest", "repeat", "repeat_row"}
+#: Functions that give what the connection or the machine is told elsewhere.
+TOLD_ELSEWHERE = {"getvariable", "getenv", "current_setting"}
+#: Table functions whose files, as they are named, are all that they read.
+READ_FILES = {
+    "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json", "read_json_auto",
+    "read_ndjson", "read_ndjson_auto", "read_json_objects", "read_ndjson_objects",
+}  # fmt: skip
+#: DuckDB's two that read what a text says, as a query or as a table's name.
+READ_QUERIES = {"query", "query_table"}
+#: Settings by which one query reads other rows of the same files.
+SETTINGS = (
+    "binary_as_string", "Calendar", "default_collation", "default_null_order", "default_order",
+    "ieee_floating_point_ops", "integer_division", "old_implicit_casting",
+    "schema", "search_path", "TimeZone",
+)  # fmt: skip
+#: Of the connection that a relation is of: where files are looked for, its settings, its views and
+#: functions, and where its tables lie.
+_CATALOG = f"""
+    count(*) AS none,
+    concat(current_setting('file_search_path'), current_setting('home_directory')) AS searched,
+    (SELECT list([name, value] ORDER BY name) FROM duckdb_settings()
+        WHERE name IN {SETTINGS}) AS settings,
+    (SELECT list([view_name, sql]) FROM duckdb_views() WHERE NOT internal) AS views,
+    (SELECT list([function_name, function_type, macro_definition]) FROM duckdb_functions()
+        WHERE NOT internal) AS functions,
+    (SELECT list([table_name, path]) FROM duckdb_tables()
+        JOIN duckdb_databases() USING (database_name)) AS tables
+"""
+#: Of DuckDB's own functions, those that give the same for the same, and all others.
+_STEADY = """
+    SELECT stability = 'CONSISTENT', list(DISTINCT function_name) FROM duckdb_functions()
+    WHERE internal AND function_type <> 'table' GROUP BY ALL
+"""
+#: Those that ask one row alone, and are the same throughout a query; and how some are written.
+_OF_ONE_ROW = """
+    SELECT list(DISTINCT function_name) FILTER (function_type = 'scalar' AND stability LIKE
+            'CONSISTENT%' AND function_name NOT IN (SELECT function_name FROM duckdb_functions()
+                WHERE function_type IN ('aggregate', 'window'))),
+        list([function_name, macro_definition]) FILTER (function_type = 'macro')
+    FROM duckdb_functions() WHERE internal
+"""
+#: A view's SQL says where its query begins; so may its name, or a column's, so each is tried.
+_BEGINS = re.compile(r"\sAS\s", re.IGNORECASE)
+_FILE_LIKE = re.compile(r"[./\\*]")
+#: What DuckDB calls a relation, otherwise each time.
+_UNNAMED = re.compile(r"unnamed_relation_[0-9a-f]+")
+#: How DuckDB 1.5 writes tables of Python's, which it then cannot read itself.
+_POINTER = re.compile(r"\b0x[0-9a-f]{6,}\b")
+
+
+@dataclass
+class Search:
+    """What was found on the way through a query and all that it names."""
+
+    #: Where queries are read as trees: a connection without data.
+    con: duckdb.DuckDBPyConnection
+    #: By name, how views and macros were made, and where tables lie: a name may be of several.
+    views: dict[str, list[str]]
+    macros: dict[str, list[str]]
+    tables: dict[str, list[str | None]]
+    #: How functions of one row were made, the user's and DuckDB's own, and the user's own names.
+    shorthands: dict[str, list[str]]
+    own: set[str]
+    #: Functions that give the same for the same, and those of which that is not known.
+    steady: frozenset[str] = frozenset()
+    unsteady: frozenset[str] = frozenset()
+    #: Whether nothing was met that may give other rows from the same files.
+    same: bool = True
+    files: set[str] = field(default_factory=set)
+    #: Whether nothing was met of which it cannot be told.
+    whole: bool = True
+    #: What may make one row of several; '' where nothing was met that does.
+    mixes: str = ""
+    seen: set[str] = field(default_factory=set)
+    settings: list[list[str]] = field(default_factory=list)
+
+    def query(self, sql: str) -> None:
+        if sql in self.seen:
+            return
+        self.seen.add(sql)
+        tree = self.tree(sql)
+        if tree is None:
+            self._untold()
+            return
+        for node, within in _nodes(tree):
+            if node.get("type") == "BASE_TABLE":
+                self._table(node, within)
+            elif node.get("type") == "TABLE_FUNCTION":
+                self._function(node["function"])
+                _set_apart(node["function"])
+            elif node.get("class") == "FUNCTION":
+                self._of_one_row(str(node["function_name"]))
+            if self._changes(node):
+                self.same = False
+            self.mixes = self.mixes or mixing(node)
+
+    def _untold(self) -> None:
+        self.whole = False
+        self.mixes = self.mixes or NOT_SHOWN
+
+    def _of_one_row(self, called: str) -> None:
+        """A function among expressions: what it is short for is read in turn, files and all."""
+        name = called.lower()
+        for body in (bodies := self.shorthands.get(name, [])):
+            self.query(f"SELECT {body}")
+        if bodies:
+            return
+        theirs = _functions()
+        if name in self.own or not (name in theirs.steady or name in theirs.unsteady):
+            self.whole = False  # what somebody's function reads is not told
+        if name in self.own or not (name in theirs.of_one_row or name == "unnest"):
+            self.mixes = self.mixes or called
+
+    def _changes(self, node: dict[str, Any]) -> bool:
+        """By itself: by chance, by the clock, by what the connection is told elsewhere."""
+        match node.get("class"):
+            case "PARAMETER":
+                return True
+            case "COLUMN_REF":  # `current_date` is one, and so may be a column of that name
+                names = node["column_names"]
+                return len(names) == 1 and str(names[0]).lower() in self.unsteady
+            case "FUNCTION" | "WINDOW":
+                return str(node["function_name"]).lower() not in self.steady
+        return node.get("sample") is not None
+
+    def _view(self, made: str) -> None:
+        """`CREATE VIEW ... AS query`; DuckDB 1.5 says nothing of a registered table of Arrow's."""
+        if not made:
+            self.whole = False  # rows in memory: nothing between them and the view
+            return
+        for begins in _BEGINS.finditer(made):
+            if self.tree(body := made[begins.end() :].rstrip().rstrip(";")) is not None:
+                self.query(body)
+                return
+        self._untold()
+
+    def tree(self, sql: str) -> dict[str, Any] | None:
+        asked = self.con.execute("SELECT json_serialize_sql($1::VARCHAR)", [sql])
+        tree = json.loads(asked.fetchall()[0][0])
+        return None if tree.get("error") else tree
+
+    def _table(self, node: dict[str, Any], within: frozenset[str]) -> None:
+        name = str(node["table_name"])
+        plain = name.lower()
+        if plain in within and not node.get("schema_name"):
+            return
+        for made in (views := self.views.get(plain, [])):
+            self._view(made)
+            self.same = self.same and len(views) == 1  # which it is hangs on where names are sought
+        for path in (tables := self.tables.get(plain, [])):
+            self.same = False  # who has the file open may have written to it
+            if path is None:
+                self.whole = False  # rows in memory, loaded by whoever it was
+            else:
+                self.files.add(f"{path}/{name}")
+        if views or tables:
+            return
+        if _FILE_LIKE.search(name):
+            self.files.add(name)
+        else:
+            self.whole = False  # a frame of Python's, by the name of its variable
+
+    def _function(self, function: dict[str, Any]) -> None:
+        name = str(function["function_name"]).lower()
+        if name in READ_NOTHING:
+            return
+        for body in (macros := self.macros.get(name, [])):
+            self.query(body.rstrip().rstrip(";"))
+        self.same = self.same and (len(macros) == 1 or name in READ_FILES)
+        found = [_constants(argument) for argument in _arguments(function, name in READ_FILES)]
+        self._named(name, {text for texts in found for text in texts or ()})
+        # A macro hands its arguments on: in it they are names, and here they are what is named.
+        known = name in READ_FILES or name in READ_QUERIES
+        if not macros and (not known or None in found or not any(found)):
+            self.whole = False
+
+    def _named(self, function: str, texts: set[str]) -> None:
+        """What a table function's constants name: files, but for DuckDB's two that read names."""
+        for text in texts:
+            if function == "query":
+                self.query(text)
+            elif function == "query_table":
+                self._table({"table_name": text}, frozenset())
+            else:
+                self.files.add(text)
+
+
+def origin_of_relation(relation: Any) -> Origin:
+    search = _read(relation)
+    if search is None:
+        return Origin()
+    return Origin(tuple(sorted(search.files)), search.whole, search.mixes)
+
+
+def query_of_relation(relation: Any) -> str:
+    """All SQL that makes its rows of its files; '' where more than that may make them."""
+    search = _read(relation)
+    if search is None or not (search.whole and search.same and search.files):
+        return ""
+    queries = [_UNNAMED.sub("unnamed_relation", sql) for sql in sorted(search.seen)]
+    return json.dumps([queries, search.settings])
+
+
+def _read(relation: Any) -> Search | None:
+    try:
+        sql = relation.sql_query()
+        ((_, searched, settings, views, functions, tables),) = (
+            relation.limit(0).aggregate(_CATALOG).fetchall()
+        )
+    except duckdb.Error:
+        return None  # what it reads is not there: the run says so
+    own = {str(name).lower() for name, *_ in functions or []}
+    macros = [(name, made) for name, kind, made in functions or [] if kind == "table_macro"]
+    shorthands = _by_name([(name, made) for name, kind, made in functions or [] if kind == "macro"])
+    theirs = _functions()
+    with duckdb.connect() as con:
+        search = Search(
+            con, _by_name(views), _by_name(macros), _by_name(tables),
+            {name: made for name, made in theirs.shorthands.items() if name not in own}
+            | shorthands,
+            own, theirs.steady - own, theirs.unsteady | own,
+            same=not searched, whole=not searched, settings=settings,
+        )  # fmt: skip
+        search.query(sql if search.tree(sql) else _POINTER.sub("0", sql))
+    return search
+
+
+class Functions(NamedTuple):
+    """DuckDB's own."""
+
+    steady: frozenset[str]
+    unsteady: frozenset[str]
+    of_one_row: frozenset[str]
+    shorthands: dict[str, list[str]]
+
+
+@cache
+def _functions() -> Functions:
+    with duckdb.connect() as con:
+        listed = con.execute(_STEADY).fetchall()
+        ((of_one_row, made),) = con.execute(_OF_ONE_ROW).fetchall()
+    steady = {name for same, names in listed if same for name in names}
+    unsteady = {name for same, names in listed if not same for name in names} | TOLD_ELSEWHERE
+    return Functions(
+        frozenset(steady | READ_NOTHING) - unsteady,
+        frozenset(unsteady),
+        frozenset(of_one_row),
+        _by_name(made),
+    )
+
+
+def _by_name(listed: list[tuple[str, Any]] | None) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for name, what in listed or []:
+        found.setdefault(name.lower(), []).append(what)
+    return found
+
+
+def _nodes(
+    tree: Any, within: frozenset[str] = frozenset()
+) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:
+    """Each node, and what WITH names around it: a part of it sees those before it, and itself only
+    where it recurs. `WITH v AS (FROM v) FROM v` reads a view v."""
+    if isinstance(tree, dict):
+        yield tree, within
+        for part in tree.get("cte_map", {}).get("map", ()):
+            yield from _nodes(part["value"], within)
+            within |= {str(part["key"]).lower()}
+        before = ("left", "query") if "cte_name" in tree else ()
+        for key in before:
+            yield from _nodes(tree.get(key), within)
+        if before:
+            within |= {str(tree["cte_name"]).lower()}
+        for key, value in tree.items():
+            if key != "cte_map" and key not in before:
+                yield from _nodes(value, within)
+    elif isinstance(tree, list):
+        for each in tree:
+            yield from _nodes(each, within)
+
+
+def _arguments(function: dict[str, Any], of_files: bool = False) -> list[dict[str, Any]]:
+    """Those without names: which files; options are named, and so may a macro's files be."""
+    found = function.get("arguments") or function.get("children") or []
+    if of_files:  # `delim := ';'`, which DuckDB 1.5 calls by an alias
+        found = [each for each in found if not each.get("name") and not each.get("alias")]
+    plain = [each.get("expression", each) for each in found]
+    return [each for each in plain if each["class"] != "COMPARISON"]
+
+
+def _set_apart(function: dict[str, Any]) -> None:
+    """From what is said of rows: a table's function, and its options' names, no columns'."""
+    function["class"] = "of a table"
+    for each in function.get("arguments") or function.get("children") or []:
+        if (option := each.get("expression", each))["class"] == "COMPARISON":
+            option["left"]["class"] = "of a table"
+
+
+def _constants(expression: dict[str, Any]) -> list[str] | None:
+    """The texts of an argument; None where some of it is not written out."""
+    if expression["class"] == "CONSTANT":
+        literal = expression.get("literal")
+        if literal is not None:
+            return [literal["text"]] if literal["kind"] == "STRING" else []
+        value = expression["value"].get("value")
+        return [value] if isinstance(value, str) else []
+    if expression["class"] == "FUNCTION" and expression["function_name"] == "list_value":
+        parts = [_constants(each) for each in _arguments(expression)]
+        if None in parts:
+            return None
+        return [text for part in parts for text in part or ()]
+    return None

@@ -1,0 +1,107 @@
+"""What in a DuckDB query may make one row of several: all that is not known to go row by row.
+
+As of Polars' plans (`row_by_row_polars`). A query is read as the tree that DuckDB makes
+of its SQL; each node of it is asked. Which functions ask one row alone is for whoever knows what
+the names mean (`dphh.lineage.duckdb_views`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+NOT_SHOWN = "a query that DuckDB does not show"
+#: Table functions that make rows of one row's values, beside it.
+OF_ITS_ROW = {"unnest", "range", "generate_series"}
+#: Expressions of one row's values; what functions ask is asked besides.
+_EXPRESSIONS = {
+    "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT",
+    "FUNCTION", "LAMBDA", "LAMBDA_REF", "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR",
+    "TYPE", "of a table",
+}  # fmt: skip
+#: Where rows lie, which is not theirs alone.
+_PLACES = {"rowid", "file_row_number"}
+#: Of SELECT, by what it does to rows.
+_OF_SELECT = {
+    "type", "modifiers", "cte_map", "select_list", "from_table", "where_clause",
+    "aggregate_handling",
+}  # fmt: skip
+_SAID = {
+    "DISTINCT_MODIFIER": "DISTINCT", "LIMIT_MODIFIER": "LIMIT", "LIMIT_PERCENT_MODIFIER": "LIMIT",
+    "group_expressions": "GROUP BY", "group_sets": "GROUP BY", "having": "HAVING",
+    "qualify": "QUALIFY", "sample": "a sample",
+}  # fmt: skip
+#: What has a type in the tree and is no part of a query that rows go through.
+_BESIDE = {"ORDER_MODIFIER", "ORDER_DEFAULT", "ASCENDING", "DESCENDING"}
+
+
+def mixing(node: dict[str, Any]) -> str:
+    """What mixes rows in a node of a query's tree, by itself; '' where nothing does."""
+    kind = node.get("type")
+    if "class" in node:
+        return _of_expression(node)
+    if not isinstance(kind, str) or kind in _BESIDE or kind.endswith("_TYPE_INFO"):
+        return ""
+    known = _PARTS.get(kind)
+    return _SAID.get(kind, kind) if known is None else known(node)
+
+
+def _of_expression(node: dict[str, Any]) -> str:
+    kind = str(node["class"])
+    if kind not in _EXPRESSIONS:
+        return kind
+    if kind == "FUNCTION":  # of an aggregate, whatever its name
+        ordered = (node.get("order_bys") or {}).get("orders")
+        return "an aggregate" if node.get("filter") or node.get("distinct") or ordered else ""
+    if kind == "COLUMN_REF":
+        name = str(node["column_names"][-1]).lower()
+        return name if name in _PLACES else ""
+    return ""
+
+
+def _of_select(node: dict[str, Any]) -> str:
+    more = next((name for name in node if name not in _OF_SELECT and node[name]), "")
+    if more:
+        return _SAID.get(more, more)
+    handling = node.get("aggregate_handling", "STANDARD_HANDLING")
+    return "" if handling == "STANDARD_HANDLING" else "GROUP BY"
+
+
+def _of_set_operation(node: dict[str, Any]) -> str:
+    """`UNION ALL` alone has all rows of both, each as it is."""
+    kind = str(node["setop_type"])
+    all_rows = kind in ("UNION", "UNION_BY_NAME") and node["setop_all"]
+    return "" if all_rows else kind.partition("_")[0]
+
+
+def _of_table(node: dict[str, Any]) -> str:
+    if node.get("sample"):
+        return "a sample"
+    numbered = node.get("with_ordinality", "WITHOUT_ORDINALITY") != "WITHOUT_ORDINALITY"
+    return "WITH ORDINALITY" if numbered and not _is_made(node) else ""
+
+
+def _of_join(node: dict[str, Any]) -> str:
+    """`FROM t, unnest(t.tags)` has each row beside what its own values make."""
+    plain = node["join_type"] in ("INNER", "LEFT") and node["ref_type"] in ("CROSS", "REGULAR")
+    return "" if plain and _is_made(node["right"]) else "JOIN"
+
+
+def _is_made(table: dict[str, Any]) -> bool:
+    if table.get("type") != "TABLE_FUNCTION":
+        return False
+    return str(table["function"]["function_name"]).lower() in OF_ITS_ROW
+
+
+#: What rows go through, and what asks it.
+_PARTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "BASE_TABLE": _of_table,
+    "CTE_NODE": lambda _: "",
+    "EMPTY": _of_table,
+    "EXPRESSION_LIST": _of_table,
+    "JOIN": _of_join,
+    "SELECT_NODE": _of_select,
+    "SET_OPERATION_NODE": _of_set_operation,
+    "SUBQUERY": _of_table,
+    "TABLE_FUNCTION": _of_table,
+}

@@ -1,0 +1,162 @@
+"""What in a Polars plan may make one row of several: all that is not known to go row by row.
+
+A privacy statement is about all rows of a user. If each row of a frame is made of one row of its
+files, a user more or less is that user's rows more or less. Where rows are joined, grouped, put in
+order for a window or cut to so many, what a user adds hangs on others' rows. So what follows lists
+what is known to take rows one by one; whatever is not listed is named, kinds that are new too.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+#: What Polars has no view of: functions of Python's among them, and some of its own.
+NOT_SHOWN = "an operation that Polars does not show, as a function of Python's"
+#: Parts of a plan that make each row of one row, or leave it out by itself, or pass it on.
+_BY_ROW = {
+    "Cache", "Filter", "HStack", "MapFunction", "Scan", "Select", "SimpleProjection", "Sort",
+    "Union",
+}  # fmt: skip
+#: Rows that come from elsewhere: how they were made cannot be seen.
+_ELSEWHERE = {"DataFrameScan", "PythonScan"}
+#: Of `MapFunction`: each row's own list or struct, or one row for each of its columns.
+_MAPS = {"explode", "rechunk", "unnest", "unpivot"}
+#: Expressions of one row's values, and where the expressions within them are.
+_WITHIN = {
+    "Agg": (),
+    "BinaryExpr": ("left", "right"),
+    "Cast": ("expr",),
+    "Column": (),
+    "Function": ("input",),
+    "Literal": (),
+    "Ternary": ("predicate", "truthy", "falsy"),
+}
+#: Functions of one row's values, as Polars' view of a plan names them.
+_FUNCTIONS = {
+    "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "as_struct", "atan2",
+    "cbrt", "ceil", "clip", "coalesce", "cos", "cosh", "cot", "degrees", "exp", "fill_null",
+    "floor", "fused", "hash", "log", "log1p", "max_horizontal", "mean_horizontal",
+    "min_horizontal", "negate", "pow", "radians", "rechunk", "reinterpret", "repeat_by", "replace",
+    "replace_strict", "round", "round_sig_figs", "sign", "sin", "sinh", "sqrt", "sum_horizontal",
+    "tan", "tanh", "truncate",
+}  # fmt: skip
+_OF_LISTS = {
+    "ArgMax", "ArgMin", "Concat", "Contains", "CountMatches", "Diff", "DropNulls", "Gather",
+    "GatherEvery", "Get", "Join", "Length", "Max", "Mean", "Median", "Min", "SetOperation", "Shift",
+    "Slice", "Sort", "Std", "Sum", "ToArray", "ToStruct", "Var",
+}  # fmt: skip
+_FUNCTIONS_OF = {
+    "ArrayFunction": _OF_LISTS,
+    "BooleanFunction": {
+        "AllHorizontal", "AnyHorizontal", "IsBetween", "IsClose", "IsFinite", "IsIn", "IsInfinite",
+        "IsNan", "IsNotNan", "IsNotNull", "IsNull", "Not",
+    },
+    "ListFunction": _OF_LISTS,
+    "StringFunction": {
+        "Base64Decode", "Base64Encode", "ConcatHorizontal", "Contains", "ContainsAny",
+        "CountMatches", "EndsWith", "EscapeRegex", "Extract", "ExtractAll", "ExtractGroups",
+        "ExtractMany", "Find", "FindMany", "Format", "Head", "HexDecode", "HexEncode", "JsonDecode",
+        "JsonPathMatch", "LenBytes", "LenChars", "Lowercase", "Normalize", "PadEnd", "PadStart",
+        "Replace", "ReplaceMany", "Reverse", "Slice", "Split", "SplitExact", "SplitN", "SplitRegex",
+        "StartsWith", "StripChars", "StripCharsEnd", "StripCharsStart", "StripPrefix",
+        "StripSuffix", "Tail", "Titlecase", "ToDecimal", "ToInteger", "Uppercase", "ZFill",
+    },
+    "StructFunction": {
+        "DropFields", "FieldByName", "JsonEncode", "PrefixFields", "RenameFields", "SuffixFields",
+    },
+    "TemporalFunction": {
+        "BaseUtcOffset", "CastTimeUnit", "Century", "Combine", "ConvertTimeZone", "DSTOffset",
+        "Date", "Datetime", "DatetimeFunction", "Day", "DaysInMonth", "Duration", "Hour",
+        "IsLeapYear", "IsoYear", "Microsecond", "Millennium", "Millisecond", "Minute", "Month",
+        "MonthEnd", "MonthStart", "Nanosecond", "OffsetBy", "OrdinalDay", "Quarter", "Replace",
+        "ReplaceTimeZone", "Round", "Second", "Time", "TimeStamp", "ToString", "TotalDays",
+        "TotalHours", "TotalMicroseconds", "TotalMilliseconds", "TotalMinutes", "TotalNanoseconds",
+        "TotalSeconds", "Truncate", "Week", "WeekDay", "WithTimeUnit", "Year",
+    },
+}  # fmt: skip
+
+
+def mixing(plan: Any, view: Any) -> str:
+    """What mixes rows in the part of a plan that its traverser stands at; '' where nothing does.
+    `view` is that part as Polars shows it, None where it does not."""
+    kind = type(view).__name__
+    if view is None:
+        return NOT_SHOWN if plan.get_inputs() else ""
+    if kind in _ELSEWHERE:
+        return ""
+    if kind not in _BY_ROW:
+        return kind
+    if (found := _of_part(kind, view)) or kind == "Sort":  # by what it sorts is of no matter
+        return found
+    return next((found for each in plan.get_exprs() if (found := _within(plan, each.node))), "")
+
+
+def _of_part(kind: str, view: Any) -> str:
+    """Of parts that go row by row unless something is said of them."""
+    match kind:
+        case "Scan" if _hangs_on_places(view):
+            return "rows by where they lie (n_rows, row_index_name, skip_rows_after_header)"
+        case "Sort" | "Union" if view.slice is not None:
+            return "Slice"
+        case "MapFunction" if view.function[0] not in _MAPS:
+            return str(view.function[0])
+    return ""
+
+
+def _hangs_on_places(scan: Any) -> bool:
+    """A number or a limit of rows, or some that are passed over: which they are hangs on others."""
+    kind, *options = scan.scan_type
+    passed = json.loads(options[0])["skip_rows_after_header"] if kind == "csv" else 0
+    counted = scan.file_options.row_index, scan.file_options.n_rows
+    return passed != 0 or counted != (None, None)
+
+
+def _within(plan: Any, expression: int) -> str:
+    """What in an expression asks more than one row."""
+    ahead = [expression]
+    while ahead:
+        view = _viewed(plan, ahead.pop())
+        if found := _of_expression(plan, view):
+            return found
+        for name in _WITHIN[type(view).__name__]:
+            part = getattr(view, name)
+            ahead += part if isinstance(part, list) else [part]
+    return ""
+
+
+def _viewed(plan: Any, expression: int) -> Any:
+    try:
+        return plan.view_expression(expression)
+    except NotImplementedError:
+        return None
+
+
+def _of_expression(plan: Any, view: Any) -> str:
+    match kind := type(view).__name__:
+        case "NoneType":
+            return NOT_SHOWN
+        case "Literal":
+            return "a Series beside columns" if _is_of_rows(view.value) else ""
+        case "Function":
+            return _asks_others(view.function_data)
+        case "Agg":  # what others are looked for among: `is_in(pl.Series([1, 2]))`
+            among = type(_viewed(plan, view.arguments[0])).__name__ == "Literal"
+            return "" if view.name == "implode" and among else str(view.name)
+    return "" if kind in _WITHIN else kind
+
+
+def _is_of_rows(value: Any) -> bool:
+    """A literal of several values has one for each place, and so has a range, written as a pair."""
+    return isinstance(value, tuple) or (type(value).__name__ == "PySeries" and value.len() != 1)
+
+
+def _asks_others(function: tuple[Any, ...]) -> str:
+    """A function's name where it may ask other rows than the one that it is of."""
+    if isinstance(function[0], str):
+        constant = function[0] == "fill_null_with_strategy" and function[1] in ("zero", "one")
+        return "" if constant or function[0] in _FUNCTIONS else function[0]
+    kind, _, name = str(function[0]).partition(".")
+    if (kind, name) == ("StringFunction", "Strptime"):  # else the first text decides how all read
+        return "" if function[1] is not None else "a format that is inferred (Strptime)"
+    return "" if name in _FUNCTIONS_OF.get(kind, set()) else f"{kind}.{name}"

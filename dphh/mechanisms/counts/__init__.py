@@ -1,0 +1,1 @@
+"""How many users hold each of given items, with intervals."""

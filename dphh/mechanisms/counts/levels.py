@@ -1,0 +1,105 @@
+"""`counts`: one level, and intervals from what comes out of it; of a list, or of a run's finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dphh.columns import COUNTED, COUNTED_IN_GROUPS, in_turn
+from dphh.engines.session import Session
+from dphh.levels import CountsLevel, FoundCounts
+from dphh.mechanisms.counts.price import OTHER
+from dphh.mechanisms.released_rows import LevelDone, whole
+from dphh.price import Price
+from dphh.privacy.counts import MOST_KEYS, count_intervals
+from dphh.udfs.kernel.blocks import END
+
+Item = Sequence[str]
+
+
+def counts_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    (level,) = price.levels
+    assert isinstance(level, CountsLevel)
+    names = (*price["groups"], OTHER) if price["by"] is not None else (None,)
+    done, counted = counted_items(session, level, price["of"], price["groups"])
+    items = pa.array(price["of"], pa.list_(pa.string()))
+    tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
+    groups = pa.array(names * len(items), pa.string())
+    columns = {
+        "level": pc.list_value_length(tokens).cast(pa.int32()),
+        "item": pc.binary_join(tokens, joiner),
+        "tokens": tokens,
+        "group": groups,
+        **counted,
+    }
+    schema = COUNTED if price["by"] is None else COUNTED_IN_GROUPS
+    yield LevelDone(done, pa.table([columns[name] for name in schema.names], schema=schema))
+
+
+def counted_items(
+    session: Session, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
+) -> tuple[CountsLevel, dict[str, Any]]:
+    """The level as it was run; and of each item, within each group, users, low and high."""
+    drawn = session.counts_level(level, items, groups, "counts")
+    keys = whole(drawn.column("key"), pa.int64()).to_numpy()
+    noisy = whole(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
+    counts, lost = np.split(noisy, [level.keys])
+    said = count_intervals(
+        counts,
+        lost,
+        level.weighing,
+        level.sigma_grid,
+        level.confidence,
+        simultaneous=level.simultaneous,
+    )
+    columns = {"users": said.users, "low": said.low, "high": said.high}
+    done = replace(level, lost_grid=tuple(lost.tolist()))
+    return done, {name: pa.array(column, pa.int64()) for name, column in columns.items()}
+
+
+def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[dict[str, Any], Any]:
+    """What the counts of a run's own finds came to, and the finds with these beside them.
+
+    `found` is in order of level and score. Of more than MOST_KEYS, the first of each level are
+    counted, then the second of each, and so on. Of a trie its leaves alone are. Others have NULL.
+    """
+    leaf = leaves(found) if counting.beginnings else np.arange(found.num_rows)
+    levels = found.column("level").to_numpy()[leaf]
+    chosen = leaf[np.sort(in_turn(levels)[:MOST_KEYS])]
+    said = {**counting.to_json(), "counted": len(chosen)}
+    columns = {name: pa.array([], pa.int64()) for name in ("users", "low", "high")}
+    if len(chosen):
+        found_here = found.take(pa.array(chosen))
+        items = (
+            _ways(found_here) if counting.beginnings else found_here.column("tokens").to_pylist()
+        )
+        done, columns = counted_items(session, counting.level(len(chosen)), items, ())
+        said |= done.to_json()
+    place = np.full(found.num_rows, -1, np.int64)
+    place[chosen] = np.arange(len(chosen))
+    places = pa.array(place, mask=place < 0)
+    for name, column in columns.items():
+        found = found.append_column(name, column.take(places))
+    return said, found
+
+
+def leaves(grown: Any) -> Any:
+    """Which rows of a trie nothing grew from: sequences that end, and where it stopped growing.
+
+    Who holds a leaf's sequence goes on from all that is above it and from nothing else, so each row
+    of the corpus goes with one leaf at most.
+    """
+    ways = _ways(grown)
+    above = {way[:-1] for way in ways}
+    return np.array([place for place, way in enumerate(ways) if way not in above], np.int64)
+
+
+def _ways(grown: Any) -> list[Item]:
+    """The tokens of each row, and `END` where sequences end there."""
+    rows = zip(grown.column("tokens").to_pylist(), grown.column("ended").to_pylist(), strict=True)
+    return [(*tokens, END) if ended else tuple(tokens) for tokens, ended in rows]

@@ -1,0 +1,1 @@
+"""LDP TrieHH: sequences from locally randomised reports."""

@@ -1,0 +1,396 @@
+"""`ldp_trie`: LDP TrieHH (Sun, Kairouz, Sun, Gascon & Suresh 2024, the system of Gboard).
+
+P_0 = X, every character; H = {}. For i = 1..D: ask N users who were never asked before. Each takes
+the prefixes one character longer that its words have, of words not known (V) whose first i
+characters are in P_{i-1}; chooses B of them, or says "nothing" for those that it lacks; and reports
+each by subset selection over Z_i = P_{i-1} x (X and the end), and B values that say "nothing", so
+that no user reports a value twice. P_i: the eta_max values that most reports hold. Those that end
+are words found, and join H. Passes after the first grow a trie anew, from other users, without the
+words that are found.
+
+What the plan fixes before any row is read: who can be a value. Level i has so many prefixes as
+P_{i-1} may have at most, whether it does or not; so no report's form depends on anybody's data.
+
+Privacy (docs/ldp_trie.md). Unit: an item, one contribution. Locally: every report is epsilon_0-LDP.
+Centrally: the sums of a level's N B reports are (epsilon, delta)-DP, for one of them and for all B
+of a user; levels and passes ask disjoint users, so the run costs what one level costs. What the
+ledger books is the price of changing all that a user sends. Whoever sees mixed messages in place of
+sums is told more: that stands beside it.
+"""
+
+from __future__ import annotations
+
+import string
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import prod
+from typing import get_args
+
+import numpy as np
+
+from dphh.devices.reports.round import MOST_CHARACTERS, Sampling
+from dphh.errors import UsageError
+from dphh.levels import LocalLevel, Mode
+from dphh.mechanisms.ldp_trie.local_reports import (
+    Goal,
+    Reports,
+    largest_local,
+    of_sums,
+    randomisers,
+    shuffled,
+)
+from dphh.mechanisms.terms import FOUND_WITH, check_budget
+from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
+from dphh.privacy.coin_reports import Form, sizes
+from dphh.privacy.events import ApproximateEvent, LocalEvent
+from dphh.privacy.subset_selection import SubsetSelection
+
+HELP = {
+    "local_epsilon": "What one report may tell; or else --central-epsilon or --user-epsilon.",
+    "delta": "Of the central promise, once reports are counted.",
+    "users_per_level": "Asked at a level, none twice.",
+    "contributions": "Reports that each of them sends.",
+    "max_length": "Levels, and characters of the longest sequence.",
+    "keep": "Prefixes that go on from a level, at most.",
+    "sampling": "Which prefixes a user of too many reports: any, or those of most of their rows.",
+    "passes": "Tries, each without earlier words.",
+    "character_set": "All that words are made of, printable ASCII unless said; a word with any "
+    "other is left out.",
+    "known": "Words not asked for, one a line.",
+    "mode": "Draw every report, or only how many reports hold each value.",
+    "reports": "What a device sends: a set of so many values, or each by a coin of its own.",
+    "central_epsilon": "What the counted reports may tell of one: the largest local epsilon that "
+    "keeps to it is taken.",
+    "user_epsilon": "What they may tell of all that a user sends, in the same way.",
+    "pad": "Users of nothing sit in for those who are wanting.",
+}
+#: A server counts every value; more than these are no trie's.
+LARGEST_DOMAIN = 10**8
+UNIT = "an item: one of a user's contributions, of which one report is made"
+ADJACENCY = (
+    "one contribution replaced by another or by nothing; the number of users staying the same"
+)
+
+
+def price_ldp_trie(
+    *,
+    local_epsilon: float | None = None,
+    delta: float,
+    users_per_level: int,
+    contributions: int,
+    max_length: int,
+    keep: int,
+    sampling: Sampling = "random",
+    passes: int = 1,
+    character_set: str | Sequence[str] = string.printable,
+    known: Sequence[str | Sequence[str]] = (),
+    mode: Mode = "messages",
+    reports: Form | None = None,
+    pad: bool = False,
+    central_epsilon: float | None = None,
+    user_epsilon: float | None = None,
+) -> Price:
+    """Sequences, grown level by level from locally randomised votes (LDP TrieHH).
+
+    local_epsilon: what one report tells of one contribution; delta: for the central promise, after
+    all reports are counted; central_epsilon: that promise, instead of local_epsilon, which is then
+    the largest that keeps to it; user_epsilon: the same for all that a user sends.
+    passes x max_length x users_per_level users are needed, for nobody is asked twice; with `pad`,
+    users who hold nothing sit in for those who are wanting.
+    contributions: how many reports each of them sends. max_length: levels; sequences of so many
+    characters are found whole. keep: how many prefixes go on from a level at most. sampling: which
+    of an over-full user's prefixes are reported, "random" ones or, "greedy", those of most of the
+    user's rows. passes: tries grown one after the other, each without the words found before.
+    character_set: a text of all characters there are, or a list of tokens; a word with any other is
+    left out whole. known: words not asked for. mode: "messages" draws every report, "aggregate"
+    only their counts. reports: by "subsets" of so many values, as messages are unless said, or by
+    "coins", each value with a coin of its own, as counts always are.
+    """
+    named = {
+        "local_epsilon": local_epsilon,
+        "central_epsilon": central_epsilon,
+        "user_epsilon": user_epsilon,
+    }
+    if sum(epsilon is not None for epsilon in named.values()) != 1:
+        raise UsageError(
+            "local_epsilon, central_epsilon, user_epsilon: give one of them; the others follow "
+            "from it"
+        )
+    for name, epsilon in named.items():
+        if epsilon is not None:
+            check_budget(epsilon, delta, name)
+            named[name] = float(epsilon)
+    asked, central, of_user, delta = *named.values(), float(delta)
+    for name, value, most in (
+        ("users_per_level", users_per_level, 10**12),
+        ("contributions", contributions, 10**6),
+        ("max_length", max_length, 1000),
+        ("keep", keep, LARGEST_DOMAIN),
+        ("passes", passes, 1000),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            raise UsageError(f"{name}: found {value!r}; give a whole number from 1 to {most:,}")
+    if sampling not in get_args(Sampling):
+        raise UsageError(
+            f"sampling: found {sampling!r}; say one of {', '.join(get_args(Sampling))}"
+        )
+    if mode not in get_args(Mode):
+        raise UsageError(f"mode: found {mode!r}; say one of {', '.join(get_args(Mode))}")
+    form = _form(reports, mode)
+    if not isinstance(pad, bool):
+        raise UsageError(f"pad: found {pad!r}; say True or False")
+    alphabet = _characters(character_set)
+    of = Reports(users_per_level, contributions, form, delta)
+    # By coins nobody reports "nothing": it is no value.
+    nothings = contributions if form == "subsets" else 0
+    prefixes_below = _prefixes(len(alphabet), max_length, keep)
+    domains = [prefixes * (len(alphabet) + 1) + nothings for prefixes in prefixes_below]
+    local_epsilon, drawn = _drawn(frozenset(domains), asked, central, of_user, of)
+    if mode == "messages":
+        for made in drawn.values():
+            sizes(made, form)  # refuses reports that are no messages
+    ladder = [
+        LocalLevel(
+            level=1 + place % max_length,
+            pass_number=1 + place // max_length,
+            first_seat=place * users_per_level,
+            users=users_per_level,
+            contributions=contributions,
+            sampling=sampling,
+            mode=mode,
+            prefixes=prefixes,
+            characters=len(alphabet),
+            nothings=nothings,
+            form=form,
+            size=drawn[domain].size,
+            numerator=drawn[domain].numerator,
+            keep=keep,
+        )
+        for place, (prefixes, domain) in enumerate(
+            list(zip(prefixes_below, domains, strict=True)) * passes
+        )
+    ]
+    promised = Promised.of(drawn.values(), of)
+    return Price(
+        verb="ldp_trie",
+        method="ldp-triehh",
+        parameters=(
+            ("local_epsilon", asked),
+            ("delta", delta),
+            ("users_per_level", users_per_level),
+            ("contributions", contributions),
+            ("max_length", max_length),
+            ("keep", keep),
+            ("sampling", sampling),
+            ("passes", passes),
+            ("character_set", character_set if isinstance(character_set, str) else alphabet),
+            ("known", _words(known)),
+            ("mode", mode),
+            ("reports", form),
+            ("pad", pad),
+            ("central_epsilon", central),
+            ("user_epsilon", of_user),
+        ),
+        levels=tuple(ladder),
+        privacy=Privacy(
+            epsilon=local_epsilon,
+            delta=delta,
+            unit=UNIT,
+            adjacency=ADJACENCY,
+            theorem=THEOREMS[form],
+            caveats=(
+                "epsilon is what a report tells whoever receives it; central_epsilon, at delta, "
+                "what the sums of all reports tell of one, and user_epsilon of a user's "
+                f"contributions, {contributions:,} a level, all replaced; the ledger books the "
+                "last for the release, which is made of sums only",
+                "sums only: secure aggregation, or a curator who is trusted with counts. To who "
+                "sees messages, mixed and without senders, one report tells shuffled_epsilon and "
+                "a user's together shuffled_user_epsilon, by group privacy (one, by the analysis "
+                "of 2021 for any local randomiser: "
+                f"{_of_2021(local_epsilon, of.number, delta):.4g})",
+                "which users are asked when is drawn secretly, and nobody is asked twice",
+            ),
+            central_epsilon=promised.central,
+            user_epsilon=promised.of_user,
+            shuffled_epsilon=promised.shuffled,
+            shuffled_user_epsilon=promised.shuffled_user,
+            protects="contribution",
+        ),
+        finds=_finds(ladder, max_length, passes),
+        events=(
+            ApproximateEvent(
+                promised.of_user, delta, "LDP TrieHH, what is published, of a whole user"
+            ),
+            LocalEvent(contributions * local_epsilon, "LDP TrieHH, a whole user's reports"),
+        ),
+    )
+
+
+def takes_for_known(price: Price) -> UsersKnown | None:
+    """Without padding a run needs a user for every seat."""
+    return None if price["pad"] else _SEATS
+
+
+_SEATS = UsersKnown(
+    "pad",
+    "without it the run needs enough users",
+    "say pad := true, and seats that nobody takes stay empty",
+)
+_PROVED = "of docs/ldp_trie.md, with proof; both directions"
+THEOREMS: dict[Form, str] = {
+    "subsets": "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports, by Theorem "
+    f"B {_PROVED}",
+    "coins": "values reported independently, with subset selection's two probabilities, are "
+    f"epsilon-LDP; sums of such reports, by Theorem A {_PROVED}",
+}
+
+
+@dataclass(frozen=True)
+class Promised:
+    """What the dearest level tells whom."""
+
+    central: float
+    of_user: float
+    shuffled: float
+    shuffled_user: float
+
+    @classmethod
+    def of(cls, drawn: Iterable[SubsetSelection], of: Reports) -> Promised:
+        levels = list(drawn)
+        mixed, mixed_user = shuffled(levels, of)
+        one, all_of_them = (
+            max(of_sums(each, of, replaced) for each in levels)
+            for replaced in (1, of.contributions)
+        )
+        # Sums are made from mixed messages, so what holds of these holds of sums.
+        return cls(min(one, mixed), min(all_of_them, mixed_user), mixed, mixed_user)
+
+
+def _drawn(
+    domains: frozenset[int],
+    local: float | None,
+    central: float | None,
+    of_user: float | None,
+    of: Reports,
+) -> tuple[float, dict[int, SubsetSelection]]:
+    """The local epsilon that was asked for or follows from a goal, and each level's randomiser."""
+    if local is not None:
+        return local, randomisers(domains, local, of)
+    if central is not None:
+        goal = Goal(1, central)
+    else:
+        assert of_user is not None
+        goal = Goal(of.contributions, of_user)
+    local = largest_local(max(domains), goal, of)
+    return local, randomisers(domains, local, of, goal)
+
+
+def _form(reports: Form | None, mode: Mode) -> Form:
+    if reports is None:
+        return "subsets" if mode == "messages" else "coins"
+    if reports not in get_args(Form):
+        raise UsageError(
+            f"reports: found {reports!r}; say one of {', '.join(get_args(Form))}, or None"
+        )
+    if reports == "subsets" and mode == "aggregate":
+        raise UsageError(
+            "reports: mode 'aggregate' draws each value's count by itself, which is how coins add "
+            "up and subsets do not; say reports='coins', or mode='messages'"
+        )
+    return reports
+
+
+def _prefixes(characters: int, max_length: int, keep: int) -> list[int]:
+    """For each level: how many prefixes there may be below it."""
+    prefixes, found = characters, []
+    for _ in range(max_length):
+        domain = prefixes * (characters + 1)
+        if domain > LARGEST_DOMAIN:
+            raise UsageError(
+                f"keep, character_set: {prefixes:,} prefixes with {characters:,} characters are "
+                f"{domain:,} values, and a server counts each; keep fewer, {LARGEST_DOMAIN:,} "
+                "values at most"
+            )
+        found.append(prefixes)
+        prefixes = min(keep, prefixes * characters)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _of_2021(local_epsilon: float, reports: int, delta: float) -> float:
+    from dphh.mechanisms.ldp_trie.amplification import any_randomiser, central_epsilon
+
+    return central_epsilon(any_randomiser(local_epsilon), reports, delta)
+
+
+def _characters(given: str | Sequence[str]) -> tuple[str, ...]:
+    alphabet = tuple(given)
+    if not 1 <= len(alphabet) <= MOST_CHARACTERS or not all(
+        isinstance(character, str) and character for character in alphabet
+    ):
+        raise UsageError(
+            f"character_set: give a text of all characters, or a list of tokens, 1 to "
+            f"{MOST_CHARACTERS:,} of them and none empty"
+        )
+    if len(set(alphabet)) < len(alphabet):
+        raise UsageError("character_set: one of them is there twice; give each once")
+    return alphabet
+
+
+def _words(given: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
+    if isinstance(given, str):
+        raise UsageError("known: found a text; give a list of words")
+    return tuple(word if isinstance(word, str) else tuple(word) for word in given)
+
+
+def _finds(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
+    """The smallest number of holders, among all that are asked, with which an item is found."""
+    one_pass = ladder[:max_length]
+    everyone = len(ladder) * one_pass[0].users
+
+    alike = Counter(replace(level, level=1, first_seat=0) for level in one_pass)
+
+    def found(holders: int) -> float:
+        once = prod(_kept(level, holders / everyone) ** count for level, count in alike.items())
+        return 1 - (1 - once) ** passes
+
+    wanted = float(FOUND_WITH)
+    if found(everyone) < wanted:
+        raise UsageError(
+            f"users_per_level: with {one_pass[0].users:,} users a level even an item that all of "
+            f"them hold is found with probability {found(everyone):.2g} only; ask more, or allow "
+            "a larger local_epsilon"
+        )
+    low, high = 0, everyone
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if found(middle) >= wanted else (middle, high)
+    return Finds(
+        wanted,
+        high,
+        note=f"of the {everyone:,} who are asked, {one_pass[0].users:,} a level; a sequence of "
+        f"{max_length} characters that shares no beginning, held by nobody with more to say, where "
+        "other prefixes in demand leave it a place",
+    )
+
+
+def _kept(level: LocalLevel, share: float) -> float:
+    """How likely a prefix is kept that each user of the level holds with this probability.
+
+    It must be reported more often than all but `keep` of the values that nobody holds are.
+    """
+    # Here, not above: scipy.stats takes half a second to import.
+    from scipy.stats import binom
+
+    p, q = level.mechanism.p, level.mechanism.q
+    sent = level.users * level.contributions
+    values = level.prefixes * (level.characters + 1)
+    bar = binom.isf(min(level.keep / values, 1.0), sent, q) if level.keep < values else 0
+    # One of a holder's reports is for the prefix; whatever the others are for, q is their chance.
+    chance = q + share * (p - q)
+    first, last = binom.ppf(1e-14, level.users, chance), binom.isf(1e-14, level.users, chance)
+    own = np.arange(first, last + 1)
+    others = binom.sf(bar - own, sent - level.users, q)
+    return float(np.sum(binom.pmf(own, level.users, chance) * others))

@@ -1,0 +1,222 @@
+"""DPNE, and the baselines of its paper: what their levels cost.
+
+Differentially private n-gram extraction: Kim, Gopi, Kulkarni & Yekhanin 2021, Algorithm 1.
+S_1 comes from DPSU (see `items`). Then, for k = 2..T: V_k, the valid k-grams, are those whose
+pieces were released; every user i takes the distinct k-grams of their texts that are valid, U_i,
+keeps at most Delta_k of them, and adds 1/sqrt(|U_i|) to H_k[u] for each; S_k = { u in V_k : H_k[u]
++ N(0, sigma_k^2) > rho_k }.
+
+Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem 2.1: level 1
+is DPSU at sigma_1, with delta / 2 for new items over rho_1; each further level is a Gaussian
+mechanism of L2 sensitivity 1, since V_k is made of released sets and every valid gram takes part,
+held by somebody or not (the spurious grams of `dphh.ladder.spurious`). Together they are one
+Gaussian of 1/sigma*^2 = sum 1/sigma_k^2 (Dong, Roth & Su 2019), at delta / 2. Both directions.
+
+rho_k for k >= 2 is no matter of privacy: P[noise >= rho_k] <= eta min{1, |S_{k-1}| / |V_k|} keeps
+the expected spurious grams of a level below eta |S_{k-1}|. |V_k| is exact (`dphh.ladder.rungs`).
+
+The paper's baselines, plain DPSU on all n-grams at once: `dpsu-all` (all lengths as one set, up to
+the sum of Delta_k), `dpsu-even` (a level each, the budget shared out evenly), `dpsu-single` (the
+whole budget on the grams of length T alone).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil
+
+from dphh.levels import Level, PrunedLevel, Pruning, SetUnionLevel
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.set_union.price import price_rounds
+from dphh.mechanisms.terms import FOUND_WITH, set_aside
+from dphh.price import Finds
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
+from dphh.privacy.gaussian import decaying_sigmas, gaussian_sigma, split_sigma
+from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
+from dphh.privacy.set_union import (
+    arithmetic_delta,
+    grid_bits,
+    new_item_delta,
+    new_item_threshold,
+    spurious_delta,
+    weight,
+)
+
+#: What a plan assumes of |S_1| where it says what longer grams need: |V_k| <= |S_{k-1}| |S_1|.
+ASSUMED_WORDS = 10**6
+
+THEOREMS = {
+    "dpne": (
+        "DPNE Theorem 2.1 (Kim et al. 2021): DPSU for words, a Gaussian mechanism over the valid "
+        "grams for every longer length, composed exactly (Dong, Roth & Su 2019; Balle & Wang "
+        "2018); integer thresholds from the rounded Gaussian's own tail; both directions"
+    ),
+    "dpsu-all": "one DPSU over the n-grams of all lengths (Gopi et al. 2020); both directions",
+    "dpsu-even": (
+        "one DPSU a length (Gopi et al. 2020), composed exactly as Gaussians, thresholds' deltas "
+        "added; both directions"
+    ),
+    "dpsu-single": "one DPSU over the n-grams of one length (Gopi et al. 2020); both directions",
+}
+
+Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
+
+
+def price_dpne(
+    epsilon: float,
+    delta: float,
+    bounds: Sequence[int],
+    spurious: float,
+    pruning: Pruning,
+    decay: float,
+    shares: Sequence[float] | None,
+    counting: Counting,
+) -> Priced:
+    spare = set_aside(
+        sum(arithmetic_delta(bound, epsilon) for bound in bounds)
+        + (len(bounds) - 1) * spurious_delta(epsilon)
+        + counting.spare(epsilon),
+        epsilon,
+        delta,
+    )
+    total = gaussian_sigma(epsilon, delta / 2 - spare)
+    finding = counting.finding(total)
+    sigmas = (
+        decaying_sigmas(finding, len(bounds), decay)
+        if shares is None
+        else split_sigma(finding, [share / sum(shares) for share in shares])
+    )
+    bits = grid_bits(max(sigmas), max(bounds))
+    grid = [ceil(sigma * 2**bits) for sigma in sigmas]
+    noise = rounded_gaussian(grid[0])
+    threshold = new_item_threshold(noise, bits, bounds[0], delta / 2)
+    base = SetUnionLevel(
+        level=1,
+        max_items=bounds[0],
+        grid_bits=bits,
+        sigma_grid=grid[0],
+        threshold_grid=threshold,
+    )
+    above = [
+        PrunedLevel(
+            level=k,
+            max_items=bounds[k - 1],
+            grid_bits=bits,
+            sigma_grid=grid[k - 1],
+            spurious=spurious,
+            pruning=pruning,
+        )
+        for k in range(2, len(bounds) + 1)
+    ]
+    new = new_item_delta(noise, bits, bounds[0], threshold)
+    events: tuple[Event, ...] = (
+        GaussianEvent(base.sigma, "weighted Gaussian, level 1", role=Role.LEVEL),
+        DeltaEvent(new, "new words over the threshold, level 1", role=Role.LEVEL),
+        *(
+            GaussianEvent(x.sigma, f"weighted Gaussian, level {x.level}", role=Role.LEVEL)
+            for x in above
+        ),
+        *counting.events(total),
+        DeltaEvent(spare, "noise table's distance from the exact Gaussian"),
+    )
+    shared_out = (
+        ("Gaussian curve of all levels together", delta / 2 - spare),
+        ("new words over the threshold of level 1", delta / 2),
+        ("noise table's distance from the exact Gaussian", spare),
+    )
+    return (base, *above), events, shared_out
+
+
+def price_dpsu(
+    epsilon: float,
+    delta: float,
+    bounds: Sequence[int],
+    method: str,
+    counting: Counting,
+) -> Priced:
+    """Plain set union: one level of noise for all lengths, one each, or one for the longest."""
+    if method == "dpsu-even":
+        lengths = range(1, len(bounds) + 1)
+        rounds, events, shared_out = price_rounds(
+            epsilon, delta, [1 / len(bounds)] * len(bounds), bounds, counting
+        )
+    else:
+        lengths = range(len(bounds), len(bounds) + 1)
+        bound = sum(bounds) if method == "dpsu-all" else bounds[-1]
+        rounds, events, shared_out = price_rounds(epsilon, delta, [1.0], [bound], counting)
+        if method == "dpsu-all":
+            lengths, rounds = range(1, len(bounds) + 1), rounds * len(bounds)
+    levels = tuple(
+        SetUnionLevel(
+            level=length,
+            max_items=x.max_items,
+            grid_bits=x.grid_bits,
+            sigma_grid=x.sigma_grid,
+            threshold_grid=x.threshold_grid,
+        )
+        for length, x in zip(lengths, rounds, strict=True)
+    )
+    return levels, events, shared_out
+
+
+def spurious_threshold(level: PrunedLevel, below: int, valid: int) -> int:
+    """rho_k: the least integer with P[noise >= rho_k] <= eta min{1, |S_{k-1}| / |V_k|}.
+
+    Where nothing is valid nothing can be spurious, and eta alone says it.
+    """
+    share = Fraction(level.spurious) * (min(Fraction(1), Fraction(below, valid)) if valid else 1)
+    return rounded_gaussian(level.sigma_grid).smallest_with_tail_at_most(share)
+
+
+def finds_grams(levels: Sequence[Level]) -> Finds:
+    """How many users who hold nothing but one n-gram make it found, by its length.
+
+    The gram is found if all its pieces are: k - j + 1 of length j, each failing with its own
+    probability, so their sum bounds the failure. A level's threshold is not known before its run;
+    with |S_1| <= ASSUMED_WORDS it is at most the one taken here.
+    """
+    steps: list[tuple[RoundedGaussian, int, SetUnionLevel | PrunedLevel]] = []
+    for level in levels:
+        assert isinstance(level, (SetUnionLevel, PrunedLevel))
+        threshold = (
+            level.threshold_grid
+            if isinstance(level, SetUnionLevel)
+            else spurious_threshold(level, 1, ASSUMED_WORDS)
+        )
+        steps.append((rounded_gaussian(level.sigma_grid), threshold, level))
+
+    def found(length: int, users: int) -> bool:
+        failure = Fraction(0)
+        for j, (noise, threshold, level) in enumerate(steps[:length], start=1):
+            pieces = length - j + 1
+            own = weight(level.grid_bits, min(pieces, level.max_items))
+            failure += pieces * (1 - noise.tail_lower(threshold - users * own))
+        return failure <= 1 - FOUND_WITH
+
+    def needed(length: int) -> int:
+        most = 1
+        while not found(length, most):
+            most *= 2
+        least = most // 2
+        while most - least > 1:
+            middle = (least + most) // 2
+            least, most = (least, middle) if found(length, middle) else (middle, most)
+        return most
+
+    # Where a user may not count for all pieces of a gram, no number is promised.
+    counted = [
+        length
+        for length in range(1, len(steps) + 1)
+        if all(length - j <= level.max_items for j, (_, _, level) in enumerate(steps[:length]))
+    ]
+    by_length = tuple((length, needed(length)) for length in counted)
+    note = "where each of these users holds that n-gram alone"
+    if len(steps) > 1:
+        note += f", and at most {ASSUMED_WORDS:,} words are released"
+    return Finds(
+        probability=float(FOUND_WITH),
+        users=by_length[0][1],
+        users_by_length=by_length,
+        note=note,
+    )

@@ -1,0 +1,1 @@
+"""The forecast ladder: two rounds a length, with noise shared by what is likely to be found."""

@@ -1,0 +1,209 @@
+"""The forecast ladder above level 1: two rounds a level; the driver sees public numbers alone.
+
+forecast classes -> round 1 -> prior -> shares, weights and thresholds -> round 2 ->
+the rule of signs -> release -> masses, the next level's forecast. `docs/forecast.md` has the
+privacy statement; `dphh.privacy.forecast` the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dphh.ladder.classes import ValidClasses, valid_classes
+from dphh.ladder.rounds import Rounds
+from dphh.ladder.rungs import Integers, Rung, first_rung, next_rung
+from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, plan_round, saturation
+from dphh.mechanisms.ngrams.forecast.prior import blurred, deconvolved, mass_grid
+from dphh.mechanisms.ngrams.forecast.score import estimated_masses
+from dphh.mechanisms.ngrams.forecast.shares import Shares
+from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
+from dphh.privacy.forecast_rounds import (
+    LISTS_PART,
+    Bins,
+    bins,
+    list_weight,
+    unit_for,
+)
+
+Floats = NDArray[np.float64]
+#: Weights of round 2 are whole numbers: a plain weight is so many.
+PLAIN = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One level, before its rounds: everything in it follows from earlier releases."""
+
+    level: int
+    #: How many grams the level below released.
+    below: int
+    valid: ValidClasses
+    #: No gram's mass is more than this.
+    largest: float
+    shares: Shares
+    #: Of the whole run: 1 / sigma of the Gaussian mechanism that all rounds come to together.
+    mu: float
+    #: E[spurious grams] is at most this share of `below`.
+    spurious: float
+    #: The noise's table, in grid units.
+    sigma_grid: int
+
+    def run(self, rounds: Rounds) -> ForecastRelease:
+        """Both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
+        law = bins(self.sigma_grid)
+        first_share = self.shares.first_round()
+        first_unit = unit_for(1 / (self.mu * first_share**0.5), self.sigma_grid)
+        seen = rounds.first_round(self.level, self.valid, law, first_unit)
+
+        first_sigma = self.sigma_grid / first_unit
+        seen_first = (1 - 1 / LISTS_PART) ** 0.5
+        grid = mass_grid(first_sigma, self.largest)
+        counts = seen.counts.astype(np.float64)
+        prior = deconvolved(counts, self.valid.forecasts, grid, seen_first * grid / first_sigma)
+        nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
+        # What the noise may well have made of an empty bin is none.
+        seen_lists = seen.lists / list_weight(first_unit)
+        lists = np.where(seen.lists > 2 * self.sigma_grid, seen_lists, 0.0)
+        saturated = saturation(lists)
+        posterior = blurred(prior.by_bin).reshape(nulls.size, -1)
+        budget = self.spurious * self.below
+
+        def planned(share: float) -> RoundPlan:
+            sigma = 1 / (self.mu * share**0.5)
+            rows = counts.ravel(), nulls.ravel(), posterior
+            return plan_round(*rows, grid, sigma, budget, saturated)
+
+        even = self.shares.even()
+        second_share = self.shares.second_round(
+            planned(even).finds, planned(2 * even).finds, self.below
+        )
+        plan = planned(second_share)
+        weights = np.maximum(1, np.rint(plan.weights * PLAIN)).astype(np.int64)
+        weights = weights.reshape(nulls.shape)
+        second_unit = unit_for(1 / (self.mu * second_share**0.5), self.sigma_grid)
+        negatives = rounds.second_round(weights, second_unit)
+        tails = tails_by_signs(plan.tails, negatives.ravel(), budget)
+        passed = rounds.passed(_thresholds(tails, law).reshape(nulls.shape))
+
+        group = self.valid.of(passed.keys)
+        masses = estimated_masses(
+            passed.first / first_unit,
+            passed.second / second_unit,
+            seen_first,
+            saturated(weights[group, passed.bins] / PLAIN),
+            (first_sigma, self.sigma_grid / second_unit),
+            prior.by_class,
+            grid,
+            group,
+        )
+        return ForecastRelease(passed.keys, masses, (first_share, second_share), plan.finds)
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastRelease:
+    """Keys, ascending, and masses; of mu^2, what the two rounds took; what they were to find."""
+
+    keys: Integers
+    masses: Floats
+    shares: tuple[float, float]
+    predicted: float
+
+    def to_table(self) -> Any:
+        """(key, mass), as a journal keeps it; keys below 0 say what is not of a gram."""
+        said = np.array([-1, -2, -3])
+        numbers = np.array([*self.shares, self.predicted])
+        return pa.table(
+            {
+                "key": np.concatenate([said, self.keys]),
+                "mass": np.concatenate([numbers, self.masses]),
+            }
+        )
+
+    @classmethod
+    def from_table(cls, table: Any) -> ForecastRelease:
+        keys, masses = (table.column(name).to_numpy() for name in ("key", "mass"))
+        order = np.argsort(keys)
+        keys, masses = keys[order], masses[order]
+        predicted, second, first = masses[:3].tolist()
+        return cls(keys[3:], masses[3:], (first, second), predicted)
+
+
+@dataclass(frozen=True, eq=False)
+class Climb:
+    """How far a run has come: all that the next level follows from."""
+
+    top: Rung
+    words: Rung
+    masses: Floats
+    #: Of the level below the top.
+    masses_before: Floats
+    #: Part of mu^2.
+    left: float
+    levels: int
+    mu: float
+    spurious: float
+    sigma_grid: int
+
+    def step(self) -> Step:
+        return Step(
+            level=self.top.level + 1,
+            below=len(self.top),
+            valid=valid_classes(self.top, self.masses, self.masses_before),
+            largest=float(self.masses.sum()),
+            shares=Shares(self.left, self.top.level + 1, self.levels),
+            mu=self.mu,
+            spurious=self.spurious,
+            sigma_grid=self.sigma_grid,
+        )
+
+    def after(self, released: ForecastRelease) -> Climb:
+        return replace(
+            self,
+            top=next_rung(self.top, self.words, released.keys, "both"),
+            masses=released.masses,
+            masses_before=self.masses,
+            left=self.left - sum(released.shares),
+        )
+
+
+def begun(
+    words: int,
+    masses: Floats,
+    left: float,
+    levels: int,
+    mu: float,
+    spurious: float,
+    sigma_grid: int,
+) -> Climb:
+    """Above the released words, in the order of their numbers."""
+    rung = first_rung(words)
+    return Climb(
+        rung, rung, masses, np.array([masses.sum()]), left, levels, mu, spurious, sigma_grid
+    )
+
+
+def climb(start: Climb, rounds: Rounds) -> Iterator[tuple[Step, ForecastRelease]]:
+    """Level by level, up to the last or until nothing is valid."""
+    while start.top.level < start.levels and len((step := start.step()).valid):
+        released = step.run(rounds)
+        yield step, released
+        start = start.after(released)
+
+
+def _thresholds(tails: Floats, law: Bins) -> Integers:
+    """By the noise's exact tail: the least integers that noise reaches no more often than that."""
+    noise = law.noise
+    distinct, where = np.unique(tails, return_inverse=True)
+    never = noise.reach + 1
+    found = [
+        never if tail < 1e-60 else noise.smallest_with_tail_at_most(Fraction(tail))
+        for tail in distinct.tolist()
+    ]
+    return np.array(found, dtype=np.int64)[where]

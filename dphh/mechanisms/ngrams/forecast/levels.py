@@ -1,0 +1,122 @@
+"""`ngrams`, the forecast ladder: how its levels follow one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dphh.engines.session import Session
+from dphh.ladder.rungs import first_ladder, spelled
+from dphh.levels import ForecastLevel, SetUnionLevel
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
+from dphh.mechanisms.ngrams.forecast.price import (
+    budget_of,
+    enough_words,
+    words_alone,
+    words_alone_share,
+)
+from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
+from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
+from dphh.price import Price
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """What has been released at level 1: words, their masses, and of an even share what it took."""
+
+    words: Any
+    masses: NDArray[np.float64]
+    used: float
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def with_more(self, words: Any, masses: NDArray[np.float64], share: float) -> Words:
+        return Words(
+            pa.concat_arrays([self.words, words]),
+            np.concatenate([self.masses, masses]),
+            self.used + share,
+        )
+
+    def sorted(self) -> Words:
+        order = pc.sort_indices(self.words)
+        return Words(self.words.take(order), self.masses[order.to_numpy()], self.used)
+
+
+def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    session.hold_texts()
+    found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
+    for done, so_far in _words(price, session):
+        yield done
+        found = so_far
+    found = found.sorted()
+
+    max_n, above = price["max_n"], [x for x in price.levels if isinstance(x, ForecastLevel)]
+    if not above:
+        return
+    ladder = first_ladder(found.words, "both")
+    run = begun(
+        len(found),
+        found.masses,
+        1 - found.used / max_n,
+        max_n,
+        1 / above[0].total_sigma,
+        above[0].spurious,
+        above[0].sigma_grid,
+    )
+    for planned in above:
+        step = run.step()
+        if len(step.valid) == 0:  # nothing below was released: nothing is valid, nothing is read
+            nothing = rows(planned.level, *_no_grams(), 0)
+            yield LevelDone(replace(planned, valid=0), nothing)
+            continue
+        table = session.forecast_level(step, ladder, f"ngrams/forecast, level {planned.level}")
+        released_grams = ForecastRelease.from_table(table)
+        ladder = ladder.with_next(released_grams.keys)
+        level = _done(planned, released_grams, len(step.valid))
+        run = run.after(released_grams)
+        spelling = spelled(ladder.top, found.words, joiner)
+        yield LevelDone(level, rows(level.level, *spelling, released_grams.masses, 0))
+
+
+def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
+    """Rounds of set union, each without what the earlier ones released."""
+    found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
+    planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    for of_sips, share_of_sips in zip(planned, WORDS_ROUNDS, strict=True):
+        last = of_sips is planned[-1]
+        level, share = of_sips, share_of_sips
+        if level.round > 1 and len(found) < WORDS_COMMON:
+            if not last:
+                continue
+            max_n, max_items = price["max_n"], price["max_items"]
+            counting = Counting.of(price["counts"])
+            budget = budget_of(price["epsilon"], price["delta"], max_n, max_items, counting)
+            level, share = words_alone(budget, max_n, max_items), words_alone_share(max_n)
+        passed = session.words_level(level, f"ngrams/words, round {level.round}")
+        words = whole(passed.column("key"), pa.string())
+        noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
+        found = found.with_more(words, noisy / 2.0**level.grid_bits, share)
+        released = rows(1, words, singles(words), noisy, level.grid_bits)
+        yield LevelDone(level, released), found
+        near = int((noisy < 2 * level.threshold_grid).sum())
+        if enough_words(level.round, len(words), near, len(found)):
+            return
+        if not last:
+            session.forget(passed, keep_texts=True)
+
+
+def _done(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:
+    first, second = (planned.total_sigma / share**0.5 for share in released.shares)
+    return replace(planned, valid=valid, first_sigma=first, second_sigma=second)
+
+
+def _no_grams() -> tuple[pa.Array, pa.Array, pa.Array]:
+    return pa.array([], pa.string()), pa.array([], pa.list_(pa.string())), pa.array([], pa.int64())

@@ -1,0 +1,162 @@
+"""Round 2: how much weight each row of grams gets, and how rare noise is to pass there.
+
+A row is a class of forecast and a bin of round 1's noised weight. Let n be the noised number of its
+valid grams, null how many it would have if nobody held any, and pi its posterior over masses m. A
+gram of mass m and weight g will be seen at h = m sat(g) / sigma deviations of the noise.
+
+Thresholds: the least z with  n / null  sum pi exp(z h - h^2 / 2) >= nu,  a likelihood ratio that is
+the same in all rows, so that the expected nulls above them, sum of null Q(z), are the budget.
+Weights: of each row the g that maximises  n sum pi Phi(h(g) - z) - price n E[m] g^2,  at a price
+that is the same in all rows, so that the mass-weighted mean of g^2 is 1. Both by turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from dphh.privacy.forecast_rounds import LIST_SIZES, Floats, Integers
+from dphh.privacy.special import ndtr
+
+#: Weights to choose from.
+WEIGHTS: Floats = np.exp(np.arange(-3.5, 4.01, 0.2))
+#: Thresholds to choose from, in deviations; one more, past all, is never passed. The rule of signs
+#: may lower them: from a tail of a quarter up to a half.
+THRESHOLDS: Floats = np.arange(0.6875, 9.01, 0.0625)
+PASSES = 3
+_BISECTIONS = 40
+_TINY = 1e-200
+
+Saturation = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """By row: weights, and tails of the thresholds; and how many grams it expects to release."""
+
+    weights: Floats
+    tails: Floats
+    finds: float
+
+
+@cache
+def _tails() -> Floats:
+    """How often noise alone passes each of the thresholds."""
+    tails: Floats = np.r_[ndtr(-THRESHOLDS), 0.0]
+    return tails
+
+
+def saturation(lists: Floats) -> Saturation:
+    """What a weight comes to when users share out their norm, in plain weights.
+
+    A gram of weight g among n - 1 others of weight 1 gets g / sqrt(g^2 + n - 1). Users are met once
+    for each gram they hold. `lists`: how many users have lists of each size.
+    """
+    sizes = LIST_SIZES * np.where(LIST_SIZES > 4, 1.15, 1.0)
+    met = np.maximum(lists, 0.0) * sizes
+    if met.sum() == 0:
+        return lambda g: g
+    met = met / met.sum()
+    plain = (met / np.sqrt(sizes)).sum()
+
+    def saturated(g: Floats) -> Floats:
+        some: Floats = (met * g[:, None] / np.sqrt(g[:, None] ** 2 + sizes - 1)).sum(1) / plain
+        return some
+
+    return saturated
+
+
+def plan_round(
+    counts: Floats,
+    nulls: Floats,
+    posterior: Floats,
+    masses: Floats,
+    sigma: float,
+    budget: float,
+    saturated: Saturation,
+) -> RoundPlan:
+    """`counts`, `nulls`: by row. `posterior`: (rows, masses), of which the first is 0."""
+    some = counts > 0  # noised counts, which are public: a row of none has no gram to weigh or pass
+    n, null, held, mass = counts[some], nulls[some] + _TINY, posterior[some][:, 1:], masses[1:]
+    choice = _Choice(n, null, held, mass, sigma, budget, saturated)
+    weight = choice.first_weights()
+    for left in reversed(range(PASSES)):
+        better = choice.weights(choice.thresholds(weight))
+        weight = (weight + better) // 2 if left else better
+    threshold = choice.thresholds(weight)
+    weights, tails = np.full(len(counts), WEIGHTS[0]), np.zeros(len(counts))
+    weights[some], tails[some] = WEIGHTS[weight], _tails()[threshold]
+    return RoundPlan(weights, tails, choice.finds(weight, threshold))
+
+
+class _Choice:
+    """The two steps for rows that hold something, on places in WEIGHTS and THRESHOLDS."""
+
+    def __init__(
+        self,
+        n: Floats,
+        null: Floats,
+        held: Floats,
+        mass: Floats,
+        sigma: float,
+        budget: float,
+        saturated: Saturation,
+    ) -> None:
+        self.n, self.null, self.held, self.budget = n, null, held, budget
+        self.mean = held @ mass / sigma
+        seen = (saturated(WEIGHTS)[:, None] * mass / sigma)[:, :, None]
+        self.passes = ndtr(seen - THRESHOLDS)
+        near = np.minimum(seen, 14.0)  # farther up, everything passes
+        self.ratios = np.exp(THRESHOLDS * near - near**2 / 2)
+
+    def first_weights(self) -> Integers:
+        """Most for grams that a deviation of the noise hides: (E[m] / sigma)^(+-1/2)."""
+        wanted = np.minimum(self.mean, 1 / np.maximum(self.mean, _TINY)) ** 0.5
+        return np.searchsorted(WEIGHTS, wanted).clip(max=len(WEIGHTS) - 1)
+
+    def thresholds(self, weight: Integers) -> Integers:
+        ratio = np.empty((len(self.n), len(THRESHOLDS)))
+        for g in np.unique(weight):
+            ratio[weight == g] = self.held[weight == g] @ self.ratios[g]
+        ratio = np.log(ratio + _TINY) + np.log(self.n / self.null)[:, None]
+
+        def at(nu: float) -> Integers:
+            below: Integers = (ratio < nu).sum(1)
+            return below
+
+        def affordable(nu: float) -> bool:
+            return bool((self.null * _tails()[at(nu)]).sum() <= self.budget)
+
+        return at(_least(affordable, -60.0, 600.0))
+
+    def weights(self, threshold: Integers) -> Integers:
+        found = np.zeros((len(self.n), len(WEIGHTS)))
+        for z in np.unique(threshold[threshold < len(THRESHOLDS)]):
+            rows = threshold == z
+            found[rows] = self.held[rows] @ self.passes[:, :, z].T
+        found *= self.n[:, None]
+        mass = self.n * self.mean
+        cost = mass[:, None] * WEIGHTS**2
+
+        def at(price: float) -> Integers:
+            best: Integers = (found - np.exp(price) * cost).argmax(1)
+            return best
+
+        return at(
+            _least(lambda price: (mass * WEIGHTS[at(price)] ** 2).sum() <= mass.sum(), -40, 20)
+        )
+
+    def finds(self, weight: Integers, threshold: Integers) -> float:
+        some = np.flatnonzero(threshold < len(THRESHOLDS))
+        passing = self.passes[weight[some], :, threshold[some]]
+        return float((self.n[some, None] * self.held[some] * passing).sum())
+
+
+def _least(suffices: Callable[[float], bool], low: float, high: float) -> float:
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high

@@ -1,0 +1,209 @@
+"""`ngrams`, the forecast ladder: what it costs. Twice DPNE's n-grams at DPNE's price.
+
+Level 1: three rounds of DP-SIPS, or, where the first finds next to nothing, one in their place.
+Levels k >= 2: round 1 gives every user the weight 1/sqrt(n) on each of the n valid grams they hold;
+its noised weights are public and say how round 2's norm is best spent, and where its thresholds
+stand (`dphh.mechanisms.ngrams.forecast.climb`).
+
+Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. All rounds of all
+levels are Gaussian mechanisms of L2 sensitivity 1, each chosen by earlier outputs alone, whose
+1/sigma^2 never sum past 1/sigma*^2: together one Gaussian of sigma* (Smith & Thakurta 2022), at
+3/4 of delta. Level 1's thresholds have the other quarter. Both directions; docs/forecast.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log2
+
+from dphh.errors import UsageError
+from dphh.levels import ForecastLevel, Level, SetUnionLevel
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.ngrams.forecast.shares import NEW_WORDS, WORDS_ALONE, WORDS_DELTA, WORDS_ROUNDS
+from dphh.mechanisms.terms import FOUND_WITH, set_aside
+from dphh.price import Finds
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
+from dphh.privacy.forecast_rounds import draws_delta
+from dphh.privacy.gaussian import gaussian_sigma, split_sigma
+from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
+from dphh.privacy.set_union import (
+    LARGEST_SIGMA,
+    arithmetic_delta,
+    grid_bits,
+    new_item_delta,
+    new_item_threshold,
+    users_needed,
+)
+
+THEOREM = (
+    "forecast ladder (docs/forecast.md): DP-SIPS for words (Swanberg et al. 2023), two Gaussian "
+    "rounds over the valid grams for every longer length, each chosen by earlier outputs, within "
+    "one budget of 1/sigma^2 (Gaussian filter, Smith & Thakurta 2022; Dong, Roth & Su 2019; Balle "
+    "& Wang 2018); integer thresholds from the rounded Gaussian's own tail; both directions"
+)
+#: Of a table of moderate size, in grid units.
+_LARGEST_SIGMA = 2**15
+#: What a user has of the grid of words' round 1, with longer n-grams above. Their rounds have no
+#: less than LEAST_ROUND of an even share, so a user has a norm of 12 units or more there: enough to
+#: weigh something on a list of grams, and for the list's size (`list_weight`).
+_LEAST_BITS = 3
+
+Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
+
+
+@dataclass(frozen=True)
+class LadderBudget:
+    """What a run may spend: noise that all rounds come to together, and delta."""
+
+    sigma: float
+    #: The same with the counts of what is found.
+    total: float
+    #: Of delta: for the noise, and for draws' distance from it.
+    rounds: float
+    #: For level 1's thresholds.
+    new_words: float
+    #: For draws' distance from the exact noise, of `rounds`.
+    spare: float
+
+
+def budget_of(
+    epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting
+) -> LadderBudget:
+    spare = set_aside(
+        len(WORDS_ROUNDS) * arithmetic_delta(max_items, epsilon)
+        + (max_n - 1) * draws_delta(epsilon)
+        + counting.spare(epsilon),
+        epsilon,
+        delta,
+    )
+    rounds, new_words = (1 - NEW_WORDS) * delta, NEW_WORDS * delta
+    total = gaussian_sigma(epsilon, rounds - spare)
+    return LadderBudget(counting.finding(total), total, rounds, new_words, spare)
+
+
+def price_forecast(
+    epsilon: float,
+    delta: float,
+    max_n: int,
+    max_items: int,
+    spurious: float,
+    counting: Counting,
+) -> Priced:
+    budget = budget_of(epsilon, delta, max_n, max_items, counting)
+    rounds = words_rounds(budget, max_n, max_items)
+    new = [_new_words(level) for level in rounds]
+    new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
+    levels: tuple[Level, ...] = (
+        *rounds,
+        *(
+            ForecastLevel(level, budget.sigma, rounds[0].sigma_grid, spurious)
+            for level in range(2, max_n + 1)
+        ),
+    )
+    events: tuple[Event, ...] = (
+        GaussianEvent(budget.sigma, "all rounds of all levels", role=Role.LEVEL),
+        *(
+            DeltaEvent(each, f"new words over the threshold, round {index}", role=Role.LEVEL)
+            for index, each in enumerate(new, start=1)
+        ),
+        *counting.events(budget.total),
+        DeltaEvent(budget.spare, "draws' distance from the exact noise"),
+    )
+    shared_out = (
+        ("Gaussian curve of all rounds together", budget.rounds - budget.spare),
+        ("new words over the thresholds of level 1", budget.new_words),
+        ("draws' distance from the exact noise", budget.spare),
+    )
+    return levels, events, shared_out
+
+
+def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
+    """DP-SIPS, within an even share of the budget.
+
+    Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
+    serves them all, and the longer n-grams too.
+    """
+    sigma, bits = _first_grid(budget, max_n, max_items)
+    noise = rounded_gaussian(ceil(sigma * 2**bits))
+    return tuple(
+        _words_round(budget, noise, bits + index, part, max_items, index + 1)
+        for index, part in enumerate(WORDS_DELTA)
+    )
+
+
+def _first_grid(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
+    """Round 1's noise, and its grid: as fine as a table of moderate size allows, or as it must be
+    for a user of `max_items` words to weigh something, and for one of longer n-grams."""
+    (sigma,) = split_sigma(budget.sigma, [WORDS_ROUNDS[0] / max_n])
+    grid_bits(sigma, max_items)  # refuses what no table is large enough for
+    needed = (max_items - 1).bit_length() + 1 >> 1
+    if max_n > 1:
+        needed = max(needed, _LEAST_BITS)
+        if sigma * 2**_LEAST_BITS > LARGEST_SIGMA:
+            raise UsageError(
+                f"epsilon: with {max_n} lengths the first round's noise is sigma = {sigma:,.0f} "
+                f"users; above {LARGEST_SIGMA / 2**_LEAST_BITS:,.0f} a user weighs next to nothing "
+                "on the grid of any table. Give a larger epsilon, or a smaller max_n"
+            )
+    return sigma, max(floor(log2(_LARGEST_SIGMA / sigma)), needed)
+
+
+def words_alone(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
+    """In place of the second and third round, where the first finds next to nothing."""
+    (sigma,) = split_sigma(budget.sigma, [words_alone_share(max_n) / max_n])
+    bits = _first_grid(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
+    noise = rounded_gaussian(ceil(sigma * 2**bits))
+    return _words_round(budget, noise, bits, WORDS_DELTA[-1], max_items, len(WORDS_ROUNDS))
+
+
+def words_alone_share(max_n: int) -> float:
+    """Of an even share; where words are all there is, what the first round left."""
+    return min(WORDS_ALONE, max_n - WORDS_ROUNDS[0])
+
+
+def enough_words(rounds: int, new: int, near: int, words: int) -> bool:
+    """Whether level 1 stops: few words are new and near the threshold, so few are left to find.
+
+    `new`, `near`: of the last round, how many words were released, and how many of these at less
+    than twice the threshold.
+    """
+    return rounds > 1 and words > 5 * near and words >= 2 * new
+
+
+def _words_round(
+    budget: LadderBudget, noise: RoundedGaussian, bits: int, part: float, max_items: int, index: int
+) -> SetUnionLevel:
+    return SetUnionLevel(
+        level=1,
+        max_items=max_items,
+        grid_bits=bits,
+        sigma_grid=noise.sigma,
+        threshold_grid=new_item_threshold(noise, bits, max_items, part * budget.new_words),
+        round=index,
+    )
+
+
+def _new_words(level: SetUnionLevel) -> float:
+    noise = rounded_gaussian(level.sigma_grid)
+    return new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
+
+
+def finds_words(levels: Sequence[Level]) -> Finds:
+    """Words alone: what a longer n-gram needs follows from what is released below it."""
+
+    def needed(level: SetUnionLevel) -> int:
+        noise = rounded_gaussian(level.sigma_grid)
+        return users_needed(noise, level.grid_bits, level.threshold_grid, 1, FOUND_WITH)
+
+    first, *_, last = (level for level in levels if isinstance(level, SetUnionLevel))
+    return Finds(
+        probability=float(FOUND_WITH),
+        users=needed(last),
+        users_by_length=((1, needed(last)),),
+        note=(
+            "a word, where each of these users holds that word alone; if nearly all words are "
+            f"found early, those of fewer than {needed(first):,} users may be left for the sake "
+            "of longer n-grams, of which no number is promised"
+        ),
+    )

@@ -1,0 +1,78 @@
+"""How many valid grams have which mass, by class: from round 1's histogram, by deconvolution.
+
+A gram's mass is the sum of its holders' plain weights, 1/sqrt(n) of a user who holds n grams.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dphh.privacy.forecast_rounds import EDGES, Floats
+from dphh.privacy.special import ndtr
+
+#: Between neighbouring masses of the grid, in nats.
+MASS_STEP = 0.25
+#: The grid begins at this many sigmas of round 1. What is less cannot be told from nothing.
+LEAST_MASS = 0.05
+PASSES = 60
+#: So many grams' worth of what the neighbouring classes say.
+PSEUDO_GRAMS = 20.0
+_TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Masses (the first is 0: nobody holds it), the prior of each class, and of each bin in it."""
+
+    masses: Floats
+    #: (classes, masses)
+    by_class: Floats
+    #: (classes, bins, masses)
+    by_bin: Floats
+
+
+def mass_grid(sigma: float, largest: float) -> Floats:
+    lowest = LEAST_MASS * sigma
+    count = int(np.ceil(np.log(max(largest / lowest, 2.0)) / MASS_STEP)) + 1
+    grid: Floats = np.r_[0.0, lowest * np.exp(MASS_STEP * np.arange(count))]
+    return grid
+
+
+def deconvolved(counts: Floats, forecasts: Floats, masses: Floats, seen: Floats) -> Prior:
+    """EM on the histogram of each class; `seen` is how many sigmas of round 1 a mass shows as."""
+    likelihood = np.diff(ndtr(np.r_[EDGES, np.inf][None, :] - seen[:, None]), axis=1) + 1e-12
+    prior = _first_guess(forecasts, masses)
+    total = counts.sum(1, keepdims=True)
+    for _ in range(PASSES):
+        expected = prior @ likelihood
+        fitted = prior * ((counts / np.maximum(expected, _TINY)) @ likelihood.T)
+        near = prior.copy()
+        near[1:] += prior[:-1]
+        near[:-1] += prior[1:]
+        near /= near.sum(1, keepdims=True)
+        prior = (fitted + PSEUDO_GRAMS * near) / (total + PSEUDO_GRAMS)
+        prior /= prior.sum(1, keepdims=True)
+    by_bin = prior[:, None, :] * likelihood.T[None, :, :]
+    by_bin /= by_bin.sum(2, keepdims=True)
+    return Prior(masses, prior, by_bin)
+
+
+def blurred(by_bin: Floats) -> Floats:
+    """Each posterior a little wider, since a deconvolution is sharper than it knows."""
+    wide = by_bin.copy()
+    held = by_bin[..., 1:]
+    padded = np.pad(held, [(0, 0)] * (held.ndim - 1) + [(1, 1)], mode="edge")
+    wide[..., 1:] = padded[..., :-2] / 4 + held / 2 + padded[..., 2:] / 4
+    wide /= wide.sum(-1, keepdims=True)
+    return wide
+
+
+def _first_guess(forecasts: Floats, masses: Floats) -> Floats:
+    """A wide hill at the forecast; a forecast of less than one user is mostly nobody."""
+    away = np.log(masses[None, 1:] / forecasts[:, None])
+    hill = np.exp(-(((away + 0.5) / 1.2) ** 2) / 2) + 1e-6
+    hill /= hill.sum(1, keepdims=True)
+    held = np.minimum(0.95, 0.9 * forecasts)[:, None]
+    return np.hstack([1 - held, held * hill])

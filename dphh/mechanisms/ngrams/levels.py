@@ -1,0 +1,91 @@
+"""`ngrams`: DPNE, Algorithm 1. Level 1 is `items`; each further level sees valid grams alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dphh.engines.session import Session
+from dphh.ladder.rungs import Ladder, first_ladder, spelled
+from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.mechanisms.ngrams.dpne import spurious_threshold
+from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
+from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
+from dphh.price import Price
+from dphh.udfs.kernel.whole_grams import SEPARATOR
+
+
+def ngrams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    climbs = {"forecast": forecast_levels, "dpne": ladder_levels}
+    return climbs.get(price.method, set_union_levels)(price, session, joiner)
+
+
+def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    base, *above = price.levels
+    assert isinstance(base, SetUnionLevel)
+    session.hold_texts()
+    passed = session.words_level(base, "ngrams/level 1")
+    keys = whole(passed.column("key"), pa.string())
+    order = pc.sort_indices(keys)
+    vocabulary = keys.take(order)
+    noisy = whole(passed.column("noisy"), pa.int64()).take(order)
+    yield LevelDone(base, rows(1, vocabulary, singles(vocabulary), noisy, base.grid_bits))
+
+    ladder: Ladder | None = None
+    for planned in above:
+        assert isinstance(planned, PrunedLevel)
+        ladder = ladder or first_ladder(vocabulary, planned.pruning)
+        valid = ladder.valid_grams()
+        threshold = spurious_threshold(planned, len(ladder.top), len(valid))
+        level = replace(planned, valid=len(valid), threshold_grid=threshold)
+        if len(valid) == 0:  # nothing below was released: nothing can be valid, nothing is read
+            yield LevelDone(level, rows(level.level, *spelled_nothing(), level.grid_bits))
+            continue
+        passed = session.grams_level(level, ladder, valid, f"ngrams/level {level.level}")
+        keys = whole(passed.column("key"), pa.int64()).to_numpy()
+        order = np.argsort(keys)
+        ladder = ladder.with_next(keys[order])
+        noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()[order]
+        items, tokens = spelled(ladder.top, vocabulary, joiner)
+        yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
+
+
+def set_union_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    """The paper's baselines: plain set union over n-grams, without any pruning."""
+    together = price.method == "dpsu-all"
+    passed: Any = None
+    for level in price.levels:
+        assert isinstance(level, SetUnionLevel)
+        if passed is None or not together:
+            shortest, longest = (price.levels[0], price.levels[-1]) if together else (level, level)
+            session.hold_whole_grams(shortest.level, longest.level)
+            passed = session.whole_grams_level(level, f"ngrams/{price.method} {level.level}")
+        items, tokens, chosen = spelled_keys(passed.column("key"), level.level, joiner)
+        noisy = whole(passed.column("noisy"), pa.int64()).filter(chosen)
+        yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
+
+
+def spelled_keys(keys: Any, length: int, joiner: str) -> tuple[Any, Any, Any]:
+    """Items and tokens of the keys of one length (`whole_grams.py`), and which those are."""
+    tokens = pc.split_pattern(whole(keys, pa.string()), SEPARATOR)
+    chosen = pc.equal(pc.list_value_length(tokens), length)
+    tokens = tokens.filter(chosen)
+    flat = tokens.flatten()
+    if len(flat) and pc.any(pc.match_substring(flat, "\\")).as_py():
+        flat = pa.array([unescaped(token) for token in flat.to_pylist()], pa.string())
+    offsets = pa.array(np.arange(len(tokens) + 1, dtype=np.int32) * np.int32(length))
+    tokens = pa.ListArray.from_arrays(offsets, flat)
+    return pc.binary_join(tokens, joiner), tokens, chosen
+
+
+def unescaped(token: str) -> str:
+    return "\\".join(part.replace("\\s", SEPARATOR) for part in token.split("\\\\"))
+
+
+def spelled_nothing() -> tuple[pa.Array, pa.Array, pa.Array]:
+    return pa.array([], pa.string()), pa.array([], pa.list_(pa.string())), pa.array([], pa.int64())

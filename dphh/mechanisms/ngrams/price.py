@@ -1,0 +1,206 @@
+"""`ngrams`: runs of up to T tokens. By the forecast ladder (`forecast.py`), or by a method of the
+paper that it stands on (`dpne.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Any, Literal, get_args
+
+from dphh.errors import UsageError
+from dphh.levels import Pruning, SetUnionLevel
+from dphh.mechanisms.counts.of_found import Counting, found_counts
+from dphh.mechanisms.ngrams.dpne import THEOREMS as DPNE_THEOREMS
+from dphh.mechanisms.ngrams.dpne import finds_grams, price_dpne, price_dpsu
+from dphh.mechanisms.ngrams.forecast.price import THEOREM as FORECAST_THEOREM
+from dphh.mechanisms.ngrams.forecast.price import finds_words, price_forecast
+from dphh.mechanisms.set_union.price import finds
+from dphh.mechanisms.terms import (
+    ADJACENCY,
+    BUDGET_HELP,
+    UNIT,
+    check_budget,
+    check_max_items,
+)
+from dphh.price import Price, Privacy
+
+Method = Literal["forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single"]
+METHODS = get_args(Method)
+HELP = {
+    **BUDGET_HELP,
+    "max_n": "The longest n-gram, in tokens.",
+    "max_items": "Words that a user may count for; of the paper's methods, n-grams of one length: "
+    "one number, or one a length.",
+    "spurious": "Share that nobody need hold.",
+    "method": "forecast or dpne: length by length; the others: set union over whole n-grams.",
+    "pruning": "Of dpne. What must be released below: all but its first and all but its last word, "
+    "or the latter.",
+    "decay": "Of dpne. Each length's noise over the one below's.",
+    "shares": "Of dpne. Each length's share of the budget, instead of --decay.",
+    **Counting.HELP,
+}
+LONGEST = 100
+#: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
+LEAST_SPURIOUS = 1e-12
+
+THEOREMS = {
+    "forecast": FORECAST_THEOREM,
+    **DPNE_THEOREMS,
+}
+
+
+def price_ngrams(
+    *,
+    max_n: int,
+    epsilon: float,
+    delta: float,
+    max_items: int | Sequence[int] = 100,
+    spurious: float = 0.01,
+    method: Method = "forecast",
+    pruning: Pruning = "both",
+    decay: float = 1.0,
+    shares: Sequence[float] | None = None,
+    counts: float | None = None,
+) -> Price:
+    """Runs of up to `max_n` tokens that many users hold.
+
+    max_items: how many different words a user may count for; nothing bounds longer n-grams.
+    spurious: the share of n-grams, of the number found one length below, that nobody need hold.
+    method: "forecast", which spends each length's budget where releases so far foretell finds;
+    "dpne", the paper's, which spends it evenly; or the paper's baselines "dpsu-all", "dpsu-even",
+    "dpsu-single". counts: the share of the budget, such as 0.3, that says of what is found how many
+    users hold it, with intervals.
+
+    The paper's methods bound every length by `max_items`: one number, or one a length. "dpne" alone
+    takes the rest. pruning: a longer n-gram is looked at if "both" its ends were found, or on a
+    "single" side, its beginning and its last token. decay: each length's noise over that of the
+    length below; `shares=` gives each length's share of the budget instead.
+    """
+    check_budget(epsilon, delta)
+    epsilon, delta = float(epsilon), float(delta)
+    if isinstance(max_n, bool) or not isinstance(max_n, int) or not 1 <= max_n <= LONGEST:
+        raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1 to {LONGEST}")
+    if method not in METHODS:
+        raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+    if method == "forecast":
+        _check_forecast(max_items, pruning, decay, shares)
+    counting = Counting.of(counts)
+    bounds = _bounds(max_items, max_n)
+    _check_shape(spurious, pruning, decay, shares, max_n)
+    parameters: tuple[tuple[str, Any], ...] = (
+        ("max_n", max_n),
+        ("epsilon", epsilon),
+        ("delta", delta),
+        ("max_items", max_items if isinstance(max_items, int) else tuple(max_items)),
+        ("spurious", float(spurious)),
+        ("method", method),
+        ("counts", counting.share or None),
+    )
+    if method != "forecast":
+        parameters += (
+            ("pruning", pruning),
+            ("decay", float(decay)),
+            ("shares", None if shares is None else tuple(map(float, shares))),
+        )
+    if method == "forecast":
+        levels, events, delta_shares = price_forecast(
+            epsilon, delta, max_n, bounds[0], float(spurious), counting
+        )
+        found = finds_words(levels)
+    elif method == "dpne":
+        levels, events, delta_shares = price_dpne(
+            epsilon, delta, bounds, spurious, pruning, decay, shares, counting
+        )
+        found = finds_grams(levels)
+    else:
+        if (decay, shares) != (1.0, None):
+            raise UsageError(
+                f"decay, shares: go with method='dpne'; method={method!r} has one noise for all"
+            )
+        levels, events, delta_shares = price_dpsu(epsilon, delta, bounds, method, counting)
+        first = next(level for level in levels if isinstance(level, SetUnionLevel))
+        found = finds([first], first.max_items)
+    return Price(
+        verb="ngrams",
+        method=method,
+        parameters=parameters,
+        levels=levels,
+        privacy=Privacy(
+            epsilon=epsilon,
+            delta=delta,
+            unit=UNIT,
+            adjacency=ADJACENCY,
+            theorem=THEOREMS[method] + counting.theorem,
+            delta_shares=delta_shares,
+        ),
+        finds=found,
+        events=events,
+        counting=found_counts(events, sum(bounds)),
+    )
+
+
+def _bounds(max_items: int | Sequence[int], max_n: int) -> tuple[int, ...]:
+    if isinstance(max_items, int):
+        check_max_items(max_items)
+        return (max_items,) * max_n
+    if not isinstance(max_items, (list, tuple)):
+        raise UsageError(
+            f"max_items: found {max_items!r}; give a whole number from 1, or one for each length"
+        )
+    for bound in max_items:
+        check_max_items(bound)
+    if len(max_items) != max_n:
+        raise UsageError(
+            f"max_items: found {len(max_items)} bounds for {max_n} lengths; give one number, "
+            "or one for each length"
+        )
+    return tuple(max_items)
+
+
+def _check_shape(
+    spurious: float, pruning: str, decay: float, shares: Sequence[float] | None, max_n: int
+) -> None:
+    if not _number(spurious) or not LEAST_SPURIOUS <= spurious <= 0.5:
+        raise UsageError(
+            f"spurious: found {spurious!r}; give a share from {LEAST_SPURIOUS:g} to 0.5, "
+            "such as 0.01"
+        )
+    if pruning not in get_args(Pruning):
+        raise UsageError(f"pruning: found {pruning!r}; say one of {', '.join(get_args(Pruning))}")
+    if not _number(decay) or not 0.1 <= decay <= 10:
+        raise UsageError(
+            f"decay: found {decay!r}; give a number from 0.1 to 10: below 1, longer n-grams get "
+            "less noise; 1 shares evenly"
+        )
+    if shares is None:
+        return
+    if decay != 1.0:
+        raise UsageError("decay, shares: both say how the budget is shared; give one of them")
+    if (
+        not isinstance(shares, (list, tuple))
+        or len(shares) != max_n
+        or not all(_number(share) and isfinite(share) and share > 0 for share in shares)
+    ):
+        raise UsageError(f"shares: found {shares!r}; give {max_n} positive numbers, one a length")
+
+
+def _check_forecast(
+    max_items: int | Sequence[int], pruning: str, decay: float, shares: Sequence[float] | None
+) -> None:
+    """What DPNE alone asks for is refused, rather than left unused."""
+    asked = {
+        "max_items": not isinstance(max_items, int),
+        "pruning": pruning != "both",
+        "decay": decay != 1.0,
+        "shares": shares is not None,
+    }
+    if any(asked.values()):
+        names = ", ".join(name for name, is_asked in asked.items() if is_asked)
+        raise UsageError(
+            f"{names}: found with method='forecast', the default, which bounds words alone, by one "
+            "number, and shares the budget by what it finds; leave it out, or say method='dpne'"
+        )
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,1 @@
+"""Set union: items that many users hold, by DPSU's weighted Gaussian and its kin."""

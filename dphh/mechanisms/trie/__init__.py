@@ -1,0 +1,1 @@
+"""TrieHH: sequences grown level by level from sampled votes."""

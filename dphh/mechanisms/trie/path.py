@@ -1,0 +1,111 @@
+"""The path accountant: what growing a trie from sampled votes costs, and which theta and p to take.
+
+At each of up to L levels every user tosses a fresh coin of probability p; a user whose coin shows
+heads votes for the next prefix of the one word it holds for the whole run, if the prefix before
+that was kept; a prefix is kept with theta votes or more; all kept prefixes are released. Let one
+user come or go, and let k_i other users share the i-th prefix of its word. That prefix is kept
+with probability b(k_i) = P[Bin(k_i, p) >= theta] without the user, a(k_i) = b(k_i + 1) with it, and
+nothing else depends on the user: the likelihood ratio only on how far the path of its word reaches.
+
+    when it comes:  delta(epsilon) = max over k_1, ..., k_L of sum over J of [A_J - e^epsilon B_J]_+
+    when it goes:   epsilon = ln(1 / (1 - p)) with delta = 0
+
+A_J and B_J are the probabilities, with and without, that exactly J levels are passed. All this is
+proved in docs/path-accountant.md; `path_bound.py` bounds the maximum from above, `path_choice.py`
+chooses theta and p.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dphh.errors import UsageError
+from dphh.mechanisms.trie.path_bound import FINE, delta_bound
+from dphh.mechanisms.trie.path_choice import PathParameters, choose_path, users_needed
+from dphh.mechanisms.trie.path_rates import (
+    LARGEST_EPSILON,
+    LARGEST_THETA,
+    RATE_BITS,
+    check_epsilon,
+    check_whole_number,
+    rate_numerator,
+    removal,
+    rounded_up,
+)
+from dphh.privacy.search import crossing
+
+__all__ = [
+    "RATE_BITS",
+    "PathGuarantee",
+    "PathParameters",
+    "choose_path",
+    "path_delta",
+    "path_epsilon",
+    "path_guarantee",
+    "rate_numerator",
+    "removal_epsilon",
+    "users_needed",
+]
+
+
+@dataclass(frozen=True)
+class PathGuarantee:
+    """(epsilon, delta)-differential privacy when one user comes or goes."""
+
+    epsilon: float
+    delta: float
+
+
+def path_delta(epsilon: float, p: float | int, theta: int, levels: int) -> float:
+    """An upper bound on delta at this epsilon when one user is added, within 2% down to 1e-80.
+
+    Under `removal_epsilon(p)` this is not the delta of both directions.
+    """
+    check_epsilon(epsilon)
+    rate = rounded_up(p)
+    check_whole_number("theta", theta, LARGEST_THETA, "20 is a common choice")
+    check_whole_number("levels", levels, 10**4, "give the longest length that sequences may have")
+    return delta_bound(epsilon, rate, theta, levels, FINE) if rate < 1 else 1.0
+
+
+def removal_epsilon(p: float | int) -> float:
+    """ln(1 / (1 - p)), rounded up: the epsilon when one user is taken away, with delta 0."""
+    numerator = rate_numerator(p)
+    return removal(
+        math.ldexp(numerator, -RATE_BITS), math.ldexp(2**RATE_BITS - numerator, -RATE_BITS)
+    )
+
+
+def path_epsilon(delta: float, p: float | int, theta: int, levels: int) -> float:
+    """An epsilon, close to the smallest one, that holds at this delta in both directions.
+
+    Infinite where no epsilon will do: with theta - 1 others, a user's prefix is kept with
+    probability p^theta, and never without the user.
+    """
+    if not 0 <= delta <= 1:
+        raise UsageError(f"delta must lie between 0 and 1, found {delta!r}; give a probability.")
+    low = removal_epsilon(p)
+    if path_delta(low, p, theta, levels) <= delta:
+        return low
+    # Beyond the first, only outcomes that are impossible without the user are left; beyond the
+    # second, floats end.
+    largest = min(levels * math.log1p(theta) + 1, LARGEST_EPSILON)
+    if path_delta(largest, p, theta, levels) > delta:
+        return math.inf
+
+    def excess(epsilon: float) -> float:
+        return math.log(path_delta(epsilon, p, theta, levels) / delta)
+
+    high = max(2 * low, 0.25)
+    while high < largest and excess(high) > 0:
+        low, high = high, 2 * high
+    high = min(high, largest)
+    return crossing(lambda x: -excess(x), low, high, 1e-6 * high)[1]
+
+
+def path_guarantee(epsilon: float, p: float | int, theta: int, levels: int) -> PathGuarantee:
+    """What holds in both directions at this epsilon, or at the smallest above that one can have."""
+    check_epsilon(epsilon)
+    reached = max(epsilon, removal_epsilon(p))
+    return PathGuarantee(reached, path_delta(reached, p, theta, levels))

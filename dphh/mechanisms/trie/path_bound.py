@@ -1,0 +1,256 @@
+"""The path accountant's maximum, bounded from above with no k left out (docs/path-accountant.md).
+
+Over all sequences of k_i users who share the prefixes of one user's word, delta(epsilon) is at
+most e^epsilon G_0(e^-epsilon), where
+
+    G_L(t) = [t - 1]_+,    G_{i-1}(t) = max over k of V(t; b(k), a(k)),
+    V(t; b, a) = [t (1 - a) - (1 - b)]_+ + b G_i(t a / b).
+
+- V is convex in (b, a), so its maximum over the points (b(k), a(k)) is at most that over the
+  corners of any polygon around them. They lie on a concave curve, below the lines through each
+  two neighbours, whose slopes (k + 1)(1 - p) / (k + 2 - theta) fall with k: the polygon is cut out
+  by some of these lines, by a = p + (1 - p) b, and by the line b = 0.
+- G_i is convex in t and linear from t = 1/(1 - p) on, so chords of a grid lie above it.
+- The polygon is pushed out by more than the error of the binomial tails; the result is rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dphh.mechanisms.trie.path_rates import removal
+from dphh.privacy.gaussian import FloatArray
+from dphh.privacy.special import betaln
+
+# What the tails may be off by, relatively, times 100 + theta: more than a hundred times what was
+# measured against 50 digits. What is returned is raised by the second for each level's
+# sums, and the weights of chords by the third.
+TAIL_ERROR = 5e-13
+_SUM_ERROR = 1e-11
+_WEIGHT_ERROR = 1e-11
+_TINY = 1e-300
+# ln of the probability of theta - 1 votes at which the curve's end is left to its last two lines.
+_END = -25.0
+# So many numbers of a matrix at a time.
+_CACHED = 2**14
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How finely the maximum is taken; any resolution gives an upper bound."""
+
+    polygon: float  # the change of ln b and of ln(a - b) between two lines, times sqrt(levels)
+    chord: float  # the change of ln G between two points of the grid, times sqrt(levels)
+    least: int
+    most: int
+    levels: float = math.inf  # for more levels than this it is as fine as for this many
+
+    def scale(self, levels: int) -> float:
+        return math.sqrt(min(levels, self.levels))
+
+
+FINE = Resolution(polygon=0.15, chord=0.12, least=400, most=4000)
+# What only has to say where to look: at more levels it errs by more, much alike for every theta.
+COARSE = Resolution(polygon=0.5, chord=0.4, least=150, most=1200, levels=16)
+
+
+def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: Resolution) -> float:
+    polygon, steepness = _polygon(epsilon, p, theta, levels, resolution)
+    beyond = removal(p, 1 - p)
+    reach = epsilon + beyond
+    wanted = reach * steepness * resolution.scale(levels) / resolution.chord
+    points = min(max(wanted, resolution.least), resolution.most)
+    step = reach / points
+    below = math.ceil(epsilon / step) + 1
+    u = step * np.arange(-below, math.ceil(beyond / step) + 2, dtype=np.float64)
+    grid = _Grid(u, step, below)
+
+    curve = np.maximum(np.expm1(u), 0.0)
+    next_curve = grid.level(polygon)
+    for _ in range(levels - 1):
+        curve = next_curve(curve)
+    cost = math.exp(epsilon) * grid.last_level(polygon, curve, -epsilon)
+    return min(cost * (1 + _SUM_ERROR * (levels + 1)) + _TINY * math.exp(epsilon), 1.0)
+
+
+@dataclass(frozen=True)
+class _Polygon:
+    """Corners (b, a) = (x, x + gap) with x > 0, and one at (0, rise); (0, 0) and (1, 1) go without
+    saying. Gaps are kept instead of a, so that small p keep their digits."""
+
+    x: FloatArray
+    gap: FloatArray
+    rise: float
+
+
+def _polygon(
+    epsilon: float, p: float, theta: int, levels: int, resolution: Resolution
+) -> tuple[_Polygon, float]:
+    """A polygon around all points (b(k), a(k)), and how steeply ln delta falls with epsilon."""
+    if theta == 1:  # every point lies on the line a = p + (1 - p) b
+        return _Polygon(np.array([1.0]), np.array([0.0]), p), 20.0
+    # One level's own worst k is where the slope of the curve falls below e^epsilon.
+    e = math.exp(epsilon)
+    worst = max(math.ceil((1 - p + e * (theta - 2)) / (math.expm1(epsilon) + p)), theta - 1)
+    passed, more = (float(x[0]) for x in tails(np.array([worst], dtype=np.float64), p, theta))
+    single = max(more - math.expm1(epsilon) * passed, p**theta, _TINY)
+    steepness = 2 + e * passed / single
+
+    first, last = _ends(p, theta, worst, max(1e-4 * single / levels, 1e-290))
+    dense = np.concatenate(
+        [
+            first + np.arange(40.0),
+            np.linspace(math.sqrt(first), math.sqrt(last), 800) ** 2,
+            first + np.geomspace(1.0, float(last - first), 600),
+        ]
+    )
+    k = np.unique(np.clip(np.rint(dense), first, last))
+    b, gap = tails(k, p, theta)
+    with np.errstate(divide="ignore"):
+        moved = np.maximum(abs(np.diff(np.log(b))), abs(np.diff(np.log(gap))))
+    spacing = min(resolution.polygon / resolution.scale(levels), 0.2)
+    steps = np.cumsum(np.minimum(moved, 1.0)) / spacing
+    chosen = np.concatenate([[True, True], np.diff(np.floor(steps)) > 0])
+    chosen[-1] = True
+    k, b, gap = k[chosen], b[chosen], gap[chosen]
+    rise = float(b[0] + gap[0])
+
+    # Lines gap = gap(k) + slope(k) (x - b(k)), and at the end gap = p (1 - x), each two of them
+    # meeting between their points. Where exactly x is taken does not matter for safety.
+    slope = (theta - 1 - p * (k + 1)) / (k + 2 - theta)
+    fall = (1 - p) * (theta - 1) / (k + 2 - theta)  # slope + p, which only falls
+    bend = np.append(fall[:-1] * np.diff(k) / (k[1:] + 2 - theta), fall[-1])
+    b, gap, slope = np.append(b, 1.0), np.append(gap, 0.0), np.append(slope, -p)
+    x = b[:-1] + (np.diff(gap) - slope[1:] * np.diff(b)) / bend
+    x = np.clip(x, b[:-1], b[1:])
+    left = gap[:-1] + slope[:-1] * (x - b[:-1])
+    right = gap[1:] + slope[1:] * (x - b[1:])
+    error = TAIL_ERROR * (theta + 100)
+    allowance = gap[:-1] + gap[1:] + (abs(slope[:-1]) + abs(slope[1:])) * b[1:]
+    gap = np.maximum(np.maximum(left, right), 0.0) + error * allowance
+    kept = x > 0
+    rise = max(rise, float(np.max(gap[~kept], initial=0.0)))
+    return _Polygon(x[kept], gap[kept], rise * (1 + error) + _TINY), steepness
+
+
+def _ends(p: float, theta: int, worst: int, cut: float) -> tuple[int, int]:
+    """Where to begin: a k with a(k) of about `cut` or less, or theta - 1. Where to end: a k with
+    a(k) - b(k) far below p. Any two would be safe."""
+
+    def likely(k: int, votes: int) -> float:  # ln P[Bin(k, p) = votes]
+        ways = -math.log(k + 1) - float(betaln(k + 1 - votes, votes + 1))
+        return ways + votes * math.log(p) + (k - votes) * math.log1p(-p)
+
+    first, high = theta - 1, max(worst, math.ceil(theta / p))
+    while high - first > 1:
+        middle = (first + high) // 2
+        below = likely(middle + 1, theta) <= math.log(cut)
+        first, high = (middle, high) if below else (first, middle)
+
+    low = max(worst, math.ceil(theta / p)) + 1
+    last = 2 * low
+    while likely(last, theta - 1) > _END:
+        last *= 2
+    while last - low > 1:
+        middle = (low + last) // 2
+        low, last = (middle, last) if likely(middle, theta - 1) > _END else (low, middle)
+    return first, last
+
+
+def tails(k: FloatArray, p: float, theta: int) -> tuple[FloatArray, FloatArray]:
+    """b(k) = P[Bin(k, p) >= theta] and a(k) - b(k) = p P[Bin(k, p) = theta - 1]; k >= theta - 1.
+
+    Sums of positive terms, each the one before times (k - j + 1) p / (j (1 - p)), so that the far
+    tail keeps its digits.
+    """
+    logarithm = (k + 1 - theta) * math.log1p(-p)
+    for i in range(theta - 1):
+        logarithm += np.log((k - i) * (p / (i + 1)))
+    first = np.exp(logarithm)
+    odds = p / (1 - p)
+    total = np.zeros_like(k)
+    term = np.ones_like(k)
+    largest, j = float(k[-1]), theta
+    while True:
+        term *= np.maximum(k - (j - 1), 0.0) * (odds / j)
+        total += term
+        if (largest - j) * odds < 0.5 * (j + 1) and np.all(term <= 1e-17 * total):
+            return np.minimum(first * total, 1.0), p * first
+        j += 1
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Points u = ln t, evenly spaced, 0 among them and the last at ln(1 / (1 - p)) or past it."""
+
+    u: FloatArray
+    step: float
+    zero: int
+
+    def level(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
+        """What makes G_{i-1} on the grid of G_i: the largest V of all corners.
+
+        Multiplying t by a/b moves by whole points and one weight, the same for the whole grid. All
+        levels are alike, so what does not hang on G_i is worked out once.
+        """
+        t, over = np.exp(self.u), np.expm1(self.u)
+        by = np.log1p(polygon.gap / polygon.x) * (1 + 1e-14)
+        shift = np.minimum(np.floor(by / self.step), len(t)).astype(np.int64)
+        weight = np.expm1(by - shift * self.step) / math.expm1(self.step) + _WEIGHT_ERROR
+        weight = np.clip(weight, 0.0, 1.0)
+        more = np.expm1(self.u[-1] + self.step * np.arange(1, len(t) + 1))
+
+        always = np.maximum(polygon.rise * t, over)
+        far = shift == len(t)
+        for x, gap in _batches(len(t), polygon.x[far], polygon.gap[far]):
+            np.maximum(always, (x * over + gap * t).max(axis=0), out=always)
+        near, above = ~far, slice(self.zero + 1, None)
+        corners = []
+        for x, gap, w, moved in _batches(
+            len(t), polygon.x[near], polygon.gap[near], weight[near], shift[near]
+        ):
+            failed = np.maximum(over[above] * (1 - x) - t[above] * gap, 0.0)
+            corners.append((moved[:, 0], x * (1 - w), x * w, failed))
+
+        def next_curve(curve: FloatArray) -> FloatArray:
+            best = np.maximum(curve, always)
+            windows = np.lib.stride_tricks.sliding_window_view(np.append(curve, more), len(t))
+            for moved, before, after, failed in corners:
+                values, next_values = windows[moved], windows[moved + 1]  # copies
+                values *= before
+                next_values *= after
+                values += next_values
+                values[:, above] += failed
+                np.maximum(best, values.max(axis=0), out=best)
+            return best
+
+        return next_curve
+
+    def last_level(self, polygon: _Polygon, curve: FloatArray, u: float) -> float:
+        """The same at a single u <= 0."""
+        moved = u + np.log1p(polygon.gap / polygon.x)
+        passed = polygon.x * self._chord(curve, moved)
+        here = float(self._chord(curve, np.array([u]))[0])
+        return max(float(passed.max()), here, polygon.rise * math.exp(u))
+
+    def _chord(self, curve: FloatArray, u: FloatArray) -> FloatArray:
+        """The curve between the grid's points, linear in t; past the last point it is t - 1."""
+        position = (u - self.u[0]) / self.step
+        index = np.clip(np.floor(position), 0, len(curve) - 2).astype(np.int64)
+        weight = np.expm1(u - self.u[index]) / math.expm1(self.step) + _WEIGHT_ERROR
+        weight = np.clip(weight, 0.0, 1.0)
+        inside = curve[index] * (1 - weight) + curve[index + 1] * weight
+        return np.where(u >= self.u[-1], np.expm1(np.maximum(u, 0.0)), inside)
+
+
+def _batches(points: int, *columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Some rows of each column at a time, as columns: what fits the cache is faster."""
+    rows = max(_CACHED // points, 1)
+    for start in range(0, len(columns[0]), rows):
+        yield tuple(column[start : start + rows, np.newaxis] for column in columns)

@@ -1,0 +1,272 @@
+"""`trie`: sequences, grown level by level from sampled votes. TrieHH.
+
+Zhu, Kairouz, McMahan, Sun & Li 2020, Algorithms 1 to 3. Every user holds one sequence for the whole
+run. At level i = 1..L a sample of the users is asked; who holds a sequence whose first i - 1 tokens
+are in the trie votes for its first i tokens (its end is a token of its own kind); prefixes with
+theta votes or more grow on the trie. No noise: the sampling is the randomness, and the votes
+themselves are never released.
+
+accounting="path" (the default). Every user tosses a coin of probability p at every level, anew.
+Unit: a user. Adjacency: add or remove one user. Theorem: the path accountant
+(docs/path-accountant.md), both directions; theta and p are chosen to find the rarest sequences that
+(epsilon, delta) allows.
+
+accounting="paper". A batch of m of the n users, drawn without replacement, at every level; users
+of the n that the corpus does not show hold nothing. The theorem of the published supplement (or the
+preprint's): one direction only, for one user's data replaced by nothing at a fixed, public n.
+
+counts=c. The trie is grown for (1 - c) (epsilon, delta). What grew is public then, and a Gaussian
+of its leaves' counts follows, whose noise is the least that makes (epsilon, delta) of both together
+(`counting.py`); in the directions of the accounting, since a Gaussian holds in both. A row of a
+user goes with one leaf at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import floor, ldexp
+from typing import Literal, get_args
+
+from dphh.errors import UsageError
+from dphh.levels import BatchLevel, Choice, Level, VoteLevel
+from dphh.mechanisms.counts.of_found import Counting, counts_beside, found_counts
+from dphh.mechanisms.terms import (
+    ADJACENCY,
+    BUDGET_HELP,
+    FOUND_WITH,
+    UNIT,
+    check_budget,
+    check_max_items,
+    set_aside,
+)
+from dphh.mechanisms.trie.path import RATE_BITS, choose_path, path_guarantee, users_needed
+from dphh.price import Finds, Price, Privacy, UsersKnown
+from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, OneDirectionEvent
+
+Accounting = Literal["path", "paper"]
+HELP = {
+    **BUDGET_HELP,
+    "max_length": "Levels; the end of a sequence counts as one.",
+    "unit": "Characters a token, of whole items.",
+    "choice": "How a user of several rows comes to one sequence.",
+    "accounting": "The path accountant, tight in both directions; or the paper's theorem.",
+    "theta": "Votes that are enough; with --p, instead of the best.",
+    "p": "Probability that a user votes at a level; with --theta.",
+    "users": "For --accounting paper: how many users there are.",
+    **Counting.HELP,
+    "max_items": "With --counts: how many of what is found a user counts for as one whole user "
+    "each; 10.",
+}
+#: Of the sequences that were found, few users hold more than these.
+COUNTED_ITEMS = 10
+LONGEST = 1000
+#: Far above what the short cut of `dphh.udfs.draws.votes` may add to any delta.
+LEAST_DELTA = 1e-100
+PATH_THEOREM = (
+    "path accountant for TrieHH with Bernoulli sampling at every level "
+    "(docs/path-accountant.md); both directions"
+)
+
+
+def price_trie(
+    *,
+    epsilon: float,
+    delta: float,
+    max_length: int,
+    unit: int = 1,
+    choice: Choice = "drawn",
+    accounting: Accounting = "path",
+    theta: int | None = None,
+    p: float | None = None,
+    users: int | None = None,
+    counts: float | None = None,
+    max_items: int | None = None,
+) -> Price:
+    """Sequences, grown level by level from sampled votes (TrieHH).
+
+    A corpus of whole items is read as sequences of `unit` characters; words, characters and lists
+    are sequences already. max_length: the most levels, the end of a sequence counted as one.
+    choice: how a user of several rows comes to one sequence for the run, "drawn" in proportion to
+    local frequency or the "most-frequent". accounting: "path" (tight, both directions; `theta` and
+    `p` may be given, else they are chosen), or "paper" (the published theorem; needs `users`, a
+    public count). counts: the share of the budget, such as 0.3, that says of each sequence that is
+    found, and of each beginning that the trie stops at, how many users hold it, with intervals;
+    max_items: how many of these a user counts for as one whole user each, 10 if nothing is said.
+    """
+    check_budget(epsilon, delta)
+    epsilon, delta = float(epsilon), float(delta)
+    if isinstance(max_length, bool) or not isinstance(max_length, int):
+        raise UsageError(f"max_length: found {max_length!r}; give a whole number")
+    if not 1 <= max_length <= LONGEST:
+        raise UsageError(
+            f"max_length: found {max_length}; give a number from 1 to {LONGEST}, the end of a "
+            "sequence counted as one: words of 9 letters need 10"
+        )
+    if choice not in get_args(Choice):
+        raise UsageError(f"choice: found {choice!r}; say one of {', '.join(get_args(Choice))}")
+    if accounting not in get_args(Accounting):
+        raise UsageError(
+            f"accounting: found {accounting!r}; say one of {', '.join(get_args(Accounting))}"
+        )
+    counting = Counting.of(counts)
+    if max_items is None:
+        counted = COUNTED_ITEMS
+    elif counting.share:
+        check_max_items(counted := max_items)
+    else:
+        raise UsageError(
+            "max_items: goes with counts=; to the trie every user gives one sequence for the run"
+        )
+    spare = set_aside(counting.spare(epsilon), epsilon, delta)
+    growing = (1 - counting.share) * epsilon, (1 - counting.share) * delta
+    levels, privacy, found = (
+        _path(*growing, max_length, theta, p, users)
+        if accounting == "path"
+        else _paper(*growing, max_length, theta, p, users)
+    )
+    kind = ApproximateEvent if accounting == "path" else OneDirectionEvent
+    events: tuple[Event, ...] = (kind(*growing, f"TrieHH, accounting {accounting}"),)
+    if counting.share:
+        table = DeltaEvent(spare, "noise table's distance from the exact Gaussian")
+        events = (*events, counts_beside([*events, table], epsilon, delta), table)
+        privacy = replace(
+            privacy,
+            epsilon=epsilon,
+            delta=delta,
+            theorem=privacy.theorem + counting.theorem,
+            delta_shares=(
+                (f"growing the trie, which takes epsilon {growing[0]:.4g}", growing[1]),
+                ("the Gaussian curve of the counts, beside it", delta - growing[1] - spare),
+                (table.note, spare),
+            ),
+        )
+    return Price(
+        verb="trie",
+        method="triehh",
+        parameters=(
+            ("epsilon", epsilon),
+            ("delta", delta),
+            ("max_length", max_length),
+            ("unit", unit),
+            ("choice", choice),
+            ("accounting", accounting),
+            ("theta", theta),
+            ("p", p),
+            ("users", users),
+            ("counts", counting.share or None),
+            ("max_items", max_items),
+        ),
+        levels=levels,
+        privacy=privacy,
+        finds=found,
+        events=events,
+        counting=found_counts(events, counted, beginnings=True),
+    )
+
+
+def takes_for_known(price: Price) -> UsersKnown | None:
+    """By the paper's accounting a run draws from n users, and must refuse where there are more."""
+    return _BY_THE_PAPER if price["accounting"] == "paper" else None
+
+
+_BY_THE_PAPER = UsersKnown(
+    "accounting",
+    "'paper' goes by the number of users",
+    "leave it out, and the path accountant needs no number",
+)
+Priced = tuple[tuple[Level, ...], Privacy, Finds]
+
+
+def _path(
+    epsilon: float,
+    delta: float,
+    max_length: int,
+    theta: int | None,
+    p: float | None,
+    users: int | None,
+) -> Priced:
+    if users is not None:
+        raise UsageError("users: goes with accounting='paper'; the path accountant needs no count")
+    if (theta is None) != (p is None):
+        raise UsageError("theta, p: give both, or neither and the plan chooses them")
+    if delta < LEAST_DELTA:
+        raise UsageError(f"delta: found {delta:g}; give a number from {LEAST_DELTA:g}")
+    if theta is None or p is None:
+        chosen = choose_path(epsilon, delta, max_length, float(FOUND_WITH))
+        theta, numerator = chosen.theta, chosen.numerator
+    else:
+        numerator = _numerator(p)
+        exact = path_guarantee(epsilon, numerator, theta, max_length)
+        if exact.epsilon > epsilon or exact.delta > delta:
+            raise UsageError(
+                f"theta, p: ({theta}, {p:g}) over {max_length} levels costs "
+                f"({exact.epsilon:.4g}, {exact.delta:.3g}), more than the ({epsilon:g}, {delta:g}) "
+                "there is for it; give a larger theta, a smaller p, or leave both out"
+            )
+    needed = users_needed(numerator, theta, max_length, float(FOUND_WITH))
+    return (
+        tuple(VoteLevel(level, numerator, theta) for level in range(1, max_length + 1)),
+        Privacy(epsilon, delta, UNIT, ADJACENCY, PATH_THEOREM, caveats=_ITEMS_FIND_MORE),
+        Finds(
+            float(FOUND_WITH),
+            needed,
+            note=f"a sequence of {max_length} levels, its end counted, that shares no beginning",
+        ),
+    )
+
+
+def _numerator(p: float) -> int:
+    """A rate in units of 2^-64, rounded down: what is priced, and what is drawn."""
+    if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
+        raise UsageError(f"p: found {p!r}; give a number between 0 and 1, such as 0.2")
+    return floor(ldexp(p, RATE_BITS))
+
+
+def _paper(
+    epsilon: float,
+    delta: float,
+    max_length: int,
+    theta: int | None,
+    p: float | None,
+    users: int | None,
+) -> Priced:
+    if theta is not None or p is not None:
+        raise UsageError("theta, p: go with accounting='path'; the paper's theorem gives its own")
+    if users is None:
+        raise UsageError(
+            "users: accounting='paper' draws a fixed batch of n users; give n, a public number "
+            "that must not be taken from the private data, nor be below how many users it holds"
+        )
+    # Here, not above: scipy.stats takes half a second to import, and only this accounting needs it.
+    from dphh.mechanisms.trie.triehh import fixed_size_plan
+    from dphh.mechanisms.trie.triehh_discovery import holders_needed
+    from dphh.mechanisms.trie.triehh_votes import FixedSize
+
+    plan = fixed_size_plan(users, epsilon, max_length, delta)
+    sampling = FixedSize(plan.users, plan.batch)
+    needed = holders_needed(sampling, plan.theta, max_length, float(FOUND_WITH))
+    return (
+        tuple(BatchLevel(i, plan.users, plan.batch, plan.theta) for i in range(1, max_length + 1)),
+        Privacy(
+            epsilon,
+            delta,
+            UNIT,
+            "one user's data replaced by nothing, the number of users staying the same; "
+            "one direction",
+            plan.statement,
+            caveats=(plan.caveat, *_ITEMS_FIND_MORE),
+            both_directions=False,
+        ),
+        Finds(
+            float(FOUND_WITH),
+            needed,
+            note=f"of {users:,} users; a sequence of {max_length} levels, its end counted, that "
+            "shares no beginning",
+        ),
+    )
+
+
+_ITEMS_FIND_MORE = (
+    "for single items in one place, `items` finds rarer ones at the same price; `trie` is for "
+    "fidelity to federated collection",
+)

@@ -1,0 +1,231 @@
+"""What TrieHH will find, before anything is read: worst-case discovery rates and their inverses.
+
+Proposition 1 of TrieHH: a word that W users hold, sharing no prefix with any other word, gets a
+hypergeometric number of votes at each level when m of n users are drawn, and is found with
+probability P[votes >= theta]^L. With Bernoulli sampling, as the path accountant has it, the votes
+are Binomial(W, p) and the rest is the same. Shared prefixes and words shorter than L only help.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
+
+from dphh.errors import UsageError
+from dphh.mechanisms.trie.triehh import (
+    FixedSizePlan,
+    Theorem,
+    fixed_size_plan,
+    fixed_size_price,
+    preprint_theta,
+    published_theta,
+)
+from dphh.mechanisms.trie.triehh_votes import LARGEST_POPULATION, Bernoulli, FixedSize, Sampling
+
+#: The probability that plans speak of.
+RATE = 0.9
+
+
+def discovery_rate(
+    sampling: Sampling, theta: int, levels: int, holders: ArrayLike
+) -> NDArray[np.float64]:
+    """Proposition 1: P[at least theta of the W holders vote]^L, for each number of holders."""
+    check_levels(levels)
+    return np.asarray(sampling.tail(holders, theta) ** levels, dtype=np.float64)
+
+
+def holders_needed(sampling: Sampling, theta: int, levels: int, rate: float = RATE) -> int:
+    """The least number of holders whose word is found at least so often."""
+    check_levels(levels)
+    check_rate(rate)
+
+    def found(holders: int) -> bool:
+        return float(discovery_rate(sampling, theta, levels, holders)) >= rate
+
+    # The rate is met somewhere between theta and many times theta / chance.
+    high = max(theta, math.ceil(theta / sampling.chance))
+    while high < sampling.most_holders and not found(high):
+        high *= 2
+    high = min(high, sampling.most_holders)
+    if not found(high):
+        raise UsageError(
+            f"rate {rate!r} cannot be had: even a word that everybody holds is found less often "
+            f"over {levels} levels with theta {theta} and this sample; sample more users."
+        )
+    return _least(found, theta - 1, high)
+
+
+def frequency_needed(plan: FixedSizePlan, rate: float = RATE) -> float:
+    """The least share of the users who must hold a word for it to be found at least so often."""
+    sampling = FixedSize(plan.users, plan.batch)
+    return holders_needed(sampling, plan.theta, plan.levels, rate) / plan.users
+
+
+def batch_needed(holders: int, users: int, theta: int, levels: int, rate: float = RATE) -> int:
+    """The least batch that finds a word of so many holders at least so often."""
+    check_levels(levels)
+    check_rate(rate)
+    if not theta <= holders <= users:
+        raise UsageError(
+            f"holders must be at least theta = {theta} and at most the {users:,} users, found "
+            f"{holders:,}; a word of fewer than theta holders is never found."
+        )
+
+    def found(batch: int) -> bool:
+        return float(discovery_rate(FixedSize(users, batch), theta, levels, holders)) >= rate
+
+    return _least(found, theta - 1, users)
+
+
+def p_needed(holders: int, theta: int, levels: int, rate: float = RATE) -> float:
+    """The least p, to the last digits, that finds a word of so many holders at least so often."""
+    check_levels(levels)
+    check_rate(rate)
+    if holders < theta:
+        raise UsageError(
+            f"holders must be at least theta = {theta}, found {holders:,}; "
+            "a word of fewer is never found."
+        )
+    p = float(betaincinv(theta, holders - theta + 1, rate ** (1 / levels)))
+    while p < 1 and float(discovery_rate(Bernoulli(p), theta, levels, holders)) < rate:
+        p = min(1.0, p * (1 + 1e-15))
+    return p
+
+
+def epsilon_needed(
+    users: int,
+    holders: int,
+    delta: float,
+    levels: int,
+    rate: float = RATE,
+    theorem: Theorem = "published",
+) -> FixedSizePlan:
+    """The cheapest plan that finds a word of so many holders at least so often; it has the epsilon.
+
+    Theta follows from delta. The theorems ask for a batch of sqrt(n) at least, hence the floor.
+    """
+    theta = published_theta(delta) if theorem == "published" else preprint_theta(delta)
+    batch = max(batch_needed(holders, users, theta, levels, rate), math.isqrt(users - 1) + 1)
+    if batch * (theta + 1) > users:
+        raise UsageError(
+            f"a word of {holders:,} holders among {users:,} users needs a batch of {batch:,} to be "
+            f"found with probability {rate!r}, and the theorem allows at most "
+            f"n / (theta + 1) = {users // (theta + 1):,}; give a more frequent word, a larger "
+            "delta, or use the path accountant."
+        )
+    return fixed_size_price(users, theta, batch, levels, theorem)
+
+
+def population_needed(
+    frequency: float,
+    epsilon: float,
+    levels: int,
+    delta: float | None = None,
+    rate: float = RATE,
+    theorem: Theorem = "published",
+) -> FixedSizePlan:
+    """The plan of the least population in which a word of this frequency is found so often.
+
+    Without a delta, theta = ceil(log10 n + 6), and the rate drops a little wherever theta steps.
+    """
+    if not 0 < frequency <= 1:
+        raise UsageError(
+            f"frequency must be above 0 and at most 1, found {frequency!r}; give a share of users."
+        )
+
+    def plan(users: int) -> FixedSizePlan:
+        return fixed_size_plan(users, epsilon, levels, delta, theorem)
+
+    def found(users: int) -> float:
+        try:
+            at = plan(users)
+        except UsageError:
+            return 0.0
+        sampling = FixedSize(users, at.batch)
+        return float(discovery_rate(sampling, at.theta, levels, math.floor(frequency * users)))
+
+    plan(LARGEST_POPULATION)  # parameters that can never be say so themselves
+    return plan(least_population(found, rate))
+
+
+def least_population(found: Callable[[int], float], rate: float = RATE) -> int:
+    """The least n with found(n) >= rate, for a rate that grows with n between powers of ten.
+
+    So do the papers' rules, but for whole numbers of holders and of drawn users, which step: an n
+    a little below may do as well.
+    """
+    check_rate(rate)
+    low = 1
+    for exponent in range(1, 16):
+        high = 10**exponent
+        # From just above one power of ten up to the next, theta is the same and the rate grows.
+        if found(high) >= rate:
+            return _least(lambda users: found(users) >= rate, low, high)
+        low = high
+    raise UsageError(
+        f"no population up to 10^15 gives rate {rate!r}; give a larger frequency or epsilon."
+    )
+
+
+@dataclass(frozen=True)
+class UnitSize:
+    """Words of at most `length` characters in units of `unit` characters: fewer, larger steps."""
+
+    unit: int
+    levels: int
+    plan: FixedSizePlan
+    holders: int
+
+
+def unit_levels(length: int, unit: int) -> int:
+    """L = ceil(length / unit)."""
+    if length < 1 or unit < 1:
+        raise UsageError(
+            f"a length and a unit must be 1 or more, found {length!r} and {unit!r}; "
+            "give numbers of characters."
+        )
+    return -(-length // unit)
+
+
+def unit_sizes(
+    users: int,
+    epsilon: float,
+    length: int,
+    units: Sequence[int] = (1, 2, 3, 4),
+    delta: float | None = None,
+    rate: float = RATE,
+    theorem: Theorem = "published",
+) -> tuple[UnitSize, ...]:
+    """For each unit size, the plan at the same epsilon and delta and the holders that it needs."""
+    rows = []
+    for unit in units:
+        levels = unit_levels(length, unit)
+        plan = fixed_size_plan(users, epsilon, levels, delta, theorem)
+        needed = holders_needed(FixedSize(users, plan.batch), plan.theta, levels, rate)
+        rows.append(UnitSize(unit, levels, plan, needed))
+    return tuple(rows)
+
+
+def _least(suffices: Callable[[int], bool], low: int, high: int) -> int:
+    """The least whole number above `low` that suffices, where all from it to `high` do."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def check_levels(levels: int) -> None:
+    if levels < 1:
+        raise UsageError(f"levels must be 1 or more, found {levels!r}; give the longest length.")
+
+
+def check_rate(rate: float) -> None:
+    if not 0 < rate < 1:
+        raise UsageError(
+            f"rate must lie between 0 and 1, found {rate!r}; 0.9 is what plans speak of."
+        )

@@ -1,0 +1,26 @@
+"""Frames that people read: what would steer a terminal is written out in them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from dphh.characters.unseen import STEERS, steerless
+
+
+def readable(frame: pl.DataFrame) -> pl.DataFrame:
+    """Its texts as they may be printed. What Polars prints is not escaped, nor what is made of it;
+    the release's own table keeps its texts as they are."""
+    return frame.with_columns(
+        [_readable(column) for column in frame if column.dtype in (pl.String, pl.List(pl.String))]
+    )
+
+
+def _readable(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.List(pl.String):
+        if not column.explode().str.contains(STEERS.pattern).any():
+            return column
+        lists = [each and [steerless(text) for text in each] for each in column.to_list()]
+        return pl.Series(column.name, lists, column.dtype)
+    if not column.str.contains(STEERS.pattern).any():
+        return column
+    return column.map_elements(steerless, pl.String)

@@ -1,0 +1,159 @@
+"""What a plan finds in text: `plan.sight(dphh.profile(words_per_user=12))`.
+
+The number of users that a plan promises to find is for users who hold that one item alone. People
+hold more, and count for less of each: with t items, for 1 / sqrt(t); with more than `max_items`,
+for a choice of them. A profile says how much a user holds. It must be public: from what is known of
+such texts, or from public text like it, never from the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+
+from dphh.errors import UsageError
+from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
+from dphh.mechanisms.terms import FOUND_WITH
+from dphh.price import Price
+from dphh.privacy.set_union import weight
+from dphh.wording.asked import named_in_words
+from dphh.wording.lines import plural
+
+#: Beyond so many users nothing is looked for.
+_MOST_USERS = 10**12
+#: What of a binomial's luck is passed over at either end.
+_RARE = 1e-9
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How much a user holds, in public: different words, in so many texts."""
+
+    words_per_user: tuple[int, ...]
+    texts_per_user: int = 1
+
+    def held(self, words: int, length: int) -> int:
+        """How many n-grams of a length a user of so many words holds: all that their texts have."""
+        return max(1, words - self.texts_per_user * (length - 1))
+
+
+@dataclass(frozen=True)
+class Sight:
+    """From how many users an n-gram of each length is found, by how much they hold."""
+
+    #: (words per user, ((length, users or None where no number of users is enough), ...)).
+    scenarios: tuple[tuple[int, tuple[tuple[int, int | None], ...]], ...]
+    probability: float
+    note: str
+
+    def __repr__(self) -> str:
+        lines = [f"found with probability {self.probability:g} when held by at least"]
+        for words, by_length in self.scenarios:
+            said = ", ".join(
+                f"{'no number of' if users is None else f'{users:,}'} users"
+                + (f" if {length} words long" if length > 1 else "")
+                for length, users in by_length
+            )
+            lines.append(f"  {said}, of {plural(words, 'word')} each")
+        return "\n".join([*lines, f"  ({self.note})"])
+
+
+@named_in_words
+def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Profile:
+    """How much a user holds, as far as that is public; several numbers of words are scenarios."""
+    several = [words_per_user] if isinstance(words_per_user, int) else list(words_per_user)
+    for name, number in [
+        *(("words_per_user", words) for words in several),
+        ("texts_per_user", texts_per_user),
+    ]:
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise UsageError(f"{name}: found {number!r}; give a whole number from 1")
+    if not several:
+        raise UsageError("words_per_user: found no number; give one or more")
+    return Profile(tuple(several), texts_per_user)
+
+
+def sight_of(price: Price, by: Profile) -> Sight:
+    """For users who hold as much as the profile says, all of which stays to be looked at.
+
+    That is the worst case: what is not released at one length is looked at no more in the next, and
+    what remains then counts for more.
+    """
+    first = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    longer = [level for level in price.levels if isinstance(level, PrunedLevel)]
+    if price.verb not in ("items", "ngrams") or {level.level for level in first} != {1}:
+        raise UsageError(
+            f"profile: of {price.verb} by {price.method!r} no number of users is known beforehand "
+            "for users who hold more; `items`, and `ngrams` by 'forecast' or 'dpne', have one"
+        )
+    adaptive = price.verb == "ngrams" and not longer and price["max_n"] > 1
+    lengths = range(1, 2 + len(longer))
+    scenarios = tuple(
+        (words, tuple((n, _needed(n, words, by, price, first, longer)) for n in lengths))
+        for words in by.words_per_user
+    )
+    note = "where each of these users holds so many words"
+    if adaptive:
+        note += "; of longer n-grams no number is promised by method='forecast'"
+    if longer:
+        note += f", all of which are found, and at most {ASSUMED_WORDS:,} words are released"
+    return Sight(scenarios, float(FOUND_WITH), note)
+
+
+def _needed(
+    length: int,
+    words: int,
+    by: Profile,
+    price: Price,
+    first: list[SetUnionLevel],
+    longer: list[PrunedLevel],
+) -> int | None:
+    # Of several rounds the most revealing counts; of the forecast ladder's the last is certain.
+    rounds = first[-1:] if price.method == "forecast" else first
+
+    def misses(users: int) -> float:
+        failure = 0.0
+        for n in range(1, length + 1):
+            held = by.held(words, n)
+            pieces = length - n + 1
+            if n == 1:
+                one = min(_miss(level, level.threshold_grid, users, held) for level in rounds)
+            else:
+                level = longer[n - 2]
+                one = _miss(level, spurious_threshold(level, 1, ASSUMED_WORDS), users, held)
+            failure += pieces * one
+        return failure
+
+    allowed = 1 - float(FOUND_WITH)
+    most = 1
+    while misses(most) > allowed:
+        most *= 2
+        if most > _MOST_USERS:
+            return None
+    least = most // 2
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if misses(middle) <= allowed else (middle, most)
+    return most
+
+
+def _miss(level: SetUnionLevel | PrunedLevel, threshold: int, users: int, held: int) -> float:
+    """The probability that an item of so many users stays below the threshold. A user who holds
+    more than counts has a random choice of it counted."""
+    from scipy.special import ndtr  # slow to import
+    from scipy.stats import binom
+
+    own = weight(level.grid_bits, min(held, level.max_items))
+    if held <= level.max_items:
+        return float(ndtr((threshold - 0.5 - users * own) / level.sigma_grid))
+    share = level.max_items / held
+    low, high = binom.ppf([_RARE, 1 - _RARE], users, share)
+    step = max(1, ceil((high - low) / 2000))
+    counted = np.arange(int(low), int(high) + step, step)
+    # Each stretch of the binomial is taken at its fewest users, which finds least.
+    mass = np.diff(np.concatenate([[0.0], binom.cdf(counted[1:] - 1, users, share), [1.0]]))
+    return float(mass @ ndtr((threshold - 0.5 - counted * own) / level.sigma_grid))

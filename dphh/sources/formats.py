@@ -1,0 +1,255 @@
+"""Corpora that are no Parquet files: opened as tables that every engine reads as a stream.
+
+What the names say decides: `.csv` and `.tsv`, `.jsonl` and `.ndjson`, a table of a DuckDB file
+(`app.duckdb/reviews`), a folder that a table format keeps. Names and types of columns are looked at
+and no row, nor does any row decide how others are read: nothing is guessed from the contents.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from dphh.corpus import Corpus, replace_corpus
+from dphh.errors import CorpusError
+from dphh.files.paths import database_of
+from dphh.sources.lakes import lake_table, refuse_files_of_tables
+from dphh.sources.quoted import identifier, literal
+from dphh.sources.reading import (
+    files_named,
+    parquet_pattern,
+    refuse_what_waits,
+    unreadable_files,
+)
+from dphh.sources.wide_files import refuse_many_columns
+from dphh.wording.asked import nearest
+from dphh.wording.lines import plural
+
+_DELIMITED = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
+_JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
+_DUCKDB = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
+#: Characters of a first line; DuckDB takes no longer object of JSON.
+LONGEST_LINE = 1 << 25
+#: What people try that no engine reads as it stands, and what to do about it.
+_ADVICE = {
+    "json": "write one object a line and call it .jsonl, or pass pl.read_json(...) with name=",
+    "txt": "it has no columns; pass pl.DataFrame({...}) with a user column, and name=",
+    "xlsx": "pass pl.read_excel(...), and name=",
+    "arrow": "pass pl.scan_ipc(...), and name=",
+    "feather": "pass pl.scan_ipc(...), and name=",
+    "avro": "pass pl.read_avro(...), and name=",
+    "orc": "pass pyarrow.orc.read_table(...), and name=",
+    "sqlite": "attach it to a DuckDB connection, and pass the table's name, connection= and name=",
+    "ducklake": "attach it to a DuckDB connection (ATTACH 'ducklake:...'), and pass the table's "
+    "name, connection= and name=; a name in the ledger keeps its budget",
+}
+
+
+def opened(corpus: Corpus) -> Corpus:
+    """The same corpus with its table opened, where its names mean no Parquet files."""
+    if corpus.kind != "path":
+        return corpus
+    table: Any = None
+    places = corpus.where
+    for place in places:
+        refuse_what_waits(files_named(place))
+    if len(places) == 1 and (database := database_of(places[0])) is not None:
+        table = _table_of_database(corpus, database, places[0][len(database) :].strip("/"))
+    elif any(_DUCKDB.search(str(Path(place).parent)) for place in places):
+        raise unreadable_files(corpus, "there is no such database file, or it is one of several")
+    elif len(places) == 1 and (lake := lake_table(corpus, places[0])) is not None:
+        table = lake
+    elif all(_DELIMITED.search(place) and not _is_folder(place) for place in places):
+        table = _delimited(corpus)
+    elif all(_JSON_LINES.search(place) and not _is_folder(place) for place in places):
+        table = _json_lines(corpus)
+    else:
+        _refuse_what_nobody_reads(corpus)
+    if table is None:
+        refuse_files_of_tables(corpus)
+        return corpus
+    return replace_corpus(corpus, kind="table", source=table)
+
+
+def _is_folder(place: str) -> bool:
+    return "://" not in place and Path(place).is_dir()
+
+
+def _refuse_what_nobody_reads(corpus: Corpus) -> None:
+    for place in corpus.where:
+        if place.lower().startswith("ducklake:") or "/ducklake:" in place.lower():
+            raise CorpusError(f"corpus: a DuckLake: {_ADVICE['ducklake']}")
+        suffix = Path(place).suffix.lower().removeprefix(".")
+        if suffix in _ADVICE and not _is_folder(place):
+            raise CorpusError(f"corpus: {place}: no engine reads .{suffix}: {_ADVICE[suffix]}")
+        if _DELIMITED.search(place) or _JSON_LINES.search(place):
+            raise CorpusError(
+                f"corpus: {place}: one corpus is files of one format; name them apart, or write "
+                "all as Parquet"
+            )
+
+
+def _table_of_database(corpus: Corpus, database: str, name: str) -> Any:
+    """A table of a DuckDB file, whose views may read anything and so are refused."""
+    try:
+        con = _quiet(duckdb.connect(database, read_only=True))
+        tables = con.execute(
+            "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = "
+            "current_database() ORDER BY ALL"
+        ).fetchall()
+    except duckdb.Error as problem:
+        raise CorpusError(
+            f"corpus: {database} could not be opened as a DuckDB file to be read "
+            f"({type(problem).__name__}): close the connections that write to it, or pass the "
+            "table's name with connection= and name="
+        ) from None
+    wanted = name.split(".")
+    schema, table = ("main", name) if len(wanted) == 1 else (wanted[0], ".".join(wanted[1:]))
+    if (schema, table) in tables:
+        return con.table(f"{identifier(schema)}.{identifier(table)}")
+    spelled = ", ".join(f"{database}/{schema}.{table}" for schema, table in tables[:5])
+    raise CorpusError(
+        f"corpus: {database} has no table {name!r} (of a view it cannot be told what it reads); "
+        f"name one, such as {spelled}"
+        if name
+        else f"corpus: {database} is a DuckDB file: say which table, such as {spelled}"
+    )
+
+
+def _delimited(corpus: Corpus) -> Any:
+    """Text throughout, quoted by `"`; a header says the columns and, by them, the delimiter."""
+    con = _quiet(duckdb.connect())
+    selects = []
+    wanted = list(dict.fromkeys(corpus.columns.values()))
+    for (delimiter, names), files in _alike(con, corpus, wanted).items():
+        for option, column in corpus.columns.items():
+            if names.count(column) != 1:
+                has = f"{names.count(column)} columns" if column in names else "no column"
+                raise CorpusError(
+                    f"{option}: one of the corpus's files has {has} {column!r}; "
+                    f"{nearest(column, names)}Its first line must name the columns, and has "
+                    f"{plural(len(names), 'field')} (not shown: without such a line they are rows)"
+                )
+        # By their places: DuckDB takes names that differ in case alone for one.
+        columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
+        picked = ", ".join(f"c{names.index(name)} AS {identifier(name)}" for name in wanted)
+        selects.append(
+            f"SELECT {picked} FROM read_csv({_listed(files)}, "
+            f"auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"', "
+            f"escape = '\"', hive_partitioning = false, columns = {{{columns}}})"
+        )
+    return con.sql(" UNION ALL ".join(selects))
+
+
+def _alike(
+    con: duckdb.DuckDBPyConnection, corpus: Corpus, wanted: list[str]
+) -> dict[tuple[str, tuple[str, ...]], list[str]]:
+    """Files by their header: only its first line is read."""
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for file in _files(con, corpus):
+        line = _first_line(corpus, file)
+        tabs = "tsv" in Path(file).suffixes[-1] + "".join(Path(file).suffixes[-2:-1])
+        told: dict[str, tuple[str, ...]] = {}
+        for delimiter in "\t" if tabs else ",;\t|":
+            refuse_many_columns(file, line.count(delimiter) + 1)
+            if (names := _fields(line, delimiter)) is not None:
+                told[delimiter] = names
+                if set(wanted) <= set(names):
+                    break
+        else:
+            if not told:
+                raise unreadable_files(corpus, "a first line names its columns, and it is none")
+            delimiter = max(told, key=lambda each: len(told[each]))
+        alike.setdefault((delimiter, told[delimiter]), []).append(file)
+    return alike
+
+
+def _fields(line: str, delimiter: str) -> tuple[str, ...] | None:
+    """Its names, unless there is none by this delimiter: a name has an end."""
+    try:
+        return tuple(next(csv.reader([line], delimiter=delimiter), []))
+    except csv.Error:
+        return None
+
+
+def _json_lines(corpus: Corpus) -> Any:
+    """One object a line; every value is read as text, or as a list of texts."""
+    con = _quiet(duckdb.connect())
+    files = _files(con, corpus)
+    try:
+        first = json.loads(_first_line(corpus, files[0]) or "{}")
+    except (ValueError, RecursionError):
+        first = None
+    if not isinstance(first, dict):
+        raise CorpusError(
+            f"corpus: {', '.join(corpus.where)}: JSON lines hold one object a line, and the first "
+            "line is none"
+        )
+    for option, column in corpus.columns.items():
+        if first and column not in first:
+            raise CorpusError(
+                f"{option}: the first line has no {column!r}, and its keys are taken for the "
+                f"columns; {nearest(column, first)}Name another, or write null where there is "
+                "nothing"
+            )
+    content = corpus.content
+    listed = {content.column} if content.reading == "list" else set()
+    columns = ", ".join(
+        f"{literal(name)}: 'VARCHAR{'[]' if name in listed else ''}'"
+        for name in dict.fromkeys(corpus.columns.values())
+    )
+    return con.sql(
+        f"FROM read_json({_listed(files)}, format = 'newline_delimited', records = true, "
+        f"auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"
+    )
+
+
+def _files(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
+    if any("://" in place for place in corpus.where):
+        raise CorpusError(
+            f"corpus: {', '.join(corpus.where)}: of what lies in a store dphh reads Parquet alone; "
+            "copy these files here, or write them as Parquet"
+        )
+    found: dict[str, None] = {}
+    for place in corpus.where:
+        pattern = parquet_pattern(place)
+        files = con.execute("SELECT file FROM glob($1) ORDER BY file", [pattern]).fetchall()
+        if not files:
+            raise unreadable_files(corpus, "there is no such file")
+        found |= {file: None for (file,) in files}
+    return list(found)
+
+
+def _first_line(corpus: Corpus, file: str) -> str:
+    """The header alone, however the file is compressed; of a file without line ends, no more than
+    of any other."""
+    try:
+        with pa.input_stream(file, compression="detect") as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace")
+            line = text.readline(LONGEST_LINE + 1)
+    except OSError as problem:
+        raise unreadable_files(
+            corpus, f"its first line could not be read ({type(problem).__name__})"
+        ) from None
+    if len(line) > LONGEST_LINE:
+        raise unreadable_files(corpus, f"its first line is longer than {LONGEST_LINE:,} characters")
+    return line.rstrip("\n")
+
+
+def _quiet(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """DuckDB's own bar would tell how much of the data each step reads; nothing is spilled here."""
+    con.execute("SET enable_progress_bar = false")
+    con.execute("SET temp_directory = ''")
+    return con
+
+
+def _listed(files: Iterable[str]) -> str:
+    return f"[{', '.join(literal(parquet_pattern(file)) for file in files)}]"

@@ -1,0 +1,293 @@
+"""Folders that a table format keeps: Delta, Iceberg, and those of which only the keeper can tell.
+
+Such a folder's Parquet files hold rows that were deleted, updated or never committed. What is in
+the table is in its log: so the table is read as its log has it now, or not at all. The files must
+lie in the folder, which is what the ledger knows of it: a clone's log names another table's files.
+"""
+
+# Addresses and links are texts that pathlib would tidy away.
+# ruff: noqa: PTH112, PTH114, PTH118, PTH120, PTH208
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from dphh.corpus import Corpus
+from dphh.errors import CorpusError, UsageError
+from dphh.files.paths import files_of
+from dphh.sources.reading import Streamed, refuse_what_waits
+
+_METADATA = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")
+_ADDRESS = re.compile(r"(s3a?|gs|gcs)://")
+_ELSEWHERE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(^|/)\.\.(/|$)")
+#: What readers of addresses drop, or take for a slash. Writers of logs write it otherwise.
+_DROPPED = re.compile(r"[\x00-\x1f\x7f\\]")
+#: What they take for a dot or a slash, in the name of a table's own folder.
+_DECODED = re.compile(r"%(2e|2f|5c)", re.IGNORECASE)
+_WILD = re.compile(r"[*?\[{]")
+
+
+def lake_table(corpus: Corpus, place: str) -> Streamed | None:
+    """The table whose folder this is, as its log has it now."""
+    kept_by = keeper(place) if "://" not in place else _remote_keeper(place)
+    if kept_by is not None and "://" not in place:
+        refuse_what_waits(files_of(place))
+    if kept_by == "Delta":
+        return _read_safely(corpus, place, kept_by, _delta)
+    if kept_by == "Iceberg" and "://" not in place:
+        return _read_safely(corpus, place, kept_by, _iceberg)
+    return None
+
+
+def keeper(folder: str) -> str | None:
+    """Which format keeps this very folder."""
+    if os.path.isdir(os.path.join(folder, "_delta_log")):
+        return "Delta"
+    if os.path.isdir(os.path.join(folder, ".hoodie")):
+        return "Hudi"
+    return "Iceberg" if _metadata_files(folder) else None
+
+
+def refuse_files_of_tables(corpus: Corpus) -> None:
+    """Files of a table that are not read by its log may hold deleted rows."""
+    looked: dict[str, str | None] = {}
+    for place in corpus.where:
+        found = _remote_tables(place) if "://" in place else _tables_of_files(place, looked)
+        for folder, kept_by in found:
+            raise CorpusError(f"corpus: {_refusal(folder, kept_by)}")
+
+
+def warn_of_files_of_tables(files: Iterable[str]) -> None:
+    """What a frame or a view reads is its owner's query, so it is not refused."""
+    looked: dict[str, str | None] = {}
+    for file in files:
+        for folder, kept_by in () if "://" in file else _tables_of_files(file, looked):
+            warnings.warn(
+                f"these rows come from files of the {kept_by} table {folder}, past its log: they "
+                "hold rows that were deleted. Give that folder as the corpus, or a frame of its "
+                "own reader's, such as pl.scan_delta's",
+                stacklevel=5,
+            )
+            return
+
+
+def _refusal(folder: str, kept_by: str) -> str:
+    rows = f"{folder} is a {kept_by} table, whose files hold rows that were deleted"
+    if kept_by == "DuckLake":
+        return (
+            f"{rows}: attach it to a DuckDB connection (ATTACH 'ducklake:...'), and pass the "
+            "table's name, connection= and name="
+        )
+    if kept_by == "Hudi" or (kept_by == "Iceberg" and "://" in folder):
+        return f"{rows}: read it with its own reader, and pass the frame and name="
+    return f"{rows}: give that folder itself, and no glob or file in it, as the corpus"
+
+
+def _tables_of_files(place: str, looked: dict[str, str | None]) -> Iterator[tuple[str, str]]:
+    real: dict[str, str] = {}
+    for file in files_of(place):
+        folder, name = os.path.split(os.path.realpath(file) if os.path.islink(file) else file)
+        if name.startswith("ducklake-") and name.endswith(".parquet"):
+            yield folder, "DuckLake"
+        if folder in real:
+            continue
+        above = real[folder] = os.path.realpath(folder)
+        while above not in looked:
+            kept_by = looked[above] = keeper(above)
+            if kept_by is not None:
+                yield above, kept_by
+            above = os.path.dirname(above)
+
+
+def _read_safely(corpus: Corpus, place: str, kept_by: str, read: Any) -> Streamed:
+    try:
+        table: Streamed = read(place)
+    except (CorpusError, UsageError):
+        raise
+    except ModuleNotFoundError as problem:
+        raise UsageError(
+            f"corpus: {place} is a {kept_by} table, and reading one needs the package "
+            f"{problem.name}: pip install 'dphh[{kept_by.lower()}]'"
+        ) from None
+    except Exception as problem:
+        raise CorpusError(
+            f"corpus: {', '.join(corpus.where)}: the {kept_by} table could not be read "
+            f"({type(problem).__name__}): read it with its own reader, and pass the frame and name="
+        ) from None
+    return table
+
+
+def _delta(place: str) -> Streamed:
+    folder = place if "://" in place else _as_its_reader_takes_it(place)
+    table = import_module("deltalake").DeltaTable(folder)
+    # As the log spells them: a clone's are addresses, which `file_uris` would put below the folder.
+    paths = pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist()
+    if any(map(_leads_elsewhere, paths)):
+        raise _elsewhere(place)
+    return Streamed(pa.schema(table.schema().to_arrow()), lambda names: table.scan(columns=names))
+
+
+def _as_its_reader_takes_it(folder: str) -> str:
+    """Where links and `..` lead, which the reader of an address would follow in its own way."""
+    real = os.path.realpath(folder)
+    if _DROPPED.search(real) or _DECODED.search(real):
+        raise CorpusError(
+            f"corpus: {folder} is a Delta table in a folder whose name its reader takes for "
+            "another's: a name must hold no control character, no backslash, and no dot or slash "
+            "written as %2E or %2F; rename the folder"
+        )
+    return real
+
+
+def _leads_elsewhere(spelled: str) -> bool:
+    """Whether a path of a log may mean a file outside of the table's folder.
+
+    Its reader takes it as browsers take an address relative to the folder: it drops tabs and line
+    ends wherever they are and spaces around it, takes a backslash for a slash, and `%2e` for a dot.
+    Without these, only a scheme, a leading slash and `..` lead out.
+    """
+    readings = (spelled, unquote(spelled))
+    return any(_DROPPED.search(each) or _ELSEWHERE.search(each.strip()) for each in readings)
+
+
+def _iceberg(folder: str) -> Streamed:
+    tables = import_module("pyiceberg.table")
+    metadata_file = _current_metadata(os.path.realpath(folder))
+    files = _files_within(folder)
+    metadata = import_module("pyiceberg.serializers").FromInputFile.table_metadata(
+        files.new_input(metadata_file)
+    )
+    # Not `from_metadata`: it would open files by whatever the table's own properties say.
+    table = tables.StaticTable(
+        identifier=("static-table", metadata_file),
+        metadata=metadata,
+        metadata_location=metadata_file,
+        io=files,
+        catalog=import_module("pyiceberg.catalog.noop").NoopCatalog("static-table"),
+    )
+    for task in table.scan().plan_files():
+        for file in (task.file, *task.delete_files):
+            files.new_input(file.file_path)  # now, before anything is paid
+
+    def read(names: list[str]) -> Any:
+        return table.scan(selected_fields=tuple(names)).to_arrow_batch_reader()
+
+    return Streamed(table.schema().as_arrow(), read)
+
+
+def _files_within(folder: str) -> Any:
+    """Iceberg's way to open files, which opens none outside of the folder: where a name leads is
+    asked of what opens it."""
+    files = import_module("pyiceberg.io.pyarrow").PyArrowFileIO()
+    opened = files.new_input
+    within = os.path.join(os.path.realpath(folder), "")
+
+    def new_input(location: str) -> Any:
+        scheme, _, path = files.parse_location(location)
+        leads_in = scheme == "file" and os.path.realpath(path).startswith(within)
+        if _DROPPED.search(location) or not leads_in:
+            raise _elsewhere(folder)
+        return opened(location)
+
+    files.new_input = new_input
+    return files
+
+
+def _elsewhere(folder: str) -> CorpusError:
+    """The ledger knows the table by its folder: what it reads must lie there."""
+    return CorpusError(
+        f"corpus: {folder} is a table whose log names files outside of its folder (it is a clone, "
+        "or was moved), so the ledger could not tell whose budget pays: give the table that the "
+        "files belong to, or pass a frame and name="
+    )
+
+
+def _current_metadata(folder: str) -> str:
+    """The newest version: a catalog that commits writes one more than it found."""
+    versions = [(int(m[1]), f) for f in _metadata_files(folder) if (m := _METADATA.search(f))]
+    newest = max(number for number, _ in versions)
+    of_newest = [file for number, file in versions if number == newest]
+    if len(of_newest) > 1:
+        raise CorpusError(
+            f"corpus: {folder} is an Iceberg table with {len(of_newest)} newest versions, of which "
+            "only its catalog knows the one: pass catalog.load_table(...).scan().to_arrow() and "
+            "name="
+        )
+    return of_newest[0]
+
+
+def _metadata_files(folder: str) -> list[str]:
+    inner = os.path.join(folder, "metadata")
+    try:
+        return [os.path.join(inner, name) for name in os.listdir(inner) if _METADATA.search(name)]
+    except OSError:
+        return []
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.netloc}/{parts.path.strip('/')}"
+
+
+def _remote_keeper(place: str) -> str | None:
+    if _ADDRESS.match(place) is None or _WILD.search(place):
+        return None
+    return next(
+        (kept for folder, kept in _remote_tables(place) if _address(folder) == _address(place)),
+        None,
+    )
+
+
+def _remote_tables(place: str) -> Iterator[tuple[str, str]]:
+    """Tables in, or around, what an address of a store names. Lists names."""
+    if (scheme := _ADDRESS.match(place)) is None:
+        return  # a plain address lists nothing
+    store = scheme[0].replace("s3a:", "s3:").replace("gcs:", "gs:")
+    rest = place[len(scheme[0]) :]
+    base = _WILD.split(rest)[0]
+    if base != rest:  # up to the last folder before a wildcard
+        base = base.rpartition("/")[0]
+    try:
+        system, path = fs.FileSystem.from_uri(store + base.strip("/"))
+        names = [
+            each.path
+            for each in system.get_file_info(
+                fs.FileSelector(path, recursive=True, allow_not_found=True)
+            )
+        ]
+        above = path
+        while "/" in above:
+            above = above.rpartition("/")[0]
+            marks = [f"{above}/_delta_log", f"{above}/.hoodie"]
+            names += [
+                each.path
+                for each in system.get_file_info(marks)
+                if each.type == fs.FileType.Directory
+            ]
+            selector = fs.FileSelector(f"{above}/metadata", allow_not_found=True)
+            names += [each.path for each in system.get_file_info(selector)]
+    except (OSError, ValueError, NotImplementedError) as problem:
+        warnings.warn(
+            f"it could not be looked whether {place} holds files of a Delta or an Iceberg table "
+            f"({type(problem).__name__}), which may hold rows that were deleted",
+            stacklevel=2,
+        )
+        return
+    for name in names:
+        folder, _, last = name.rpartition("/")
+        if last in ("_delta_log", ".hoodie"):
+            yield store + folder, "Delta" if last == "_delta_log" else "Hudi"
+        elif folder.endswith("/_delta_log"):
+            yield store + folder.removesuffix("/_delta_log"), "Delta"
+        elif folder.endswith("/metadata") and _METADATA.search(last):
+            yield store + folder.removesuffix("/metadata"), "Iceberg"
+        elif last.startswith("ducklake-") and last.endswith(".parquet"):
+            yield store + folder, "DuckLake"

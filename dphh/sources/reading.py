@@ -1,0 +1,201 @@
+"""Where any engine finds a corpus: which files a path means, and tables that are in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from glob import glob
+from itertools import islice
+from os.path import isdir
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from dphh.corpus import Corpus
+from dphh.errors import CorpusError, DphhError
+from dphh.files.paths import absolute_path, is_remote, keeps_waiting
+from dphh.wording.asked import nearest
+
+#: Who names a column that is not there is told so many of those that are.
+TOLD_COLUMNS = 100
+NOT_UTF8 = (
+    "text, user: a text column holds bytes that are not UTF-8: write it as a binary column "
+    "(of which undecodable content is ignored), or repair it"
+)
+TOO_LONG = (
+    "max_token_length: the corpus holds a longer token; raise max_token_length, or say "
+    "too_long='truncate' or 'drop'"
+)
+NO_GROUPS = (
+    "by: {column!r} is {kind}, whose values are no groups that could be declared; name a column of "
+    "texts, whole numbers, dates or truth values, or cast it to text"
+)
+NO_UNITS = (
+    "{option}: {column!r} is {kind}; where several columns say whose row it is, each is a text, a "
+    "whole number, a date or a truth value, so that what is equal is written alike: cast it to one"
+)
+ROWS_OF_NOBODY = (
+    "user: found rows whose user column is NULL (or one of several); dphh cannot bound what "
+    "nobody's rows add: leave them out (or give each a user of its own) and run again"
+)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A table of another reader's, which gives the columns that are asked for as a stream."""
+
+    schema: pa.Schema
+    read: Callable[[list[str]], Any]
+
+
+#: Tables whose rows are at hand: to be looked at twice, and in no time.
+_AT_HAND = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
+
+
+def at_hand(corpus: Corpus) -> bool:
+    """Whether a corpus is a table whose rows are there already, rather than a query for them."""
+    kind = type(corpus.source)
+    return (kind.__module__.split(".")[0], kind.__name__) in _AT_HAND
+
+
+def parquet_pattern(path: str) -> str:
+    """What is there is meant, whatever its name; a folder stands for all Parquet files below it."""
+    there = Path(path)
+    if "://" in path or not there.exists():
+        return path
+    plain = re.sub(r"([*?\[])", r"[\1]", path)
+    return f"{plain.rstrip('/')}/**/*.parquet" if there.is_dir() else plain
+
+
+def files_named(place: str) -> list[str]:
+    """The files of this machine that a path, a glob or a folder names; none of an address. As
+    DuckDB lists them: names with a leading dot too, and no folders."""
+    if is_remote(place):
+        return []
+    pattern = parquet_pattern(absolute_path(place))
+    names = glob(pattern, recursive=True, include_hidden=True)  # noqa: PTH207 - of any root
+    return sorted(name for name in names if not isdir(name))  # noqa: PTH112 - of very many
+
+
+def refuse_what_waits(files: Iterable[str]) -> None:
+    """Before any of them is opened, which is before anything is paid."""
+    for file in files:
+        if keeps_waiting(file):
+            raise CorpusError(
+                f"corpus: {file}: it is a pipe, a socket or a device, of which nobody knows when "
+                "it ends; write what it gives to a file, and name that"
+            )
+
+
+def unreadable_files(corpus: Corpus, found: str) -> CorpusError:
+    return CorpusError(
+        f"corpus: {', '.join(corpus.where)}: {found}; "
+        "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; "
+        "or .csv or .jsonl files (docs/sources.md)"
+    )
+
+
+def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
+    for option, column in corpus.columns.items():
+        if column not in columns:
+            first = ", ".join(islice(columns, TOLD_COLUMNS))
+            more = len(columns) - TOLD_COLUMNS
+            meant = nearest(column, columns)
+            raise CorpusError(
+                f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
+                f"has {first}{f' and {more:,} more' if more > 0 else ''}"
+            )
+
+
+def schema_in_memory(corpus: Corpus) -> Any:
+    """The Arrow schema of a table in memory; its rows are not asked for."""
+    source = corpus.source
+    with source_errors(corpus):
+        if isinstance(source, Streamed):
+            schema = source.schema
+        elif isinstance(source, duckdb.DuckDBPyRelation):
+            schema = source.limit(0).to_arrow_table().schema
+        elif hasattr(source, "collect_schema"):  # a Polars frame
+            schema = source.collect_schema().to_frame().to_arrow().schema
+        elif isinstance(source, pa.RecordBatchReader):  # can be read once: not for its schema
+            schema = source.schema
+        else:
+            schema = pa.RecordBatchReader.from_stream(source).schema
+    for option, column in corpus.columns.items():
+        if schema.names.count(column) > 1:
+            raise CorpusError(
+                f"{option}: the corpus has {schema.names.count(column)} columns {column!r}; "
+                "rename all but one"
+            )
+    return schema
+
+
+def rows_in_memory(corpus: Corpus) -> Any:
+    """The columns that matter, as Arrow: a table, or a stream of what has to be read."""
+    source = corpus.source
+    columns = list(dict.fromkeys(corpus.columns.values()))
+    with source_errors(corpus):
+        if isinstance(source, Streamed):
+            return _checked(pa.RecordBatchReader.from_stream(source.read(columns)))
+        if isinstance(source, duckdb.DuckDBPyRelation):
+            chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
+            return pa.RecordBatchReader.from_stream(chosen)
+        lazy = hasattr(source, "collect")
+        rows = source.select(columns).collect() if lazy else source
+        table = _without_views(pa.table(rows).select(columns))
+    _validate(table)
+    return table
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Polars gives strings as views, which Arrow's functions cannot take rows of: DuckDB 1.5 asks
+    them to where such a table is joined."""
+    if not duckdb.__version__.startswith("1."):
+        return table
+    return table.cast(pa.schema([field.with_type(_copied(field.type)) for field in table.schema]))
+
+
+def _copied(kind: Any) -> Any:
+    if kind == pa.string_view():
+        return pa.large_string()
+    if kind == pa.binary_view():
+        return pa.large_binary()
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    inner = _copied(kind.value_type) if lists else None
+    return pa.large_list(inner) if lists and inner != kind.value_type else kind
+
+
+def _checked(stream: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in stream:
+            _validate(batch)
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(stream.schema, batches())
+
+
+def _validate(rows: pa.Table | pa.RecordBatch) -> None:
+    """Engines trust Arrow's strings to be UTF-8, and die where they are not."""
+    try:
+        rows.validate(full=True)
+    except pa.ArrowInvalid:
+        raise CorpusError(NOT_UTF8) from None
+
+
+@contextmanager
+def source_errors(corpus: Corpus) -> Iterator[None]:
+    """What a table in memory raises when it is asked may quote data: only its kind passes."""
+    try:
+        yield
+    except DphhError:
+        raise
+    except Exception as problem:
+        raise CorpusError(
+            f"source: {corpus.where[0]} could not be read: it failed with "
+            f"{type(problem).__name__}, whose message is withheld because it may quote data; "
+            "see that it computes on its own"
+        ) from None

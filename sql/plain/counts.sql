@@ -1,0 +1,124 @@
+-- How many users hold each of a list of public keys: one Gaussian vector, of which all is released.
+-- In: texts (user_id, tokens, group_name); asked (key, tokens, group_name), public, an item once a
+-- group; $groups, those that are declared: rows of any other are of the group $other.
+-- Out: counted (key, noisy); behind the keys stand the octaves of what bounding took.
+CREATE OR REPLACE TEMP TABLE counted AS
+WITH
+
+lengths AS (
+    SELECT DISTINCT len(tokens) AS length
+    FROM asked
+),
+
+-- The runs of tokens of each row. $beginnings: those that it begins with alone, and its end is a
+-- token, the empty one.
+grams AS (
+    SELECT
+        texts.user_id,
+        CASE WHEN list_contains($groups, texts.group_name) THEN texts.group_name ELSE $other END
+            AS group_name,
+        list_slice(
+            CASE WHEN $beginnings THEN list_append(texts.tokens, '') ELSE texts.tokens END,
+            starts.start,
+            starts.start + lengths.length - 1
+        ) AS tokens
+    FROM
+        texts,
+        lengths,
+        unnest(range(1, CASE WHEN $beginnings THEN 2 ELSE len(texts.tokens) + 1 END))
+            AS starts (start)
+),
+
+-- A user holds each key once.
+held AS (
+    SELECT DISTINCT
+        grams.user_id,
+        asked.key
+    FROM grams
+    INNER JOIN asked
+        ON grams.tokens = asked.tokens AND grams.group_name IS NOT DISTINCT FROM asked.group_name
+),
+
+numbers AS (
+    SELECT
+        user_id,
+        count(*) AS number
+    FROM held
+    GROUP BY user_id
+),
+
+-- Bound each user: one user to each of m keys, if m is no more than K = $max_items; else the
+-- largest w that leaves room for e, what bounding took, at the coordinate of the user's octave:
+-- m w^2 + e^2 <= K g^2, where one user is g = $one_user.
+sizes AS (
+    SELECT DISTINCT number
+    FROM numbers
+),
+
+squares AS (
+    SELECT
+        CAST($one_user AS BIGINT) AS one_user,
+        CAST($one_user AS BIGINT) * $one_user * $max_items AS most
+),
+
+choices AS (
+    SELECT
+        sizes.number,
+        weights.range AS weight,
+        squares.most,
+        (
+            dphh_isqrt(squares.most // 4) * (squares.one_user - weights.range)
+            + squares.one_user - 1
+        ) // squares.one_user AS report
+    FROM sizes, squares, range($one_user + 1) AS weights
+),
+
+bounds AS (
+    SELECT
+        number,
+        max(weight) AS weight,
+        min_by(report, -weight) AS report
+    FROM choices
+    WHERE number * weight * weight + report * report <= most
+    GROUP BY number
+),
+
+contributions AS (
+    SELECT
+        held.key,
+        bounds.weight
+    FROM held
+    INNER JOIN numbers ON held.user_id = numbers.user_id
+    INNER JOIN bounds ON numbers.number = bounds.number
+    UNION ALL
+    SELECT
+        $keys - 1 + len(
+            list_filter(
+                range($octaves), lambda octave: ($max_items << octave) < numbers.number
+            )
+        ) AS key,
+        bounds.report AS weight
+    FROM numbers
+    INNER JOIN bounds ON numbers.number = bounds.number
+    WHERE numbers.number > $max_items
+),
+
+sums AS (
+    SELECT
+        key,
+        CAST(sum(weight) AS BIGINT) AS weight
+    FROM contributions
+    GROUP BY key
+),
+
+coordinates AS (
+    SELECT range AS key
+    FROM range($keys + $octaves)
+)
+
+SELECT
+    coordinates.key,
+    coalesce(sums.weight, 0)
+    + dphh_noise(CAST(coordinates.key AS VARCHAR), $sigma, $purpose) AS noisy
+FROM coordinates
+LEFT JOIN sums ON coordinates.key = sums.key;

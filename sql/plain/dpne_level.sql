@@ -1,0 +1,138 @@
+-- DPNE, a level k >= 2 (Kim et al. 2021, Algorithm 1): which k-grams many users share, of
+-- those whose pieces were released.
+-- In: texts (user_id, tokens); released, of all levels below. $pruning is 'both' or 'single'.
+-- Out: more of released (level, tokens, noisy).
+INSERT INTO released
+WITH
+
+-- A released gram's number: its place among those of its level, in the dictionary's order.
+numbered AS (
+    SELECT
+        level,
+        tokens,
+        row_number() OVER (PARTITION BY level ORDER BY tokens) - 1 AS number
+    FROM released
+),
+
+-- What a valid gram begins with: k - 1 tokens that were released together.
+beginnings AS (
+    SELECT
+        tokens,
+        number
+    FROM numbered
+    WHERE level = $level - 1
+),
+
+-- What it ends in: the same of its last k - 1 tokens, or, on a single side, a released word.
+endings AS (
+    SELECT
+        tokens,
+        number
+    FROM numbered
+    WHERE level = CASE $pruning WHEN 'both' THEN $level - 1 ELSE 1 END
+),
+
+grams AS (
+    SELECT
+        texts.user_id,
+        texts.tokens[starts.start:starts.start + $level - 1] AS gram
+    FROM texts, unnest(range(1, len(texts.tokens) - $level + 2)) AS starts (start)
+),
+
+-- Prune what is not valid; a user holds each gram once. A valid gram's key is its two numbers.
+held AS (
+    SELECT DISTINCT
+        grams.user_id,
+        grams.gram,
+        (beginnings.number << 32) + endings.number AS key
+    FROM grams
+    INNER JOIN beginnings ON grams.gram[:-2] = beginnings.tokens
+    INNER JOIN endings
+        ON CASE $pruning WHEN 'both' THEN grams.gram[2:] ELSE grams.gram[-1:] END = endings.tokens
+),
+
+placed AS (
+    SELECT
+        gram,
+        key,
+        user_id,
+        least(count(*) OVER (PARTITION BY user_id), $max_items) AS number,
+        dphh_place(CAST(key AS UBIGINT), user_id, $salt) AS place
+    FROM held
+),
+
+-- Bound each user: at most $max_items grams, the first in an order that is the user's own.
+bounded AS (
+    SELECT
+        gram,
+        key,
+        number
+    FROM placed
+    QUALIFY count(*) OVER (PARTITION BY user_id ORDER BY place) <= $max_items
+),
+
+-- floor(2^b / sqrt(t)) to each of t grams.
+weighed AS (
+    SELECT
+        gram,
+        key,
+        dphh_even_weight(number, $grid_bits) AS weight
+    FROM bounded
+),
+
+histogram AS (
+    SELECT
+        gram,
+        key,
+        CAST(sum(weight) AS BIGINT) AS weight
+    FROM weighed
+    GROUP BY gram, key
+),
+
+-- Drawn once: nothing reads the noise before all of it is there.
+noised AS MATERIALIZED (
+    SELECT
+        gram,
+        weight + dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy
+    FROM histogram
+),
+
+-- The valid grams that nobody holds, or nobody kept: the rest of V_k, with a weight of 0.
+absent AS (
+    SELECT
+        list_append(beginnings.tokens, endings.tokens[-1]) AS gram,
+        (beginnings.number << 32) + endings.number AS key
+    FROM beginnings
+    INNER JOIN endings
+        ON $pruning = 'single' OR beginnings.tokens[2:] = endings.tokens[:-2]
+    WHERE $noise
+    EXCEPT
+    SELECT
+        gram,
+        key
+    FROM histogram
+),
+
+-- They take part, or what is released would tell which grams are held. Those that pass are spurious
+-- grams. (An engine draws how many pass, which and with what noise, by the same law, and writes
+-- down no others: dphh/ladder/spurious.py. Without noise none can pass.)
+spurious AS MATERIALIZED (
+    SELECT
+        gram,
+        dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy
+    FROM absent
+)
+
+SELECT
+    CAST($level AS INTEGER) AS level,
+    gram AS tokens,
+    noisy
+FROM noised
+WHERE noisy >= $threshold
+UNION ALL
+SELECT
+    CAST($level AS INTEGER) AS level,
+    gram AS tokens,
+    noisy
+FROM spurious
+WHERE noisy >= $threshold;

@@ -1,0 +1,41 @@
+-- The forecast ladder, round 1: how many users hold how many grams, in bins. A fiftieth of a user's
+-- squared norm tells it; round 1's plain weights have the rest.
+-- In: held; $list_sizes, the least number of each bin. Out: lists (bin, noisy).
+CREATE OR REPLACE TEMP TABLE lists AS
+WITH
+
+numbers AS (
+    SELECT
+        user_id,
+        count(*) AS number
+    FROM held
+    GROUP BY user_id
+),
+
+weighed AS (
+    SELECT
+        len(list_filter($list_sizes, lambda size: size <= number)) - 1 AS bin,
+        dphh_isqrt(CAST($unit AS BIGINT) * $unit // 50) AS weight
+    FROM numbers
+),
+
+histogram AS (
+    SELECT
+        bin,
+        CAST(sum(weight) AS BIGINT) AS weight
+    FROM weighed
+    GROUP BY bin
+),
+
+-- Every bin gets its noise, whoever is in it.
+bins AS (
+    SELECT range AS bin
+    FROM range(len($list_sizes))
+)
+
+SELECT
+    bins.bin,
+    coalesce(histogram.weight, 0)
+    + dphh_noise(CAST(-1 - bins.bin AS VARCHAR), $sigma, $purpose || '/list sizes') AS noisy
+FROM bins
+LEFT JOIN histogram ON bins.bin = histogram.bin;

@@ -1,0 +1,83 @@
+-- The forecast ladder, round 1: every valid gram gets noise, and stands in a row: its class, and
+-- the bin of its noised weight. What a run may see is how many grams each row has.
+-- In: held; released and forecasts, as for held; bins (bin, start), public.
+-- Out: round_1 (gram, key, class, bin, noisy, somebodys).
+CREATE OR REPLACE TEMP TABLE round_1 AS
+WITH
+
+-- isqrt(49/50 unit^2 / t) to each of t grams: nothing where t is very large. Such grams are named
+-- all the same: which row a gram is in must not hang on how much its holders give.
+weighed AS (
+    SELECT
+        gram,
+        key,
+        class,
+        dphh_isqrt(
+            CAST($unit AS BIGINT) * $unit * 49 // (50 * count(*) OVER (PARTITION BY user_id))
+        ) AS weight
+    FROM held
+),
+
+histogram AS (
+    SELECT
+        gram,
+        key,
+        class,
+        CAST(sum(weight) AS BIGINT) AS weight,
+        true AS somebodys
+    FROM weighed
+    GROUP BY gram, key, class
+),
+
+below AS (
+    SELECT
+        released.tokens,
+        forecasts.ending,
+        forecasts.beginning,
+        row_number() OVER (ORDER BY released.tokens) - 1 AS number
+    FROM released
+    INNER JOIN forecasts ON released.tokens = forecasts.tokens
+    WHERE released.level = $level - 1
+),
+
+-- Valid grams that nobody holds, with a weight of 0. (An engine draws how many of them stand in
+-- each row, by the same law, and writes down those that pass: dphh/ladder/absent.py.)
+absent AS (
+    SELECT
+        list_append(firsts.tokens, lasts.tokens[-1]) AS gram,
+        (firsts.number << 32) + lasts.number AS key,
+        firsts.ending + lasts.beginning AS class,
+        0 AS weight,
+        false AS somebodys
+    FROM below AS firsts
+    INNER JOIN below AS lasts ON firsts.tokens[2:] = lasts.tokens[:-2]
+    ANTI JOIN histogram ON list_append(firsts.tokens, lasts.tokens[-1]) = histogram.gram
+    WHERE $noise
+),
+
+valid AS (
+    SELECT * FROM histogram
+    UNION ALL BY NAME
+    SELECT * FROM absent
+),
+
+-- Drawn once: nothing reads the noise before all of it is there.
+noised AS MATERIALIZED (
+    SELECT
+        gram,
+        key,
+        class,
+        somebodys,
+        weight + dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose || '/round 1') AS noisy
+    FROM valid
+)
+
+SELECT
+    noised.gram,
+    noised.key,
+    noised.class,
+    noised.noisy,
+    noised.somebodys,
+    coalesce(bins.bin, 0) AS bin
+FROM noised
+ASOF LEFT JOIN bins ON noised.noisy >= bins.start;

@@ -1,0 +1,54 @@
+-- The forecast ladder, round 2: users give each gram what its row is worth, shared out.
+-- In: held; round_1, every valid gram that anybody holds among it, also where users added 0 to it;
+-- row_weights (class, bin, weight), public: it follows from round 1's rows and earlier releases.
+-- Out: round_2 (gram, class, bin, first, second, somebodys).
+CREATE OR REPLACE TEMP TABLE round_2 AS
+WITH
+
+-- A gram's weight hangs on its row alone, whoever holds it and whatever was added to it.
+weighed AS (
+    SELECT
+        held.user_id,
+        held.gram,
+        row_weights.weight
+    FROM held
+    INNER JOIN round_1 ON held.gram = round_1.gram
+    INNER JOIN row_weights ON round_1.class = row_weights.class AND round_1.bin = row_weights.bin
+),
+
+norms AS (
+    SELECT
+        user_id,
+        gram,
+        weight,
+        CAST(sum(weight * weight) OVER (PARTITION BY user_id) AS BIGINT) AS square
+    FROM weighed
+),
+
+-- floor(unit g / |g|), the norm rounded up: so a user's own norm is at most the unit.
+shared_out AS (
+    SELECT
+        gram,
+        CAST($unit AS BIGINT) * weight // greatest(dphh_root_up(square), 1) AS weight
+    FROM norms
+),
+
+histogram AS (
+    SELECT
+        gram,
+        CAST(sum(weight) AS BIGINT) AS weight
+    FROM shared_out
+    GROUP BY gram
+)
+
+-- Every gram of round 1 gets its noise, whether or not anybody gave it weight now.
+SELECT
+    round_1.gram,
+    round_1.class,
+    round_1.bin,
+    round_1.noisy AS first,
+    round_1.somebodys,
+    coalesce(histogram.weight, 0)
+    + dphh_noise(CAST(round_1.key AS VARCHAR), $sigma, $purpose || '/round 2') AS second
+FROM round_1
+LEFT JOIN histogram ON round_1.gram = histogram.gram;

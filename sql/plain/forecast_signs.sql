@@ -1,0 +1,10 @@
+-- The forecast ladder: what a run may see of the rounds' rows. How many valid grams each has, and
+-- how many of these stand at 0 or below in round 2.
+-- In: round_2. Gives (class, bin, grams, negatives).
+SELECT
+    class,
+    bin,
+    count(*) AS grams,
+    count(*) FILTER (WHERE second <= 0) AS negatives
+FROM round_2
+GROUP BY class, bin

@@ -1,0 +1,73 @@
+-- What the plain queries call: integer arithmetic, exact. Engines compute the same for many users
+-- at a time (udfs/kernel/contributions.py, udfs/text/hashes.py). What draws is no macro: dphh_noise
+-- and dphh_word take the randomness of a run.
+-- noqa: disable=CP05
+
+-- floor(sqrt(n)) for 0 <= n < 2^62. The float's root may be wrong by one.
+CREATE OR REPLACE TEMP MACRO dphh_float_root(n) AS
+CAST(floor(sqrt(n)) AS BIGINT);
+
+CREATE OR REPLACE TEMP MACRO dphh_isqrt(n) AS
+CASE
+    WHEN dphh_float_root(n) * dphh_float_root(n) > n THEN dphh_float_root(n) - 1
+    WHEN (dphh_float_root(n) + 1) * (dphh_float_root(n) + 1) <= n THEN dphh_float_root(n) + 1
+    ELSE dphh_float_root(n)
+END;
+
+-- The least integer whose square is at least n.
+CREATE OR REPLACE TEMP MACRO dphh_root_up(n) AS
+dphh_isqrt(n) + CASE WHEN dphh_isqrt(n) * dphh_isqrt(n) < n THEN 1 ELSE 0 END;
+
+-- What a user who holds t keys gives to each: floor(2^bits / sqrt(t)), so an L2 norm of at most
+-- 2^bits.
+CREATE OR REPLACE TEMP MACRO dphh_even_weight(t, bits) AS
+dphh_isqrt((CAST(1 AS BIGINT) << (2 * bits)) // t);
+
+-- Unsigned 64-bit arithmetic that wraps around at 2^64.
+CREATE OR REPLACE TEMP MACRO dphh_low_word(n) AS
+CAST(n % CAST(18446744073709551616 AS UHUGEINT) AS UBIGINT);
+
+CREATE OR REPLACE TEMP MACRO dphh_plus(one, other) AS
+dphh_low_word(CAST(one AS UHUGEINT) + CAST(other AS UHUGEINT));
+
+CREATE OR REPLACE TEMP MACRO dphh_times(one, other) AS
+dphh_low_word(CAST(one AS UHUGEINT) * CAST(other AS UHUGEINT));
+
+CREATE OR REPLACE TEMP MACRO dphh_factor(shift) AS
+CASE shift WHEN 30 THEN 13787848793156543929 WHEN 27 THEN 10723151780598845931 ELSE 1 END;
+
+-- SplitMix64's finaliser (Steele, Lea and Flood, 2014), in its three steps: every bit moves every
+-- other.
+CREATE OR REPLACE TEMP MACRO dphh_mixed(word, salt) AS
+list_reduce(
+    CAST([30, 27, 31] AS UBIGINT[]),
+    (lambda mixed, shift: dphh_times(xor(mixed, mixed >> shift), dphh_factor(shift))), -- noqa: PRS
+    dphh_plus(dphh_plus(word, salt), 11400714819323198485)
+);
+
+-- Up to eight bytes, written in hexadecimal digits, as one number: the first byte is the lowest.
+CREATE OR REPLACE TEMP MACRO dphh_eight_bytes(digits) AS
+list_reduce(
+    list_transform(
+        range(length(digits) - 1, 0, -2),
+        lambda place: CAST('0x' || substr(digits, place, 2) AS UBIGINT)
+    ),
+    (lambda word, byte: 256 * word + byte) -- noqa: PRS
+);
+
+-- A hash of a text's bytes: its length, and then eight bytes a step.
+CREATE OR REPLACE TEMP MACRO dphh_spelling(content) AS
+list_reduce(
+    list_transform(
+        range(1, 2 * strlen(content), 16),
+        lambda start: dphh_eight_bytes(substr(hex(encode(content)), start, 16))
+    ),
+    (lambda hash, word: dphh_mixed(xor(hash, word), 0)), -- noqa: PRS
+    dphh_mixed(strlen(content), 0)
+);
+
+-- Where a user's key stands in that user's own order, which a level's salt shuffles: an over-full
+-- user keeps the first keys. It hangs on this user and this key, never on who else there is.
+-- `key` is a number of 64 bits: a gram's own, or a word's hash.
+CREATE OR REPLACE TEMP MACRO dphh_place(key, user_id, salt) AS
+dphh_mixed(xor(key, dphh_mixed(dphh_spelling(CAST(user_id AS VARCHAR)), salt)), 0) >> 24;

@@ -1,0 +1,6 @@
+-- The trie before its first level: the root, on which every sequence may grow.
+CREATE OR REPLACE TEMP TABLE trie AS
+SELECT
+    0 AS level,
+    CAST([] AS VARCHAR[]) AS tokens,
+    false AS ended;

@@ -1,0 +1,34 @@
+-- One sequence a user for the whole run: one of the user's rows, drawn by one word of randomness a
+-- user. (The remainder favours some rows by less than 2^-32; no privacy hangs on which it is.)
+-- In: texts (user_id, tokens). Out: one_each (user_id, tokens).
+CREATE OR REPLACE TEMP TABLE one_each AS
+WITH
+
+lots AS MATERIALIZED (
+    SELECT
+        user_id,
+        count(*) AS sequences,
+        dphh_word(CAST(user_id AS VARCHAR), $purpose) AS lot
+    FROM texts
+    WHERE len(tokens) > 0
+    GROUP BY user_id
+),
+
+numbered AS (
+    SELECT
+        user_id,
+        tokens,
+        row_number() OVER (
+            PARTITION BY user_id
+            ORDER BY array_to_string(tokens, chr(31)), len(tokens), tokens
+        ) - 1 AS number
+    FROM texts
+    WHERE len(tokens) > 0
+)
+
+SELECT
+    numbered.user_id,
+    numbered.tokens
+FROM numbered
+INNER JOIN lots ON numbered.user_id = lots.user_id
+WHERE numbered.number = lots.lot % lots.sequences;

@@ -1,0 +1,13 @@
+-- One sequence a user for the whole run: the one that most of the user's rows hold, of equals the
+-- first. In: texts (user_id, tokens). Out: one_each (user_id, tokens).
+CREATE OR REPLACE TEMP TABLE one_each AS
+SELECT
+    user_id,
+    tokens
+FROM texts
+WHERE len(tokens) > 0
+GROUP BY user_id, tokens
+QUALIFY row_number() OVER (
+    PARTITION BY user_id
+    ORDER BY count(*) DESC, array_to_string(tokens, chr(31)), len(tokens), tokens
+) = 1;

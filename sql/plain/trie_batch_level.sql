@@ -1,0 +1,55 @@
+-- TrieHH, one level as the papers have it (Zhu et al. 2020, Algorithms 1 and 2): of all users, of
+-- whom $idle hold nothing, $batch are drawn without replacement; each votes for the next prefix of
+-- their sequence, if the prefix before is in the trie.
+-- In: one_each (user_id, tokens); trie (level, tokens, ended). Out: more of trie.
+INSERT INTO trie
+WITH
+
+everyone AS (
+    SELECT
+        CAST(user_id AS VARCHAR) AS name,
+        tokens
+    FROM one_each
+    UNION ALL
+    SELECT
+        chr(31) || range AS name,
+        NULL AS tokens
+    FROM range($idle)
+),
+
+lots AS MATERIALIZED (
+    SELECT
+        tokens,
+        dphh_word(name, $purpose) AS lot
+    FROM everyone
+),
+
+batch AS (
+    SELECT tokens
+    FROM lots
+    ORDER BY lot
+    LIMIT $batch
+),
+
+nodes AS (
+    SELECT tokens
+    FROM trie
+    WHERE level = $level - 1 AND NOT ended
+),
+
+votes AS (
+    SELECT
+        list_slice(batch.tokens, 1, $level) AS prefix,
+        len(batch.tokens) < $level AS ended,
+        count(*) AS votes
+    FROM batch
+    INNER JOIN nodes ON list_slice(batch.tokens, 1, $level - 1) = nodes.tokens
+    GROUP BY ALL
+)
+
+SELECT
+    CAST($level AS INTEGER) AS level,
+    prefix AS tokens,
+    ended
+FROM votes
+WHERE votes >= $theta;

@@ -1,0 +1,14 @@
+-- In the place of what a run draws: no noise, heads for all, of several rows the first, reports
+-- that tell the truth. What is left is NOT private.
+-- noqa: disable=CP05
+CREATE OR REPLACE TEMP MACRO dphh_noise(name, sigma, purpose) AS
+0;
+
+CREATE OR REPLACE TEMP MACRO dphh_word(name, purpose) AS
+CAST(0 AS UBIGINT);
+
+CREATE OR REPLACE TEMP MACRO dphh_subset(name, value, domain, size, numerator, purpose) AS
+[value];
+
+CREATE OR REPLACE TEMP MACRO dphh_aggregate(holders, size, numerator, purpose) AS
+holders;

@@ -1,0 +1,259 @@
+"""The specification, run: the queries of `sql/plain/` in a bare DuckDB, over rows in memory.
+
+Nothing here is an engine's: only noise and lots, which are the randomness's to say, are registered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from dphh.levels import (
+    BatchLevel,
+    Choice,
+    CountsLevel,
+    LocalLevel,
+    PrunedLevel,
+    SetUnionLevel,
+    VoteLevel,
+)
+from dphh.privacy.subset_selection import SubsetSelection
+from dphh.sql import query
+from dphh.udfs.draws.noise import register_noise
+from dphh.udfs.draws.subset_reports import draw_aggregate, register_subsets
+from dphh.udfs.draws.votes import register_votes
+
+Gram = tuple[str, ...]
+#: A user, and the tokens of one row of theirs.
+Rows = Sequence[tuple[Any, Sequence[str | None] | None]]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What is public of a level of the forecast ladder: what earlier outputs decide."""
+
+    sigma_grid: int
+    first_unit: int
+    second_unit: int
+    list_sizes: Sequence[int]
+    #: Arrow tables, as the queries of `sql/plain/forecast_*.sql` say.
+    forecasts: Any
+    bins: Any
+    weights: Any
+    thresholds: Any
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What a level's two rounds made of the grams that somebody holds."""
+
+    lists: list[int]
+    #: Class, bin, and the noised weights of both rounds.
+    held: dict[Gram, list[int]]
+    #: By row: how many grams, and how many of them at 0 or below in round 2.
+    signs: dict[tuple[int, int], list[int]]
+    passed: dict[Gram, int]
+
+
+class Plain:
+    def __init__(self, rows: Rows, randomness: Any, *, users: str | None = None) -> None:
+        """`users`: an expression over the column `who`, for users of types that Arrow has not."""
+        self.randomness = randomness
+        self.con = duckdb.connect(config={"threads": 1})
+        register_noise(self.con, randomness)
+        register_votes(self.con, randomness)
+        register_subsets(self.con, randomness)
+        self.con.create_function(
+            "dphh_aggregate",
+            partial(_aggregated, randomness),
+            ["BIGINT[]", "BIGINT", "UBIGINT", "VARCHAR"],  # type: ignore[list-item]
+            "BIGINT[]",  # type: ignore[arg-type]
+            side_effects=True,
+        )
+        self.con.execute(query("plain/functions"))
+        who = [user for user, *_ in rows]
+        tokens = pa.array([row[1] for row in rows], pa.list_(pa.string()))
+        groups = pa.array([row[2] if len(row) > 2 else None for row in rows], pa.string())
+        table = pa.table({"who": who, "tokens": tokens, "group_name": groups})
+        self.con.register("given", table)
+        self.con.execute(
+            f"CREATE VIEW tokens_of_rows AS SELECT {users or 'who'} AS user_id, * FROM given"
+        )
+        self.run("texts")
+        self.run("nothing_released")
+
+    def run(self, name: str, **parameters: Any) -> None:
+        self.con.execute(query(f"plain/{name}"), parameters or None)
+
+    def release(self, level: int, tokens: Sequence[Gram]) -> None:
+        """What an earlier level of another run released, to go on from there."""
+        rows = [(level, list(gram)) for gram in tokens]
+        if rows:
+            self.con.executemany("INSERT INTO released VALUES (?, ?, 0)", rows)
+
+    def set_union(self, level: SetUnionLevel, purpose: str) -> dict[Gram, int]:
+        """One round; what it releases, with its noised weights."""
+        before = self.released(1)
+        self.run(
+            "set_union",
+            max_items=level.max_items,
+            grid_bits=level.grid_bits,
+            salt=self._salt(purpose),
+            sigma=level.sigma_grid,
+            threshold=level.threshold_grid,
+            purpose=purpose,
+        )
+        found = self.released(1)
+        return {gram: found[gram] for gram in found.keys() - before.keys()}
+
+    def dpne(
+        self, level: PrunedLevel, purpose: str, threshold: int, *, absent: bool = True
+    ) -> dict[Gram, int]:
+        """`absent`: whether valid grams that nobody holds take part."""
+        self.run(
+            "dpne_level",
+            level=level.level,
+            pruning=level.pruning,
+            max_items=level.max_items,
+            grid_bits=level.grid_bits,
+            salt=self._salt(purpose),
+            sigma=level.sigma_grid,
+            threshold=threshold,
+            purpose=purpose,
+            noise=absent,
+        )
+        return self.released(level.level)
+
+    def forecast_rounds(self, level: int, given: Forecast, purpose: str) -> Rounds:
+        """Both rounds of the valid grams that somebody holds, by what is public; and list sizes."""
+        self._tell("forecasts", given.forecasts)
+        self._tell("bins", given.bins)
+        self._tell("row_weights", given.weights)
+        self._tell("row_thresholds", given.thresholds)
+        drawn = {"sigma": given.sigma_grid, "purpose": purpose}
+        first = {"unit": given.first_unit, **drawn}
+        self.run("forecast_held", level=level)
+        self.run("forecast_lists", list_sizes=given.list_sizes, **first)
+        self.run("forecast_round_1", level=level, noise=False, **first)
+        self.run("forecast_round_2", unit=given.second_unit, **drawn)
+        signs = self.con.execute(query("plain/forecast_signs")).fetchall()
+        lists = self.con.execute("SELECT noisy FROM lists ORDER BY bin").fetchall()
+        held = self.con.execute(
+            "SELECT gram, class, bin, first, second FROM round_2 WHERE somebodys"
+        ).fetchall()
+        self.run("forecast_passed", level=level)
+        return Rounds(
+            lists=[noisy for (noisy,) in lists],
+            held={tuple(gram): row for gram, *row in held},
+            signs={(group, column): counts for group, column, *counts in signs},
+            passed=self.released(level),
+        )
+
+    def counts(
+        self, level: CountsLevel, asked: Any, groups: Sequence[str], other: Any
+    ) -> list[int]:
+        """The noised sums of all keys and octaves; `asked` is a table (key, tokens, group_name)."""
+        self._tell("asked", asked)
+        weighing = level.weighing
+        self.run(
+            "counts",
+            groups=list(groups),
+            other=other,
+            beginnings=level.beginnings,
+            keys=weighing.keys,
+            octaves=weighing.octaves,
+            max_items=weighing.most,
+            one_user=weighing.unit,
+            sigma=level.sigma_grid,
+            purpose="counts",
+        )
+        rows = self.con.execute("SELECT key, noisy FROM counted ORDER BY key").fetchall()
+        assert [key for key, _ in rows] == [*range(len(rows))]
+        return [noisy for _, noisy in rows]
+
+    def trie(self, levels: Sequence[VoteLevel | BatchLevel], choice: Choice, users: int = 0) -> Any:
+        """The prefixes that each level grows, and whether a sequence ends there."""
+        self.run(f"one_each_{choice.replace('-', '_')}", **(
+            {"purpose": "one sequence a user"} if choice == "drawn" else {}
+        ))  # fmt: skip
+        self.run("nothing_grown")
+        found = []
+        for level in levels:
+            known: dict[str, Any] = {
+                "level": level.level, "theta": level.theta, "purpose": f"trie/level {level.level}"
+            }  # fmt: skip
+            if isinstance(level, VoteLevel):
+                self.run("trie_level", numerator=level.numerator, **known)
+            else:
+                ((holders,),) = self.con.execute("SELECT count(*) FROM one_each").fetchall()
+                self.run("trie_batch_level", batch=level.batch, idle=level.users - holders, **known)
+            asked = "SELECT tokens, ended FROM trie WHERE level = ?"
+            rows = self.con.execute(asked, [level.level]).fetchall()
+            found.append({(tuple(tokens), ended) for tokens, ended in rows})
+        return found
+
+    def sit(self, characters: Sequence[str], seats: int, users: int) -> None:
+        """The devices of `ldp_trie`, of so many users; those who are wanting are made up."""
+        idle, characters = max(seats - users, 0), list(characters)
+        self.run("ldp_trie_seats", characters=characters, idle=idle, purpose="ldp_trie/seats")
+
+    def reports(
+        self, level: LocalLevel, prefixes: Sequence[Gram], known: Sequence[Gram],
+        characters: Sequence[str], purpose: str,
+    ) -> list[tuple[int, int]]:  # fmt: skip
+        """(value, reports) of what a level keeps."""
+        lists = pa.list_(pa.string())
+        numbers = pa.array(range(len(prefixes)), pa.int64())
+        tokens = pa.array([list(prefix) for prefix in prefixes], lists)
+        self._tell("prefixes", pa.table({"number": numbers, "tokens": tokens}))
+        self._tell("known", pa.table({"word": pa.array([list(word) for word in known], lists)}))
+        self.run(
+            "ldp_trie_level",
+            level=level.level,
+            first_seat=level.first_seat,
+            last_seat=level.first_seat + level.users,
+            characters=list(characters),
+            contributions=level.contributions,
+            sampling=level.sampling,
+            mode=level.mode,
+            domain=level.domain,
+            size=level.size,
+            numerator=level.numerator,
+            keep=level.keep,
+            purpose=purpose,
+        )
+        return self.con.execute("SELECT value, reports FROM kept").fetchall()
+
+    def _tell(self, table: str, rows: Any) -> None:
+        self.con.register("told", rows)
+        self.con.execute(f"CREATE OR REPLACE TABLE {table} AS FROM told")
+        self.con.unregister("told")
+
+    def forget(self, level: int) -> None:
+        """As if the level had not been run."""
+        self.con.execute("DELETE FROM released WHERE level = ?", [level])
+
+    def released(self, level: int) -> dict[Gram, int]:
+        asked = "SELECT tokens, noisy FROM released WHERE level = ?"
+        rows = self.con.execute(asked, [level]).fetchall()
+        found = {tuple(tokens): noisy for tokens, noisy in rows}
+        assert len(found) == len(rows)
+        return found
+
+    def _salt(self, purpose: str) -> int:
+        return int(self.randomness.words(1, f"{purpose}/salt")[0])
+
+
+def _aggregated(
+    randomness: Any, holders: list[int], size: int, numerator: int, purpose: str
+) -> list[int]:
+    """`dphh_aggregate`: how many reports hold each value. It must not know the connection."""
+    mechanism = SubsetSelection(len(holders), size, numerator)
+    drawn = draw_aggregate(randomness, np.array(holders), sum(holders), mechanism, purpose)
+    return [int(reports) for reports in drawn]

@@ -1,0 +1,174 @@
+"""Runs of every verb and every method, recorded where they ask their generator (`asked.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from dphh import Corpus, Ledger, Plan, Release, counts, items, ldp_trie, ngrams, trie
+from dphh.ledger import source_of
+from tests.engines.asked import Asked, Listening, recorded
+from tests.engines.ladders import Gram, grams_of
+
+Tokens = list[str]
+Rows = list[tuple[int, Tokens]]
+
+
+@dataclass(frozen=True)
+class Case:
+    plan: Callable[[Corpus], Plan]
+    rows: Rows
+    #: The levels that draw, as (level, round), or the level alone: the way that this run takes.
+    way: tuple[Any, ...]
+    #: Whether something that was priced never runs.
+    gives_back: bool = False
+
+
+def words_of(user: int, *how_many: int) -> Tokens:
+    return [f"w{user % many}" for many in how_many]
+
+
+#: Words that everybody meets.
+COMMON: Rows = [(user, [f"w{(7 * user + i) % 12}" for i in range(5)]) for user in range(900)]
+#: The same, and as many that just pass the second round's threshold.
+NEAR: Rows = [*COMMON, *((1_000 + user, [f"v{user % 60}"]) for user in range(900))]
+#: Three words, and nothing else: fewer than any round of common ones.
+FEW: Rows = [(user, ["a", "b", "a", "c", "b", f"own {user}"]) for user in range(600)]
+#: Words that everybody knows, and no two of them beside each other.
+APART: Rows = [(user, ["abc"[user % 3]]) for user in range(600)]
+#: Nothing that two people share.
+ALONE: Rows = [(user, [f"own {user}", f"other {user}"]) for user in range(40)]
+#: Everybody has a word of common words, in two rows, and lone letters.
+SPELLED: Rows = [
+    (user, tokens)
+    for user in range(600)
+    for tokens in 2 * [["a", "bc"[user % 2], "d"][: 2 + user % 2]]
+] + [(user, ["z", str(user)]) for user in range(600, 640)]
+
+LOOSE = {"epsilon": 8.0, "delta": 1e-4}
+FORECAST = partial(ngrams, max_items=5, spurious=0.5, **LOOSE)
+LOCAL = partial(
+    ldp_trie, local_epsilon=6, delta=1e-6, users_per_level=200, contributions=2, max_length=2,
+    keep=6, character_set=list("abcdz"), pad=True,
+)  # fmt: skip
+PAIRS = [("w1",), ("w2",), ("w1", "w8"), ("not", "there")]
+
+CASES = {
+    "items": Case(partial(items, max_items=4, **LOOSE), COMMON, ((1, 1),)),
+    "items, counted": Case(partial(items, max_items=4, counts=0.3, **LOOSE), COMMON, ((1, 1),)),
+    "sips": Case(
+        partial(items, max_items=4, method="sips", **LOOSE), NEAR, ((1, 1), (1, 2), (1, 3))
+    ),
+    "sips, one round for two": Case(
+        partial(items, max_items=4, method="sips", counts=0.3, **LOOSE), FEW, ((1, 1), (1, 2)), True
+    ),
+    "forecast, three rounds of words": Case(
+        partial(FORECAST, max_n=3), NEAR, ((1, 1), (1, 2), (1, 3), 2, 3)
+    ),
+    "forecast, words found early": Case(
+        partial(FORECAST, max_n=3, counts=0.3), COMMON, ((1, 1), (1, 2), 2, 3), True
+    ),
+    "forecast, words in one round": Case(
+        partial(FORECAST, max_n=3), FEW, ((1, 1), (1, 3), 2, 3), True
+    ),
+    "forecast, words in one round, counted": Case(
+        partial(FORECAST, max_n=3, counts=0.5), FEW, ((1, 1), (1, 3), 2, 3), True
+    ),
+    "forecast that ends at pairs": Case(
+        partial(ngrams, max_items=5, spurious=1e-9, max_n=4, **LOOSE),
+        APART,
+        ((1, 1), (1, 3), 2),
+        True,
+    ),
+    "forecast of words alone": Case(partial(FORECAST, max_n=1), FEW, ((1, 1), (1, 3)), True),
+    "forecast of nothing": Case(
+        partial(FORECAST, max_n=4, counts=0.3), ALONE, ((1, 1), (1, 3)), True
+    ),
+    "dpne": Case(partial(FORECAST, max_n=3, method="dpne"), COMMON, ((1, 1), 2, 3)),
+    "dpne, one side": Case(
+        partial(FORECAST, max_n=3, method="dpne", pruning="single", decay=0.8, counts=0.3),
+        COMMON,
+        ((1, 1), 2, 3),
+    ),
+    "dpne that ends at pairs": Case(
+        partial(ngrams, max_items=5, spurious=1e-9, max_n=4, method="dpne", **LOOSE),
+        APART,
+        ((1, 1), 2),
+        True,
+    ),
+    "dpne of nothing": Case(partial(FORECAST, max_n=3, method="dpne"), ALONE, ((1, 1),), True),
+    "dpsu-all": Case(partial(FORECAST, max_n=2, method="dpsu-all"), COMMON, ((1, 1),)),
+    "dpsu-even": Case(
+        partial(FORECAST, max_n=2, method="dpsu-even", counts=0.3), COMMON, ((1, 1), (2, 1))
+    ),
+    "dpsu-single": Case(partial(FORECAST, max_n=2, method="dpsu-single"), COMMON, ((2, 1),)),
+    "counts": Case(partial(counts, of=PAIRS, max_items=3, **LOOSE), COMMON, (1,)),
+    "trie": Case(partial(trie, max_length=4, **LOOSE), SPELLED, (1, 2, 3, 4)),
+    "trie that stops growing, counted": Case(
+        partial(trie, max_length=6, counts=0.3, max_items=2, **LOOSE), SPELLED, (1, 2, 3, 4)
+    ),
+    "trie of the paper": Case(
+        partial(trie, max_length=3, accounting="paper", users=2_000, epsilon=8.0, delta=1e-2),
+        SPELLED,
+        (1, 2, 3),
+    ),
+    "ldp_trie": Case(LOCAL, SPELLED, (1, 2)),
+    "ldp_trie, aggregate": Case(partial(LOCAL, mode="aggregate"), SPELLED, (1, 2)),
+}
+
+
+@dataclass
+class Run:
+    """One run, as each of those who tell of it tells it."""
+
+    plan: Plan
+    rows: Rows
+    release: Release
+    asked: Asked
+    booked: tuple[Any, ...]
+    #: What the ledger counts since it gave back what never ran.
+    kept: tuple[Any, ...]
+
+    @property
+    def levels(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.release.manifest["levels"]
+        return found
+
+    def released(self, level: int) -> set[Gram]:
+        table = self.release.to_polars().filter(pl.col("level") == level)
+        return {tuple(tokens) for tokens in table["tokens"].to_list()}
+
+    def held(self, length: int) -> set[Gram]:
+        return set().union(*(grams_of(tokens, length) for _, tokens in self.rows))
+
+
+def corpus_of(folder: Path, rows: Rows) -> Corpus:
+    path = folder / "corpus.parquet"
+    pl.DataFrame(
+        {"who": [user for user, _ in rows], "what": [tokens for _, tokens in rows]}
+    ).write_parquet(path)
+    return Corpus(path, user="who", text="what", as_="list")
+
+
+def ran(engine: str, case: Case, folder: Path, *, is_test: bool = False) -> Run:
+    corpus = corpus_of(folder, case.rows)
+    book = Ledger(folder / "ledger.sqlite")
+    book.add("corpus", source_of(corpus), 1_000.0, 0.5)
+    plan = case.plan(corpus)
+    with recorded(engine) as asked:
+        randomness = Listening(asked, 1, is_test=is_test)
+        release = plan.run(engine=engine, ledger=book, run_id="one", randomness=randomness)
+    (entry,) = book.runs()
+    assert entry.state == "settled"
+    kept = entry.events if entry.drawn is None else entry.drawn
+    written = release.manifest.get("drawn")
+    assert written == (None if entry.drawn is None else [event.to_json() for event in kept])
+    assert release.manifest["events"] == [event.to_json() for event in entry.events]
+    given_back = book.status("corpus").given_back
+    assert (given_back is not None) == (entry.drawn is not None) == case.gives_back
+    return Run(plan, case.rows, release, asked, entry.events, kept)

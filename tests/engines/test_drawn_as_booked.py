@@ -1,0 +1,298 @@
+"""What is drawn is what is priced, what is booked and what is written: every verb, every method.
+
+Each run is recorded where it asks its generator (`recorded_runs.py`). What was asked for, draw by
+draw, is compared with the manifest's levels, with the events that the ledger booked before, and
+with those that it still counts after it gave back what never ran. What a level has to draw is
+worked out from its texts and from what was released below, in plain Python.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import exp, log, log1p, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.udfs.draws.randomness import ONCE_A_RUN
+from tests.engines.asked import Draw, is_of
+from tests.engines.ladders import Gram, valid
+from tests.engines.recorded_runs import CASES, Run, ran
+
+#: What sums of floats lose, here and there.
+CLOSE = 1e-6
+
+
+# What events say, and what the noise and the thresholds that were asked for come to.
+
+
+def noise_of(events: Sequence[Any]) -> float:
+    """The sum of 1 / sigma^2."""
+    return sum(event.sigma**-2 for event in events if event.kind in ("gaussian", "set union"))
+
+
+def delta_of(events: Sequence[Any]) -> float:
+    return sum(event.delta for event in events if event.kind in ("delta", "set union"))
+
+
+def curve(epsilon: float, mu: float) -> float:
+    """Delta of a Gaussian mechanism (Balle & Wang 2018)."""
+    return float(ndtr(mu / 2 - epsilon / mu) - exp(epsilon) * ndtr(-mu / 2 - epsilon / mu))
+
+
+def new_items(level: dict[str, Any]) -> float:
+    """How likely one of a user's own new items, whatever their number, passes the threshold."""
+    held = np.arange(1, level["max_items"] + 1)
+    own = np.floor(2 ** level["grid_bits"] / np.sqrt(held))
+    passes = norm.sf((level["threshold_grid"] - own - 0.5) / level["sigma_grid"])
+    return float((-np.expm1(held * np.log1p(-passes))).max())
+
+
+@dataclass
+class Spent:
+    """By one step: 1 / sigma^2, and what a threshold let through."""
+
+    noise: float = 0.0
+    delta: float = 0.0
+
+
+# What each kind of level has to draw. Whatever is said of a level was asked, and just so often.
+
+
+def of_noise(draws: Sequence[Draw], sigma_grid: int) -> int:
+    """How many values of noise were drawn, all of this sigma."""
+    noise = [draw for draw in draws if draw.name == "draw_rounded_gaussian"]
+    assert {draw.asked["sigma"] for draw in noise} <= {sigma_grid}
+    return sum(draw.asked["count"] for draw in noise)
+
+
+def words_for(run: Run, step: str, draws: Sequence[Draw], drawn: int) -> None:
+    """Each value of noise has taken a word of the run's own generator."""
+    purposes = {draw.purpose for draw in draws if draw.name == "draw_rounded_gaussian"}
+    assert sum(run.asked.words[purpose] for purpose in purposes) == drawn
+
+
+def set_union(run: Run, step: str, level: dict[str, Any], before: int) -> Spent:
+    """Of all that is held: `before` were released already."""
+    lengths = [level["level"]]
+    if run.plan.price.method == "dpsu-all":
+        lengths = [each["level"] for each in run.levels]
+    draws = run.asked.of(step)
+    drawn = of_noise(draws, level["sigma_grid"])
+    assert drawn == sum(len(run.held(length)) for length in lengths) - before
+    assert {draw.name for draw in draws} <= {"draw_rounded_gaussian"}
+    words_for(run, step, draws, drawn)
+    sigma = level["sigma_grid"] / 2.0 ** level["grid_bits"]
+    assert level["sigma"] == sigma
+    assert level["threshold"] == level["threshold_grid"] / 2.0 ** level["grid_bits"]
+    return Spent(sigma**-2, new_items(level))
+
+
+def above(run: Run, level: dict[str, Any], pruning: str) -> tuple[set[Gram], set[Gram]]:
+    """Of a longer length: the valid grams that somebody holds, and the others that came out."""
+    length = level["level"]
+    below = [run.released(each) for each in range(1, length)]
+    held = {gram for gram in run.held(length) if valid(gram, below, pruning)}
+    return held, run.released(length) - held
+
+
+def pruned(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    held, spurious = above(run, level, level["pruning"])
+    draws = run.asked.of(step)
+    drawn = of_noise(draws, level["sigma_grid"])
+    assert drawn == len(held)
+    words_for(run, step, draws, drawn)
+    (number,) = (draw for draw in draws if draw.name == "draw_binomial")
+    tail = rounded_gaussian(level["sigma_grid"]).tail(level["threshold_grid"])
+    assert (number.asked["n"], number.asked["p"]) == (level["valid"] - len(held), tail)
+    assert drawn_above(draws, level["sigma_grid"]) == (
+        {level["threshold_grid"]: len(spurious)} if spurious else {}
+    )
+    sigma = level["sigma_grid"] / 2.0 ** level["grid_bits"]
+    assert level["sigma"] == sigma
+    return Spent(sigma**-2)
+
+
+def drawn_above(draws: Sequence[Draw], sigma_grid: int) -> dict[int, int]:
+    """Of draws that are given to lie above something: how many above what."""
+    found: Counter[int] = Counter()
+    for draw in draws:
+        if draw.name == "draw_between" and draw.asked.get("end") is None:
+            assert draw.asked["sigma"] == sigma_grid
+            found[draw.asked["floor"]] += draw.asked["count"]
+    return {floor: count for floor, count in found.items() if count}
+
+
+def forecast(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    held, spurious = above(run, level, "both")
+    rounds, draws = run.asked.rounds[level["level"]], run.asked.of(step)
+    assert rounds.sigma_grid == level["sigma_grid"]
+    drawn = of_noise(draws, level["sigma_grid"])
+    # Either round once for each gram that is held, and the list sizes.
+    assert drawn == 2 * len(held) + rounds.lists
+    words_for(run, step, draws, drawn)
+    assert sum(drawn_above(draws, level["sigma_grid"]).values()) == len(spurious)
+    spent = 0.0
+    for name, unit in zip(("first_sigma", "second_sigma"), rounds.units, strict=True):
+        sigma = rounds.sigma_grid / unit
+        # A unit is a whole number, rounded down: what is drawn is no less, and hardly more.
+        assert level[name] * (1 - CLOSE) <= sigma <= level[name] * (1 + CLOSE) * (1 + 1 / unit)
+        spent += sigma**-2
+    return Spent(spent)
+
+
+def counted(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    draws = run.asked.of(step)
+    drawn = of_noise(draws, level["sigma_grid"])
+    assert drawn == level["keys"] + len(level["lost_grid"])
+    words_for(run, step, draws, drawn)
+    unit = 2.0 ** level["grid_bits"]
+    assert level["sigma"] == level["sigma_grid"] / unit
+    sigma = level["sigma_grid"] / (unit * sqrt(level["max_items"]))
+    assert level["relative_sigma"] <= sigma * (1 + CLOSE)
+    return Spent(sigma**-2)
+
+
+def vote(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    draws = run.asked.of(step)
+    assert {(draw.name, draw.asked["numerator"], draw.asked["theta"]) for draw in draws} == {
+        ("draw_votes", level["numerator"], level["theta"])
+    }
+    (growing,) = (event for event in run.booked if event.kind == "approximate")
+    p, theta = level["numerator"] / 2.0**64, level["theta"]
+    assert -log1p(-p) <= growing.epsilon and p**theta <= growing.delta
+    # One sequence of each user goes down, where its beginning has grown.
+    length = level["level"]
+    of_users = {user: tuple(tokens) for user, tokens in run.rows}
+    there = run.released(length - 1) if length > 1 else {()}
+    going = Counter(
+        (tokens[:length], len(tokens) < length)
+        for tokens in of_users.values()
+        if len(tokens) >= length - 1 and tokens[: length - 1] in there
+    )
+    voters = [users for draw in draws for users in draw.asked["users"].tolist()]
+    assert sorted(voters) == sorted(going.values())
+    assert run.asked.words[step] <= sum(going.values())
+    return Spent()
+
+
+def batch(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    assert not run.asked.of(step)
+    assert run.asked.words[step] == level["users"] == run.plan["users"]
+    assert 0 < level["batch"] < level["users"]
+    return Spent()
+
+
+def local(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    reports = level["users"] * level["contributions"]
+    assert level["users"] == run.plan["users_per_level"]
+    (told,) = (event for event in run.booked if event.kind == "local")
+    sent = 0
+    for draw in run.asked.of(step):
+        mechanism = draw.asked["mechanism"]
+        assert (mechanism.domain, mechanism.size, mechanism.numerator) == (
+            level["domain"], level["size"], level["numerator"],
+        )  # fmt: skip
+        if draw.name == "draw_subsets":
+            sent += len(draw.asked["values"])
+        else:
+            assert draw.name == "draw_aggregate"
+            assert draw.asked["counts"].sum() == draw.asked["users"]
+            sent += draw.asked["users"]
+    assert sent == reports
+    # Subset selection: one value of s, told in a set of d with probability p.
+    s, d, p = level["domain"], level["size"], level["numerator"] / 2.0**64
+    q = (d - p) / (s - 1)
+    together = log(p * (s - d) / (d * (1 - p)))
+    apart = log(p * (1 - q) / (q * (1 - p)))
+    tells = together if level["mode"] == "messages" else apart
+    assert tells <= told.epsilon / level["contributions"] * (1 + CLOSE)
+    return Spent()
+
+
+KINDS = {
+    "set_union": set_union,
+    "pruned": pruned,
+    "forecast": forecast,
+    "counts": counted,
+    "vote": vote,
+    "batch": batch,
+    "local": local,
+}
+
+
+def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """Each step that was stored and the level that the manifest has of it; and how many items of
+    the same length were released before. Steps come as levels do; no level is left but those that
+    could not draw."""
+    steps = list(run.asked.steps)
+    levels = list(run.levels)
+    if run.plan.price.method == "dpsu-all":  # one draw for all lengths
+        assert len({(x["sigma_grid"], x["threshold_grid"], x["max_items"]) for x in levels}) == 1
+        levels = levels[:1]
+    released: Counter[int] = Counter()
+    grows = True
+    for level in levels:
+        if level.get("valid") == 0 or not grows:
+            assert level["released"] == 0
+            continue
+        yield steps.pop(0), level, released[level["level"]]
+        released[level["level"]] += level["released"]
+        if level["kind"] in ("vote", "batch"):
+            table = run.release.to_polars().filter(pl.col("level") == level["level"])
+            grows = not table["ended"].all()
+    if (counting := run.release.manifest.get("counting")) and counting["counted"]:
+        yield steps.pop(0), {"kind": "counts", **counting}, 0
+    assert not steps, "something was drawn that the manifest has nothing of"
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_what_is_drawn_is_what_is_priced_booked_and_written(
+    engine: str, case: str, tmp_path: Path
+) -> None:
+    run = ran(engine, CASES[case], tmp_path)
+    told = list(drew(run))
+    ways = [
+        (level["level"], level["round"]) if level["kind"] == "set_union" else level["level"]
+        for _, level, _ in told
+        if level["kind"] != "counts" or run.plan.verb == "counts"
+    ]
+    assert tuple(ways) == CASES[case].way
+
+    # Nothing was drawn beside these steps, but what a run draws once.
+    steps = [step for step, _, _ in told]
+    assert len(set(steps)) == len(steps)
+    for purpose in run.asked.words:
+        of = [step for step in steps if is_of(purpose, step)]
+        assert len(of) == (not any(is_of(purpose, once) for once in ONCE_A_RUN)), purpose
+    for draw in run.asked.draws:
+        assert any(is_of(draw.purpose, step) for step in steps), draw
+
+    spent = [KINDS[level["kind"]](run, step, level, before) for step, level, before in told]
+    noise, delta = sum(each.noise for each in spent), sum(each.delta for each in spent)
+
+    # All that was drawn was booked before, and stays booked.
+    assert run.booked == run.plan.events
+    for events in (run.booked, run.kept):
+        assert noise <= noise_of(events) * (1 + CLOSE), "more was drawn than is booked"
+        assert delta <= delta_of(events) * (1 + CLOSE), "more passes than is booked"
+    # What was not drawn comes back, but for what rounding to integers took.
+    assert noise_of(run.kept) <= noise * 1.01
+    assert delta_of(run.kept) <= delta * 1.03 + 1e-3 * run.plan.privacy.delta
+    others = [event for event in run.booked if event.kind not in ("gaussian", "delta", "set union")]
+    assert [event for event in run.kept if event in others] == others
+
+    # And keeps the promise, by the curve alone, with which thresholds share a delta.
+    if not others:
+        promised = run.plan.privacy
+        apart = {event.kind for event in run.booked} <= {"gaussian", "delta"}
+        assert curve(promised.epsilon, sqrt(noise)) + delta * apart <= promised.delta

@@ -1,0 +1,73 @@
+"""A run that was cut short draws what is left, each step once, and pays for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from dphh import Ledger
+from dphh.ledger import source_of
+from dphh.udfs.draws.randomness import ONCE_A_RUN
+from tests.engines.asked import Draw, Listening, is_of, recorded
+from tests.engines.recorded_runs import CASES, corpus_of, ran
+
+
+class CutShortError(Exception):
+    pass
+
+
+SEVERAL = [name for name, case in CASES.items() if len(case.way) > 1 and "ldp" not in name]
+
+
+@pytest.mark.parametrize("case", SEVERAL)
+def test_a_run_that_goes_on_draws_each_step_once_and_books_the_same(
+    case: str, tmp_path: Path
+) -> None:
+    """On one engine: what is drawn again is the journal's to say. Cut after every level, it comes
+    to what it comes to in one go."""
+    whole = ran("polars", CASES[case], tmp_path, is_test=True)
+    corpus = corpus_of(tmp_path, CASES[case].rows)
+    book = Ledger(tmp_path / "again.sqlite")
+    book.add("corpus", source_of(corpus), 1_000.0, 0.5)
+    plan = CASES[case].plan(corpus)
+    seen: set[str] = set()
+    asked, release = [], None
+    while release is None:
+
+        def stop(line: str) -> None:
+            if line.startswith("level") and len(steps := asked[-1].steps) and steps[-1] not in seen:
+                seen.add(steps[-1])
+                raise CutShortError
+
+        with recorded("polars") as found, suppress(CutShortError):
+            asked.append(found)
+            release = plan.run(
+                engine="polars",
+                ledger=book,
+                run_id="one",
+                randomness=Listening(found, 1, is_test=True),
+                progress=stop,
+            )
+    assert len(asked) > len(CASES[case].way)
+    steps = [step for each in asked for step in each.steps]
+    assert steps == whole.asked.steps
+    for each in asked:
+        purposes = [purpose for purpose in each.words if purpose not in ONCE_A_RUN]
+        assert all(any(is_of(purpose, step) for step in each.steps) for purpose in purposes)
+    for step in steps:
+        draws = [draw for each in asked for draw in each.of(step)]
+        assert told_of(draws) == told_of(whole.asked.of(step))
+    assert release.manifest == whole.release.manifest
+    assert release.to_arrow() == whole.release.to_arrow()
+    (entry,) = book.runs()
+    assert (entry.events if entry.drawn is None else entry.drawn) == whole.kept
+
+
+def told_of(draws: Sequence[Draw]) -> list[tuple[str, str, str]]:
+    return sorted(
+        (draw.name, draw.purpose, str(draw.asked.get("sigma", draw.asked.get("numerator"))))
+        for draw in draws
+    )

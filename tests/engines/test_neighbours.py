@@ -1,0 +1,230 @@
+"""What one user adds to the sums of every verb, before any noise: the same whoever else is there.
+
+D, D + u and u alone are three corpora, each read by itself, with its own rows, keys and numbers of
+words. What is public (what is released, the salt) is the same. So D + u is D and u added up, in
+every level and round, and what u adds is within what was priced. `ngrams` by forecast has tests of
+its own (`test_forecast_neighbours.py`), and `counts` (`test_counts.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dphh import Corpus, ldp_trie
+from dphh.corpus import as_sequences
+from dphh.engines import ENGINES
+from dphh.engines.walking import Trie
+from dphh.ladder.rungs import first_ladder
+from dphh.levels import PrunedLevel, VoteLevel
+from dphh.testing import SeededRandomness
+from tests.conftest import NoNoise
+from tests.engines.levels import bare_level, session_on
+
+Rows = Sequence[tuple[str, str]]
+BITS = 10
+WORDS = [f"w{number}" for number in range(6)]
+#: What earlier rounds and levels released, also what only one side holds, or nobody.
+ROUNDS = [["w0", "w3"], ["w1", "held by nobody", "w4"]]
+words = st.sampled_from([*WORDS, *WORDS, "rare", "odd"])
+texts = st.lists(words, max_size=12).map(" ".join)
+others = st.lists(st.tuples(st.sampled_from("abcd"), texts), max_size=8)
+newcomer = st.lists(texts, min_size=1, max_size=3).map(
+    lambda texts: [("new", text) for text in texts]
+)
+#: Rows of one user among another's, twice the same, empty ones; a newcomer of what nobody else has.
+OTHERS = [("a", "w0 w1 w2"), ("b", "w0 w1"), ("a", "w2 w3"), ("", "w1"), ("c", ""), ("b", "w0 w1")]
+NEW = [("new", "rare w0 w1 w2 w3 w4 w5"), ("new", "w0 w1"), ("new", "w0 w1")]
+
+
+def of_neighbours(test: Any) -> Any:
+    """For D and u of chance, and for these, on every engine."""
+    tried = settings(max_examples=10)(example(OTHERS, NEW)(given(others, newcomer)(test)))
+    return pytest.mark.parametrize("engine", ENGINES)(tried)
+
+
+@contextmanager
+def opened(engine: str, rows: Rows, randomness: Any, **reading: Any) -> Iterator[Any]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "corpus.parquet"
+        schema = {"who": pl.String, "what": pl.String}
+        pl.DataFrame(rows, schema=schema, orient="row").write_parquet(path)
+        corpus = Corpus(path, user="who", **({"text": "what"} | reading))
+        if "item" in reading:
+            corpus = as_sequences(corpus, 1)
+        with session_on(engine, corpus, randomness) as session:
+            yield session
+
+
+def sums(table: Any) -> Counter[Any]:
+    """What is above 0: where all that users add to a key comes to nothing, there is no trace."""
+    columns = (table.column(name).to_pylist() for name in ("key", "noisy"))
+    found = Counter(dict(zip(*columns, strict=True)))
+    assert min(found.values(), default=1) > 0
+    return found
+
+
+def is_added_up(looked_at: Any, others: Rows, user: Rows, norm: int) -> None:
+    """`looked_at` gives, for a corpus, the sums of one level after the other."""
+    for without, alone, both in zip(*map(looked_at, (others, user, [*others, *user])), strict=True):
+        assert both == without + alone
+        assert sum(weight**2 for weight in alone.values()) <= norm**2
+
+
+@pytest.mark.parametrize("keep_texts", [False, True])
+@of_neighbours
+def test_words_of_every_round_of_a_set_union(engine, keep_texts, others, newcomer):
+    """Three words a user, chosen anew in each round among what is left."""
+
+    def rounds(rows: Rows) -> Iterator[Counter[Any]]:
+        with opened(engine, rows, NoNoise()) as session:
+            session.hold_texts() if keep_texts else session.hold_items()
+            for number, released in enumerate([*ROUNDS, []]):
+                yield sums(session.items_level(bare_level(3, bits=BITS), f"round {number}"))
+                table = pa.table(
+                    {"key": pa.array(released, pa.string()), "noisy": [0] * len(released)}
+                )
+                session.forget(table, keep_texts=keep_texts)
+
+    is_added_up(rounds, others, newcomer, 2**BITS)
+
+
+@pytest.mark.parametrize("pruning", ["both", "single"])
+@of_neighbours
+def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
+    def levels(rows: Rows) -> Iterator[Counter[Any]]:
+        ladder = first_ladder(pa.array(WORDS), pruning)
+        with opened(engine, rows, NoNoise()) as session:
+            session.hold_texts()
+            for number in (2, 3, 4):
+                level = PrunedLevel(number, 4, BITS, 16, 0.01, pruning, threshold_grid=-(10**9))
+                session._place_all(ladder)
+                passed, supported = session._noised_grams(level, ladder, f"level {number}")
+                yield sums(passed)
+                assert supported == passed.num_rows
+                session.drop("noised")
+                valid = ladder.valid_grams()
+                keys = np.sort(valid.keys(np.arange(len(valid))))
+                ladder = ladder.with_next(keys[np.arange(len(keys)) % 4 > 0])
+
+    is_added_up(levels, others, newcomer, 2**BITS)
+
+
+@of_neighbours
+def test_whole_grams_of_every_length(engine, others, newcomer):
+    def levels(rows: Rows) -> Iterator[Counter[Any]]:
+        with opened(engine, rows, NoNoise()) as session:
+            for lengths in ((1, 3), (2, 2)):
+                session.hold_whole_grams(*lengths)
+                level = bare_level(4, bits=BITS)
+                yield sums(session.whole_grams_level(level, f"lengths {lengths}"))
+
+    is_added_up(levels, others, newcomer, 2**BITS)
+
+
+def walkers(session: Any) -> Counter[Any]:
+    """How many users hold which sequence, at which node of the trie."""
+    if session.name == "duckdb":
+        rows = session.con.execute("SELECT node, tokens, users FROM walkers").fetchall()
+    elif session.name == "polars":
+        rows = session.tables["walkers"].select("node", "tokens", "users").rows()
+    else:
+        rows = session.spark.sql("SELECT node, tokens, users FROM walkers").collect()
+    return Counter({(node, *tokens): users for node, tokens, users in rows})
+
+
+@pytest.mark.parametrize("choice", ["drawn", "most-frequent"])
+@of_neighbours
+def test_who_walks_where_on_a_trie(engine, choice, others, newcomer):
+    """Each user has one sequence, and is one walker or none; the draw hangs on the user alone."""
+
+    def steps(rows: Rows) -> Iterator[Counter[Any]]:
+        with opened(engine, rows, SeededRandomness(3)) as session:
+            session.hold_sequences(choice)
+            trie = Trie()
+            for level, token in enumerate(["w0", "w1", "w2"], start=1):
+                session.vote_level(VoteLevel(level, 1 << 63, 2), trie, f"level {level}")
+                yield walkers(session)
+                step = {"node": [0, 0], "token": [token, None], "ended": [False, True]}
+                trie = trie.with_next(pa.table(step))
+
+    is_added_up(steps, others, newcomer, 1)
+
+
+class InTheirSeat(SeededRandomness):
+    """The newcomer's lot is that of the idle user who sits there when the newcomer is away."""
+
+    def __reduce__(self) -> tuple[type[SeededRandomness], tuple[int]]:
+        return InTheirSeat, (self.seed,)
+
+    def words(self, count: int, purpose: str, keys: Any = None) -> Any:
+        if keys is not None:
+            named = [key.replace("new", "\x1f0") for key in keys.to_pylist()]
+            keys = pa.array(named, pa.string())
+        return super().words(count, purpose, keys)
+
+
+letters = st.text(st.sampled_from("abc-"), max_size=4)
+words_of_others = st.lists(st.tuples(st.sampled_from("defg"), letters), max_size=10)
+words_of_newcomer = st.lists(letters, min_size=1, max_size=6)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("sampling", ["random", "greedy"])
+@settings(max_examples=10)
+@example([("d", "ab"), ("e", "ab"), ("f", ""), ("d", "ab"), ("g", "-")], ["ab", "a", "ab", "c", ""])
+@given(words_of_others, words_of_newcomer)
+def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
+    """A user who comes takes the seat of one who had nothing to say: no other report changes."""
+    plan = ldp_trie(
+        local_epsilon=8, delta=1e-6, users_per_level=10**6, contributions=2, max_length=3, keep=10,
+        character_set="abc", mode="aggregate", sampling=sampling, pad=True,
+    )  # fmt: skip
+    present = {user for user, _ in others}
+
+    def levels(rows: Rows) -> Iterator[Counter[Any]]:
+        """Of each seat by itself, so that one user's reports are never another's."""
+        heard: list[Any] = []
+
+        def hear(randomness: Any, held: Any, level: Any, purpose: str) -> Any:
+            pairs = zip(held["value"].to_pylist(), held["holders"].to_pylist(), strict=True)
+            heard.append(Counter(dict(pairs)))
+            return pa.table(
+                {"value": pa.array([], pa.int64()), "reports": pa.array([], pa.int64())}
+            )
+
+        module = import_module(f"dphh.engines.{engine}.ldp_trie")
+        seats = len(present) + 1
+        with (
+            patch.object(module, "aggregate_reports", hear),
+            opened(engine, rows, InTheirSeat(3), text=None, item="what") as session,
+        ):
+            session.hold_contributions("abc", seats, True)
+            prefixes = pa.table({"prefix": ["\x01", "\x02", "\x03"], "value": [0, 4, 8]})
+            known = pa.table({"word": pa.array(["\x02"], pa.string())})
+            for seat in range(seats):
+                level = replace(plan.levels[0], first_seat=seat, users=1)
+                session.local_level(level, prefixes, known, f"seat {seat}")
+        return iter(heard)
+
+    user = [("new", word) for word in newcomer]
+    without, both = [*levels(others)], [*levels([*others, *user])]
+    moved = [pair for pair in zip(without, both, strict=True) if pair[0] != pair[1]]
+    assert len(moved) <= 1
+    for nothing, said in moved:
+        assert not nothing
+        assert said.total() <= 2

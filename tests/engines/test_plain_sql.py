@@ -1,0 +1,391 @@
+"""Every engine agrees with the specification, `sql/plain/`, integer for integer, under one seed.
+
+Noise and salts follow from the seed and from what they are drawn for. What is drawn for valid grams
+that nobody holds is not compared draw by draw: an engine draws how many pass, the specification
+each by itself. Both have one law (tests/unit/test_spurious.py); which grams those are, is compared.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+from unittest.mock import patch
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from dphh import Corpus, counts, items, ngrams
+from dphh.devices.reports import collector
+from dphh.devices.reports.round import decoded
+from dphh.levels import SetUnionLevel
+from dphh.mechanisms.ngrams.forecast.climb import Step
+from dphh.mechanisms.ngrams.levels import ngrams_levels
+from dphh.privacy.forecast_rounds import LIST_SIZES
+from dphh.testing import SeededRandomness
+from tests.conftest import NoNoise
+from tests.engines.ladders import EVERYTHING, check_ladder, climbed, grams_of, valid
+from tests.engines.levels import bare_level, in_rounds, session_on
+from tests.engines.local_tries import plan_of as local_plan
+from tests.engines.plain import Forecast, Plain
+from tests.engines.tries import grown, grown_of_batches, prefixes
+
+FEW = settings(
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+PRUNINGS = pytest.mark.parametrize("pruning", ["both", "single"])
+#: Separators, escapes, NUL, words of eight bytes and more, and what is no token.
+WORDS = st.sampled_from(
+    ["a", "b", "é", "日本", "\0", "\x1f", "a\x1f", "eight by", "nine byte", "", None]
+)
+TEXTS = st.one_of(st.none(), st.lists(WORDS, max_size=9))
+#: Few users: so several rows of each, the same tokens again and again, and some over any cap.
+ROWS = st.lists(st.tuples(st.integers(-2, 3), TEXTS), min_size=1, max_size=14)
+SEEDS = st.integers(0, 2**32)
+
+
+def corpus_of(rows, users=pl.Int64) -> Corpus:
+    schema = {"who": users, "what": pl.List(pl.String)}
+    frame = pl.DataFrame([*rows], schema=schema, orient="row")
+    return Corpus(frame, user="who", text="what", as_="list")
+
+
+# Set union
+
+
+@given(rows=ROWS, cap=st.integers(1, 4), bits=st.integers(2, 12), seed=SEEDS)
+@FEW
+def test_a_set_union_of_anything_is_the_plain_one(engine, rows, cap, bits, seed):
+    level = bare_level(cap, bits=bits)
+    plain = Plain(rows, SeededRandomness(seed)).set_union(level, "round 1")
+    assert in_rounds(engine, corpus_of(rows), SeededRandomness(seed), [level]) == [plain]
+
+
+@given(
+    rows=ROWS,
+    cap=st.integers(1, 3),
+    thresholds=st.tuples(*[st.integers(200, 3000)] * 3),
+    seed=SEEDS,
+)
+@FEW
+def test_each_round_of_sips_is_the_plain_one(engine, rows, cap, thresholds, seed):
+    planned = items(epsilon=8, delta=1e-3, max_items=cap, method="sips").levels
+    levels = [
+        replace(level, threshold_grid=threshold, sigma_grid=150)
+        for level, threshold in zip(planned, thresholds, strict=True)
+        if isinstance(level, SetUnionLevel)
+    ]
+    plain = Plain(rows, SeededRandomness(seed))
+    expected = [plain.set_union(level, f"round {level.round}") for level in levels]
+    assert in_rounds(engine, corpus_of(rows), SeededRandomness(seed), levels) == expected
+
+
+# DPNE
+
+
+@PRUNINGS
+@given(
+    rows=ROWS,
+    thresholds=st.lists(st.integers(100, 1000), min_size=2, max_size=4),
+    cap=st.integers(1, 4),
+    sigma=st.sampled_from([100, 400]),
+    seed=SEEDS,
+)
+@FEW
+def test_every_level_of_dpne_is_the_plain_one(engine, pruning, rows, thresholds, cap, sigma, seed):
+    caps = [100, *[cap] * (len(thresholds) - 1)]
+    asked = {"caps": caps, "sigma": sigma, "pruning": pruning, "seed": seed}
+    check_ladder(engine, corpus_of(rows), rows, thresholds, **asked)
+
+
+@PRUNINGS
+@pytest.mark.parametrize("kind", ["text", "uuid", "uint64", "hugeint", "date", "boolean", "double"])
+def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engine, kind, pruning):
+    """Which grams they keep hangs on their names, as text."""
+    texts = [(n, [f"w{(7 * n + i * i) % 11}" for i in range(12)]) for n in range(2 * 30)]
+    rows = [(n % 30, tokens) for n, tokens in texts]
+    name = {
+        "text": "'user ' || who",
+        "uuid": f"CAST('{str(uuid.UUID(int=0))[:-2]}' || (10 + who) AS UUID)",
+        "uint64": "18446744073709551615::UBIGINT - who::UBIGINT",
+        "hugeint": "(1::HUGEINT << 100) + who",
+        "date": "DATE '2020-01-01' + who::INTEGER",
+        "boolean": "who % 2 = 0",
+        "double": "who + 0.25::DOUBLE",
+    }[kind]
+    con = duckdb.connect()
+    con.register(
+        "frame",
+        pl.DataFrame({"who": [u for u, _ in rows], "what": [t for _, t in rows]}).to_arrow(),
+    )
+    source = con.sql(f"SELECT {name} AS who, what FROM frame")
+    corpus = Corpus(source, user="who", text="what", as_="list")
+    asked = {"caps": [5, 4, 3], "sigma": 200, "pruning": pruning, "users": name}
+    assert check_ladder(engine, corpus, rows, [1, 300, 300], **asked) > 15
+
+
+# The forecast ladder
+
+
+class Seen:
+    """The rounds of a level as an engine runs them, and what they were told."""
+
+    def __init__(self, rounds):
+        self.rounds = rounds
+
+    def first_round(self, level, valid, law, unit):
+        self.level, self.valid, self.law, self.first_unit = level, valid, law, unit
+        self.first = self.rounds.first_round(level, valid, law, unit)
+        return self.first
+
+    def second_round(self, weights, unit):
+        self.weights, self.second_unit = weights, unit
+        self.negatives = self.rounds.second_round(weights, unit)
+        return self.negatives
+
+    def passed(self, thresholds):
+        """Whatever is above 0 in round 2 passes, so that most sums of it are seen."""
+        self.thresholds = np.ones_like(thresholds)
+        self.out = self.rounds.passed(self.thresholds)
+        return self.out
+
+    def public(self, below, sigma_grid) -> Forecast:
+        classes, columns = np.indices(self.weights.shape).reshape(2, -1)
+        return Forecast(
+            sigma_grid,
+            self.first_unit,
+            self.second_unit,
+            LIST_SIZES.tolist(),
+            forecasts=pa.table(
+                {"tokens": below, "ending": self.valid.left, "beginning": self.valid.right}
+            ),
+            bins=pa.table({"bin": np.arange(len(self.law.starts)), "start": self.law.starts}),
+            weights=pa.table({"class": classes, "bin": columns, "weight": self.weights.ravel()}),
+            thresholds=pa.table(
+                {"class": classes, "bin": columns, "threshold": self.thresholds.ravel()}
+            ),
+        )
+
+
+def forecast_levels_on(engine, corpus, plan, randomness):
+    """The levels, and of those above the first what their rounds saw."""
+    seen = []
+    shipped = Step.run
+
+    def run(step, rounds):
+        seen.append(Seen(rounds))
+        return shipped(step, seen[-1])
+
+    with (
+        patch.object(Step, "run", run),
+        session_on(engine, corpus, randomness) as session,
+    ):
+        return [*ngrams_levels(plan.price, session, " ")], seen
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, seed):
+    """Raw sums, rows, signs and what passes, of all that somebody holds; of all else, how many."""
+    rng = np.random.default_rng(seed)
+    words = ["a", "b", "é", "日本", "x\x1f", "", None, *(f"w{i}" for i in range(12))]
+    rows = [
+        (f"user {n % 260}", [words[i] for i in rng.zipf(1.5, rng.integers(0, 30)) % len(words)])
+        for n in range(500)
+    ]
+    corpus = corpus_of(rows, pl.String)
+    plan = ngrams(corpus, max_n=4, epsilon=20, delta=1e-2)
+    done, seen = forecast_levels_on(engine, corpus, plan, SeededRandomness(seed))
+    plain = Plain(rows, SeededRandomness(seed))
+    released = {}
+    for step in done:
+        level = step.level
+        if isinstance(level, SetUnionLevel):
+            found = plain.set_union(level, f"ngrams/words, round {level.round}")
+            assert {(word,): score for word, score in zip(
+                step.rows["item"].to_pylist(), step.rows["score"].to_pylist(), strict=True
+            )} == {word: noisy / 2.0**level.grid_bits for word, noisy in found.items()}  # fmt: skip
+    released[1] = sorted(plain.released(1))
+    above = [step for step in done if not isinstance(step.level, SetUnionLevel)]
+    for step, told in zip(above, seen, strict=True):
+        n = step.level.level
+        released[n] = [tuple(gram) for gram in step.rows["tokens"].to_pylist()]
+        public = told.public([list(gram) for gram in released[n - 1]], step.level.sigma_grid)
+        found = plain.forecast_rounds(n, public, f"ngrams/forecast, level {n}")
+        assert found.lists == told.first.lists.tolist()
+        out = zip(released[n], told.valid.of(told.out.keys), told.out.bins, told.out.first,
+                  told.out.second, strict=True)  # fmt: skip
+        passed = {gram: list(map(int, row)) for gram, *row in out}
+        assert {gram: passed[gram] for gram in passed.keys() & found.held.keys()} == {
+            gram: row for gram, row in found.held.items() if row[-1] > 0
+        }
+        assert found.passed.keys() == passed.keys() & found.held.keys()
+        check_absent(told, found, passed, released[n - 1])
+        plain.forget(n)
+        plain.release(n, released[n])
+    assert len(seen) == 3
+    assert all(released.values())
+
+
+def check_absent(told, found, passed, below):
+    """What an engine says of each row is the held grams' and something more: all valid ones."""
+    held, negative = (np.zeros_like(told.weights) for _ in range(2))
+    for (group, column), (number, below_zero) in found.signs.items():
+        held[group, column], negative[group, column] = number, below_zero
+    absent, absent_negative = told.first.counts - held, told.negatives - negative
+    assert (told.first.counts.sum(axis=1) == told.valid.sizes).all()
+    assert (absent >= 0).all()
+    assert ((absent_negative >= 0) & (absent_negative <= absent)).all()
+    rows = [tuple(row[:2]) for gram, row in passed.items() if gram not in found.held]
+    assert Counter(rows) == {
+        row: number for row, number in np.ndenumerate(absent - absent_negative) if number
+    }
+    pieces = set(below)
+    assert all(gram[1:] in pieces and gram[:-1] in pieces for gram in passed)
+
+
+# Counts
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(-2, 3), TEXTS, st.sampled_from(["DE", "FR", "ES", None])),
+        min_size=1,
+        max_size=12,
+    ),
+    most=st.sampled_from([1, 2, 3, 100]),
+    seed=SEEDS,
+)
+@FEW
+def test_counts_are_the_plain_ones(engine, grouped, rows, most, seed):
+    asked = [("a",), ("b",), ("a", "b"), ("b", "a"), ("\0",), ("é", "日本", "a"), ("eight by",)]
+    groups = {"by": "where", "groups": ["DE", "FR"]} if grouped else {}
+    schema = {"who": pl.Int64, "what": pl.List(pl.String), "where": pl.String}
+    frame = pl.DataFrame([*rows], schema=schema, orient="row")
+    corpus = Corpus(frame, user="who", text="what", as_="list")
+    plan = counts(corpus, of=asked, max_items=most, epsilon=1.0, delta=1e-8, **groups)
+    (level,) = plan.levels
+    with session_on(engine, plan.corpus, SeededRandomness(seed)) as session:
+        drawn = session.counts_level(level, plan["of"], plan["groups"], "counts")
+    noisy = dict(zip(drawn["key"].to_pylist(), drawn["noisy"].to_pylist(), strict=True))
+    names = ["DE", "FR", "other"] if grouped else [None]
+    table = pa.table(
+        {
+            "key": range(len(asked) * len(names)),
+            "tokens": [list(item) for item in asked for _ in names],
+            "group_name": pa.array(names * len(asked), pa.string()),
+        }
+    )
+    plain = Plain(rows, SeededRandomness(seed))
+    found = plain.counts(level, table, plan["groups"], "other" if grouped else None)
+    assert found == [noisy[key] for key in sorted(noisy)]
+
+
+# Tries
+
+
+LETTERS = st.sampled_from(["a", "b", "$", "\0", "", None])
+SEQUENCES = st.lists(
+    st.tuples(st.integers(0, 9), st.lists(LETTERS, max_size=4)), min_size=1, max_size=30
+)
+
+
+@pytest.mark.parametrize("choice", ["drawn", "most-frequent"])
+@given(rows=SEQUENCES, theta=st.integers(1, 4), p=st.sampled_from([0.3, 0.7, 0.95]), seed=SEEDS)
+@FEW
+def test_every_level_of_a_trie_is_the_plain_one(engine, choice, rows, theta, p, seed):
+    """Coins, and which of several rows is a user's."""
+    done = grown(
+        engine, corpus_of(rows), 4, theta, p=p, randomness=SeededRandomness(seed), choice=choice
+    )
+    plain = Plain(rows, SeededRandomness(seed)).trie([step.level for step in done], choice)
+    assert [prefixes(step) for step in done] == plain
+
+
+@given(rows=SEQUENCES, theta=st.integers(1, 3), idle=st.integers(0, 5), seed=SEEDS)
+@FEW
+def test_every_level_of_a_trie_of_batches_is_the_plain_one(engine, rows, theta, idle, seed):
+    users = len({user for user, tokens in rows if any(tokens)}) + idle
+    asked = {"users": users, "batch": (users + 1) // 2, "randomness": SeededRandomness(seed)}
+    done = grown_of_batches(engine, corpus_of(rows), 4, theta, **asked)
+    plain = Plain(rows, SeededRandomness(seed)).trie([step.level for step in done], "drawn")
+    assert [prefixes(step) for step in done] == plain
+
+
+# Tries of local reports
+
+
+#: All have more to say than they may.
+TALKATIVE = [(user, list(word)) for user in range(12) for word in ("aa", "ab", "b$", "$a", "b")]
+
+
+@pytest.mark.parametrize("mode", ["messages", "aggregate"])
+@pytest.mark.parametrize("sampling", ["random", "greedy"])
+@given(rows=SEQUENCES, contributions=st.integers(1, 3), keep=st.integers(1, 6), seed=SEEDS)
+@example(rows=TALKATIVE, contributions=1, keep=6, seed=1)
+@FEW
+def test_every_level_of_local_reports_is_the_plain_one(
+    engine, mode, sampling, rows, contributions, keep, seed
+):
+    """Seats, what is chosen on a device, reports and what is kept; with users who are made up."""
+    plan = local_plan(
+        3, contributions, truthful=False, character_set=["b", "$", "a"], max_length=2, passes=2,
+        keep=keep, known=[["a", "b"]], mode=mode, sampling=sampling, pad=True,
+    )  # fmt: skip
+    randomness = SeededRandomness(seed)
+    plain, levels = Plain(rows, randomness), [*plan.levels]
+    corpus = corpus_of(rows)
+    growth = collector.planted(plan.price)
+    plain.sit(plan["character_set"], 3 * len(levels), len({user for user, tokens in rows}))
+    with session_on(engine, corpus, SeededRandomness(seed)) as session:
+        session.hold_contributions(plan["character_set"], 3 * len(levels), True)
+        for level in levels:
+            said = collector.broadcast(growth, level)
+            width = len(said.characters) + 1
+            places = pa.table(
+                {
+                    "prefix": pa.array(said.prefixes, pa.string()),
+                    "value": np.arange(len(said.prefixes)) * width,
+                }
+            )
+            known = pa.table({"word": pa.array(said.known, pa.string())})
+            found = session.local_level(level, places, known, said.round)
+            below, left_out = (
+                [tuple(decoded(word, growth.characters)) for word in words]
+                for words in (said.prefixes, said.known)
+            )
+            expected = plain.reports(level, below, left_out, plan["character_set"], said.round)
+            columns = (found.column(name).to_pylist() for name in ("value", "reports"))
+            assert list(zip(*columns, strict=True)) == expected
+            growth, _ = collector.grown(growth, levels, found)
+
+
+# The specification by itself
+
+
+@PRUNINGS
+@pytest.mark.parametrize("level", [2, 3])
+def test_every_valid_gram_takes_part_in_the_plain_form(pruning, level):
+    """Held grams with their weights; and all others that are valid, with a weight of 0."""
+    rows = [(1, ["a", "b", "c", "a"]), (2, ["b", "c"]), (3, ["x"])]
+    below = [{("a",), ("b",), ("c",)}, {("a", "b"), ("b", "c"), ("c", "a")}]
+    plain = Plain(rows, NoNoise())
+    for n, grams in enumerate(below[: level - 1], start=1):
+        plain.release(n, [*grams])
+    planned = climbed("duckdb", corpus_of(rows), [1] * level, pruning=pruning)[-1].level
+    found = plain.dpne(planned, "level", EVERYTHING)
+    assert found.keys() == {
+        gram for gram in product("abc", repeat=level) if valid(gram, below, pruning)
+    }
+    held = set().union(*(grams_of(tokens, level) for _, tokens in rows))
+    assert {gram for gram, weight in found.items() if weight} == found.keys() & held
+    plain.forget(level)
+    assert plain.dpne(planned, "level", 1, absent=False).keys() == held & found.keys()

@@ -1,0 +1,84 @@
+"""No level fails after it is paid for, whatever is released below it and whoever holds what.
+
+A run that fails is gone on with, and draws anew: so a failure that hung on a draw would tell of it.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dphh.engines.two_rounds import Rule, TwoRounds
+from dphh.errors import UsageError
+from dphh.ladder.classes import ValidClasses
+from dphh.ladder.rungs import Integers
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.ngrams.forecast.climb import begun
+from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
+from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel.contributions import contributions
+
+#: Past so many released grams a level is no harder, and takes long.
+MANY = 2_000
+
+
+def users_of_chance(valid: ValidClasses, seed: int, times: int) -> TwoRounds:
+    """Some users who hold valid grams of a class, each of them so many times."""
+    rng = np.random.default_rng(seed)
+    lists = []
+    for group in rng.integers(0, len(valid.sizes), rng.integers(0, 8)).tolist():
+        if size := int(valid.sizes[group]):
+            lists.append(valid.keys(group, rng.integers(0, size, rng.integers(1, 200))))
+    lengths = np.array([len(held) for held in lists], dtype=np.int64)
+    held = np.concatenate([*lists, np.empty(0, dtype=np.int64)])
+
+    def sums(rule: Rule) -> tuple[Integers, Integers]:
+        keys, weights = contributions(np.arange(len(lists)), lengths, held, rule)
+        found, place = np.unique(keys, return_inverse=True)
+        added = np.zeros(len(found), dtype=np.int64)
+        np.add.at(added, place, weights * times)
+        return found, added
+
+    return TwoRounds(sums, SystemRandomness(), "test")
+
+
+@settings(max_examples=25)
+@given(
+    words=st.sampled_from([1, 2, 3, 20, 60]),
+    levels=st.integers(2, 7),
+    max_items=st.sampled_from([1, 3, 10, 300]),
+    epsilon=st.floats(-3, 1.95).map(lambda power: 10**power),
+    delta=st.floats(-12, -0.5).map(lambda power: 10**power),
+    spurious=st.sampled_from([1e-6, 0.01, 1.0, 100.0]),
+    heaviest=st.sampled_from([0, 3, 9]),
+    times=st.sampled_from([1, 1_000, 10**9]),
+    used=st.floats(0.04, 1.1),
+    seed=st.integers(0, 2**32),
+)
+@pytest.mark.filterwarnings("error")
+def test_no_level_of_a_plan_that_is_priced_fails(
+    words, levels, max_items, epsilon, delta, spurious, heaviest, times, used, seed
+) -> None:
+    try:
+        budget = budget_of(epsilon, delta, levels, max_items, Counting())
+        grid = words_rounds(budget, levels, max_items)[0].sigma_grid
+    except UsageError:
+        assume(False)
+    masses = 10 ** np.random.default_rng(seed).uniform(-2, heaviest, words)
+    left = 1 - used / levels
+    climb = begun(words, masses, left, levels, 1 / budget.sigma, spurious, grid)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what NumPy warns of is no number
+        while climb.top.level < levels and len((step := climb.step()).valid):
+            users = users_of_chance(step.valid, seed + step.level, times)
+            released = step.run(users)
+            assert np.isfinite(released.masses).all() and (released.masses > 0).all()
+            assert min(released.shares) > 0
+            if len(released.keys) > MANY:
+                break
+            climb = climb.after(released)
+    assert climb.left > -1e-9

@@ -1,0 +1,199 @@
+"""A level's driver against an engine that answers from a table: units, thresholds, what it reports.
+
+It sees public numbers alone, so an engine is made of them here, and told what it asks for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from dphh.ladder.classes import ValidClasses
+from dphh.ladder.rounds import FirstRound, Passed
+from dphh.ladder.rungs import PAIR, Integers
+from dphh.mechanisms.ngrams.forecast.climb import Climb, Step, begun
+from dphh.mechanisms.ngrams.forecast.shares import Shares
+from dphh.privacy.forecast_rounds import Bins
+
+SIGMA = 2**13
+MASSES = np.array([3_000.0, 900.0, 700.0, 400.0, 350.0, 90.0, 80.0, 20.0, 20.0, 7.0])
+
+
+def expected(valid: ValidClasses, law: Bins, unit: int) -> Integers:
+    """Of each class most grams are nobody's, and some weigh about what it foretells."""
+    counts = np.outer(valid.sizes, law.probabilities).round().astype(np.int64)
+    weighs = (valid.forecasts * unit).astype(np.int64)
+    counts[np.arange(len(counts)), law.of(weighs)] += 1 + valid.sizes // 10
+    return counts
+
+
+@dataclass
+class Told:
+    """Answers with what is expected of it, and remembers what it was asked."""
+
+    #: List sizes, in users, of so many and no others.
+    lists: list[int] = field(default_factory=lambda: [0] * 19)
+    #: Of the grams of each row, how many stand at 0 or below.
+    negative: float = 0.5
+    units: list[int] = field(default_factory=list)
+
+    def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
+        self.level, self.valid, self.law = level, valid, law
+        self.units.append(unit)
+        self.counts = expected(valid, law, unit)
+        each = int(unit / 50**0.5)
+        return FirstRound(self.counts, np.array(self.lists) * each)
+
+    def second_round(self, weights: Integers, unit: int) -> Integers:
+        self.units.append(unit)
+        self.weights = weights
+        self.negatives = (self.counts * self.negative).astype(np.int64)
+        return self.negatives
+
+    def passed(self, thresholds: Integers) -> Passed:
+        self.thresholds = thresholds
+        group = self.valid.of(KEYS)
+        self.masses = self.valid.forecasts[group]
+        first = (self.masses * self.units[0]).astype(np.int64)
+        column = self.law.of(first)
+        weights = self.weights[group, column] / 64
+        second = (self.masses * weights * self.units[1]).astype(np.int64)
+        return Passed(KEYS, column, first, second)
+
+
+#: Three grams that come out, as heavy as is foretold.
+KEYS = np.array([0 << PAIR | 1, 1 << PAIR | 0, 1 << PAIR | 2])
+
+
+def start(levels: int = 4, left: float = 0.8, mu: float = 0.25, spurious: float = 0.1) -> Climb:
+    return begun(len(MASSES), MASSES, left, levels, mu, spurious, SIGMA)
+
+
+@pytest.mark.parametrize(("levels", "left", "mu"), [(2, 0.9, 0.25), (4, 0.8, 0.05), (7, 0.5, 1.0)])
+def test_each_round_has_the_norm_that_its_share_pays_for_and_says_so(
+    levels: int, left: float, mu: float
+) -> None:
+    """What it reports is what later levels and the ledger take for drawn."""
+    engine = Told()
+    climb = start(levels, left, mu)
+    released = climb.step().run(engine)
+    first, second = released.shares
+    assert first == pytest.approx(Shares(left, 2, levels).first_round())
+    assert min(first, second) > 0 and first + second <= left * (1 + 1e-12)
+    for unit, share in zip(engine.units, released.shares, strict=True):
+        assert unit / SIGMA <= mu * share**0.5 < (unit + 1.001) / SIGMA
+    if levels == 2:
+        assert first + second == pytest.approx(left)
+    assert climb.after(released).left == pytest.approx(left - first - second)
+    assert engine.level == 2 and engine.law.noise.sigma == SIGMA
+
+
+def test_the_last_level_takes_what_is_left() -> None:
+    climb, spent = start(levels=3), 0.0
+    for _ in range(2):
+        released = climb.step().run(Told())
+        spent += sum(released.shares)
+        climb = climb.after(released)
+    assert spent == pytest.approx(0.8)
+
+
+def tails(engine: Told) -> np.ndarray:
+    """How often noise reaches each row's threshold."""
+    return np.asarray(norm.sf((engine.thresholds - 0.5) / SIGMA))
+
+
+@pytest.mark.parametrize("spurious", [0.01, 0.1, 1.0])
+@pytest.mark.parametrize("negative", [0.0, 0.45, 0.5, 1.0])
+def test_thresholds_keep_the_rule_of_signs(spurious: float, negative: float) -> None:
+    """With W = the sum of q over grams at 0 or below, r W <= b / 2, and no tail passes a half
+    (`mechanisms/ngrams/forecast/signs.py`)."""
+    engine = Told(negative=negative)
+    start(spurious=spurious).step().run(engine)
+    budget = spurious * len(MASSES)
+    chances = tails(engine)
+    assert chances.max() <= 0.5 + 1e-9
+    assert (engine.thresholds > 0).all()
+    assert (chances * engine.negatives).sum() <= budget / 2 * (1 + 1e-6)
+    assert chances.max() > 0 and chances.max() <= max(budget / 2, 1e-9) * (1 + 1e-6)
+    if negative:
+        assert (chances * engine.negatives).sum() >= 0.02 * budget / 2
+
+
+def test_where_fewer_stand_below_nothing_more_passes_but_less_rarely() -> None:
+    """Signs that are not looked at would leave thresholds as they are."""
+    thresholds = []
+    for negative in (0.25, 0.5, 1.0):
+        engine = Told(negative=negative)
+        start().step().run(engine)
+        thresholds.append(engine.thresholds)
+    low, middle, high = thresholds
+    some = middle <= 9 * SIGMA
+    assert (low <= middle)[some].all() and (middle <= high)[some].all()
+    assert (low < high)[some].all()
+
+
+def test_weights_are_whole_numbers_above_nothing_for_every_row() -> None:
+    engine = Told()
+    start().step().run(engine)
+    assert engine.weights.shape == engine.counts.shape == engine.thresholds.shape
+    assert engine.weights.dtype == np.int64 and (engine.weights >= 1).all()
+
+
+def test_scores_are_masses_in_plain_weights() -> None:
+    """A mass shows in round 1 as what is left beside the list sizes, and in round 2 by its row's
+    weight, where lists are so long that a weight takes from nobody."""
+    engine = Told(lists=[0] * 18 + [10_000])
+    released = start().step().run(engine)
+    assert released.keys.tolist() == KEYS.tolist()
+    assert released.masses == pytest.approx(engine.masses, rel=0.02)
+    group = engine.valid.of(KEYS)
+    rows = group, engine.law.of((engine.masses * engine.units[0]).astype(np.int64))
+    assert (engine.weights[rows] > 16).any(), "round 2 hardly has a say"
+
+
+def test_list_sizes_that_noise_may_have_made_are_none() -> None:
+    """Two deviations of the noise, which are so many users."""
+    (unit, _) = step_with(0).units
+    users = 2 * SIGMA / (unit / 50**0.5)
+    nobody, few, many = (step_with(int(share * users)).weights for share in (0, 0.9, 1.1))
+    assert np.array_equal(nobody, few)
+    assert not np.array_equal(nobody, many)
+
+
+def step_with(users_of_three: int) -> Told:
+    engine = Told(lists=[0, 0, users_of_three] + [0] * 16)
+    start().step().run(engine)
+    return engine
+
+
+def test_what_is_journalled_of_a_level_comes_back_as_it_was() -> None:
+    released = start().step().run(Told())
+    table = released.to_table()
+    back = type(released).from_table(table.take(np.arange(table.num_rows)[::-1]))
+    assert back.keys.tolist() == released.keys.tolist()
+    assert back.masses.tolist() == released.masses.tolist()
+    assert (back.shares, back.predicted) == (released.shares, released.predicted)
+
+
+def test_a_step_follows_from_what_was_released_alone() -> None:
+    """The same engine's answers come to the same, whatever ran in between."""
+    step = start().step()
+    one, other = step.run(Told()), step.run(Told())
+    start(levels=3).step().run(Told(negative=1.0))
+    assert one.masses.tolist() == other.masses.tolist() and one.shares == other.shares
+
+
+def test_levels_climb_one_by_one() -> None:
+    climb = start()
+    step = climb.step()
+    assert isinstance(step, Step)
+    assert (step.level, step.below, step.largest) == (2, len(MASSES), MASSES.sum())
+    released = step.run(Told())
+    above = climb.after(released).step()
+    assert (above.level, above.below) == (3, len(KEYS))
+    assert above.largest == pytest.approx(released.masses.sum())
+    assert (above.mu, above.sigma_grid, above.spurious) == (step.mu, SIGMA, step.spurious)
+    assert above.shares == replace(step.shares, level=3, left=climb.left - sum(released.shares))

@@ -1,0 +1,226 @@
+"""The Spark path: what workers are given to call, and what a session asks of them."""
+
+from __future__ import annotations
+
+from tests.mutants.plant import Mutant
+
+_WORKERS = "tests/udfs/test_spark_ladder.py"
+_WORDS = f"{_WORKERS}::test_users_add_their_weight_to_each_of_their_words_once"
+_GRAMS = f"{_WORKERS}::test_users_add_their_weight_to_each_valid_gram_once"
+_LADDER = "udfs/spark/ladder.py"
+_SPARK = "dphh/engines/spark/*.py"
+
+MUTANTS = (
+    Mutant(
+        "Spark: which words are kept hangs on a block's numbers",
+        "            by_spelling = replace(rule, hashed=of_spellings(words).__getitem__)\n",
+        "            by_spelling = replace(rule)\n",
+        (f"{_WORKERS}::test_which_words_an_over_full_user_keeps_hangs_on_nobody_else",),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: what a round released stays with its users",
+        "np.where(np.append(gone, True)[block.places], -1, block.places)",
+        "np.where(np.append(gone & False, True)[block.places], -1, block.places)",
+        (f"{_WORKERS}::test_what_a_round_released_is_taken_from_everyone_and_nothing_else",),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: a word that is taken goes with the one before it",
+        "np.where(np.append(gone, True)[block.places], -1, block.places)",
+        "np.where(np.append(gone, True)[block.places - 1], -1, block.places)",
+        (f"{_WORKERS}::test_what_a_round_released_is_taken_from_everyone_and_nothing_else",),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: of a batch the first block alone is weighed",
+        '            block = block_at(rows, row, "keys")\n            added = _added(',
+        '            block = block_at(rows, 0, "keys")\n            added = _added(',
+        (_GRAMS,),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: what a worker still has is lost when it ends",
+        "                yield from self.sums.with_more(made)\n\n"
+        "        def terminate(self) -> Iterator[pa.Table]:\n"
+        "            yield from self.sums.left()\n",
+        "                yield from self.sums.with_more(made)\n\n"
+        "        def terminate(self) -> Iterator[pa.Table]:\n"
+        "            yield from ()\n",
+        (_WORDS,),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: what a worker gives on early it gives on again",
+        "        parts, self._parts, self._count = self._parts, [], 0\n",
+        "        parts = self._parts\n",
+        (f"{_WORKERS}::test_sums_that_leave_a_worker_early_are_not_lost",),
+    ),
+    Mutant(
+        "Spark: workers share what they have added up",
+        "        def __init__(self) -> None:\n            self.sums = Sums()\n",
+        "        sums = Sums()\n",
+        (f"{_WORKERS}::test_each_worker_adds_up_what_it_was_given_alone",),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: rows of nobody are taken for a user's",
+        'raise RuntimeError("dphh: nobody")',
+        "pass",
+        (f"{_WORKERS}::test_texts_of_no_user_are_refused_where_they_hold_something",),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: the place ahead is the next one, whatever the pruning",
+        "            yield from _positions(block, released.places(block.places), ends, ahead)\n",
+        "            yield from _positions(block, released.places(block.places), ends, 1)\n",
+        (_GRAMS,),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: a released word has the number of the next",
+        "            grams = np.append(numbers.to_numpy(), -1)[block.places]\n",
+        "            grams = np.append(numbers.to_numpy(), -1)[block.places] + 1\n",
+        (_GRAMS,),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: a text runs on into the next",
+        "            grams = np.append(numbers.to_numpy(), -1)[block.places]\n",
+        "            grams = numbers.to_numpy()[block.places]\n",
+        (_GRAMS,),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: users of a block are one",
+        "    return contributions(block.lots, block.lengths, keys, weigh)\n",
+        "    return contributions(block.lots[:1], block.lengths.sum(keepdims=True), keys, weigh)\n",
+        (_WORDS, _GRAMS),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: users whose places matter have the names of others",
+        "        placed = Block(block.lots[some], lengths[some], keys)\n",
+        "        placed = Block(block.lots[: some.sum()], lengths[some], keys)\n",
+        (f"{_WORKERS}::test_which_grams_an_over_full_user_keeps_hangs_on_nobody_else",),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: counts are of texts, and not of users",
+        "np.diff(of_texts[np.append(0, ends)])",
+        "np.diff(of_texts)",
+        (f"{_WORKERS}::test_counts_are_of_whole_users_within_their_groups",),
+        within="udfs/spark/counts.py",
+    ),
+    Mutant(
+        "Spark: counts' groups are those of the texts' places",
+        "given.keys(tokens, groups.flatten().to_numpy())",
+        "given.keys(tokens, np.arange(len(tokens)) % given.groups)",
+        (f"{_WORKERS}::test_counts_are_of_whole_users_within_their_groups",),
+        within="udfs/spark/counts.py",
+    ),
+    Mutant(
+        "Spark: what draws may be called twice for a row, or moved",
+        "_arrow_udf(function, gives).asNondeterministic()",
+        "_arrow_udf(function, gives)",
+        (f"{_WORKERS}::test_what_draws_is_called_once_a_row_and_never_moved",),
+        within="udfs/spark/functions.py",
+    ),
+    Mutant(
+        "Spark: noise takes its purpose for its key",
+        "        return noise(key, sigma, purpose)\n\n    _register",
+        "        return noise(purpose, sigma, purpose)\n\n    _register",
+        (f"{_WORKERS}::test_noise_is_that_of_its_key_sigma_and_purpose",),
+        within="udfs/spark/functions.py",
+    ),
+    Mutant(
+        "Spark: coins are tossed for a voter more",
+        "        return votes(key, users, numerator, theta, purpose)\n\n    _register",
+        "        return votes(key, one_more(users), numerator, theta, purpose)\n\n"
+        "    def one_more(users: Any) -> Any:\n"
+        "        return pa.array([count + 1 for count in users.to_pylist()])\n\n    _register",
+        (f"{_WORKERS}::test_votes_are_those_of_their_rate_and_threshold",),
+        within="udfs/spark/functions.py",
+    ),
+    Mutant(
+        "Spark: a level's noise is half of its sigma's",
+        'self.execute("noised", sigma=level.sigma_grid, purpose=purpose)',
+        'self.execute("noised", sigma=level.sigma_grid // 2, purpose=purpose)',
+        (
+            f"{_WORKERS}::test_a_level_of_words_is_asked_for_with_its_own_noise_and_threshold",
+            f"{_WORKERS}::test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold",
+        ),
+        within=_SPARK,
+    ),
+    Mutant(
+        "Spark: all levels' noise has one purpose",
+        'self.execute("noised", sigma=level.sigma_grid, purpose=purpose)',
+        'self.execute("noised", sigma=level.sigma_grid, purpose=step)',
+        (f"{_WORKERS}::test_a_level_of_words_is_asked_for_with_its_own_noise_and_threshold",),
+        within=_SPARK,
+    ),
+    Mutant(
+        "Spark: the salt is the same at every level",
+        'self.randomness.words(1, f"{purpose}/salt")[0]',
+        'self.randomness.words(1, "salt")[0]',
+        (f"{_WORKERS}::test_a_level_of_words_is_asked_for_with_its_own_noise_and_threshold",),
+        within=_SPARK,
+    ),
+    Mutant(
+        "Spark: round 2 adds up by the rule of round 1",
+        "            register_sums_of_grams(self.spark, rule)\n        self.look",
+        "            self.__dict__.setdefault('rule', rule)\n"
+        "            register_sums_of_grams(self.spark, self.rule)\n        self.look",
+        (f"{_WORKERS}::test_each_round_of_a_forecast_adds_up_by_its_own_rule",),
+        within=_SPARK,
+    ),
+    Mutant(
+        "Spark: what bounding took gets no noise, for no row is asked for",
+        "keys = np.arange(weighing.keys + weighing.octaves, dtype=np.int64)",
+        "keys = np.arange(weighing.keys, dtype=np.int64)",
+        (f"{_WORKERS}::test_counts_are_asked_for_with_their_own_noise",),
+        within=_SPARK,
+    ),
+    Mutant(
+        "Spark: a level's query adds its noise twice over",
+        "    weight + dphh_noise(CAST(key AS STRING), $sigma, $purpose) AS noisy\n",
+        "    weight + 2 * dphh_noise(CAST(key AS STRING), $sigma, $purpose) AS noisy\n",
+        (f"{_WORKERS}::test_a_levels_query_adds_one_draw_of_noise_to_each_sum",),
+        within="sql/spark/noised.sql",
+    ),
+    Mutant(
+        "Spark: a round's sums leave out what one alone holds",
+        "FROM contributions\nGROUP BY key;\n",
+        "FROM contributions\nGROUP BY key\nHAVING count(*) > 1;\n",
+        (f"{_WORKERS}::test_the_rounds_of_a_forecast_have_sums_without_noise",),
+        within="sql/spark/forecast_sums.sql",
+    ),
+    Mutant(
+        "Spark: held grams that did not pass are taken for such as nobody holds",
+        'return passed, self.count("noised")',
+        "return passed, passed.num_rows",
+        (f"{_WORKERS}::test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold",),
+        within=_SPARK,
+    ),
+    Mutant(
+        "Spark: noise is a view, and drawn by whoever reads",
+        'self.execute("noised", sigma=level.sigma_grid, purpose=purpose)',
+        'self.look("noised", sigma=level.sigma_grid, purpose=purpose)',
+        (f"{_WORKERS}::test_no_query_that_draws_is_looked_at_or_fetched",),
+        within=_SPARK,
+    ),
+    Mutant(
+        "Spark: steps are not written",
+        "            self.write(made, self.ask(name, select, parameters))\n",
+        "            self.ask(name, select, parameters).createOrReplaceTempView(made)\n",
+        (f"{_WORKERS}::test_a_step_is_written_whole_and_read_anew",),
+        within=_SPARK,
+    ),
+    Mutant(
+        "Spark: steps are written, and then read as they came about",
+        "        self.spark.read.schema(rows.schema).parquet(path).createOrReplaceTempView(table)\n",
+        "        rows.createOrReplaceTempView(table)\n",
+        (f"{_WORKERS}::test_a_step_is_written_whole_and_read_anew",),
+        within=_SPARK,
+    ),
+)

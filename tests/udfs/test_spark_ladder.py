@@ -1,0 +1,524 @@
+"""What Spark's workers are given to call, called as they call it, and without Java.
+
+Functions of tables get batches of Arrow and give batches; who registers them is told what they are
+called. What they make is compared with sets and dictionaries of plain Python. That Spark runs them
+so is tested on Spark (`make test-spark`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import isqrt
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from dphh.ladder.classes import valid_classes
+from dphh.ladder.rungs import PAIR, first_ladder, first_rung
+from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
+from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
+from dphh.privacy.counts import Weighing
+from dphh.privacy.forecast_rounds import bins, list_bin, list_weight, plain_weight
+from dphh.sql import query_for
+from dphh.testing import SeededRandomness
+from dphh.udfs.draws.noise import draw_rounded_gaussian, register_noise
+from dphh.udfs.kernel import contributions as kernel
+from dphh.udfs.kernel.contributions import evenly
+from dphh.udfs.kernel.given_grams import GivenGrams
+from dphh.udfs.kernel.places import Released
+from dphh.udfs.kernel.two_rounds import ByRow, Plainly
+from dphh.udfs.text.hashes import of_numbers
+from tests.conftest import HERE, NoNoise
+
+pytest.importorskip("pyspark", reason="needs dphh[spark]")
+from dphh.engines.spark.session import SparkSessionOfRun
+from dphh.udfs.spark import functions as draws
+from dphh.udfs.spark import ladder
+from dphh.udfs.spark.counts import register_counted
+
+BITS, CAP = 10, 4
+#: A user's texts, as tokens.
+Users = dict[Any, list[list[str]]]
+USERS: Users = {
+    "ann": [["to", "be", "or"], ["not", "to", "be"]],
+    "bob": [["to", "be"], []],
+    "cyd": [["be", "be", "", "be"]],
+    "dan": [["to", "be", "or", "not", "to", "be"], ["or"], ["to", "be"]],
+}
+
+
+class Spark:
+    """Takes what is registered."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Any] = {}
+        registry = SimpleNamespace(register=self.functions.__setitem__)
+        self.udf = self.udtf = registry
+        self.sparkContext = SimpleNamespace(broadcast=lambda value: SimpleNamespace(value=value))
+
+    def call(self, name: str, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+        """One worker, which is given these batches one after the other."""
+        function = self.functions[name]
+        worker = function.func()
+        made = [table for batch in batches for table in worker.eval(batch)]
+        if hasattr(worker, "terminate"):
+            made += worker.terminate()
+        return pa.concat_tables(made) if made else pa.table({})
+
+
+@pytest.fixture(autouse=True)
+def declared_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark asks Java what type a function of columns gives, and nothing else of it."""
+
+    def declare(function: Any, gives: str) -> Any:
+        declared = SimpleNamespace(func=function, gives=gives, deterministic=True)
+        declared.asNondeterministic = lambda: SimpleNamespace(
+            **{**vars(declared), "deterministic": False}
+        )
+        return declared
+
+    monkeypatch.setattr(draws, "_arrow_udf", declare)
+
+
+def batch_of(users: Users) -> pa.RecordBatch:
+    names = pa.array([None if name is None else str(name) for name in users], pa.string())
+    contents = pa.array(list(users.values()), pa.list_(pa.list_(pa.string())))
+    return pa.RecordBatch.from_arrays([names, contents], ["name", "contents"])
+
+
+def blocks_of(*parts: Users, lengths: tuple[int, int] | None = None) -> list[pa.RecordBatch]:
+    """Each part in a block of its own, all in one batch."""
+    spark = Spark()
+    ladder.register_blocks(spark, "x", "x", lengths)  # type: ignore[arg-type]
+    return spark.call("dphh_blocks", map(batch_of, parts)).combine_chunks().to_batches()
+
+
+def sums(spark: Spark, rows: Iterable[pa.RecordBatch]) -> Counter[Any]:
+    added: Counter[Any] = Counter()
+    for row in spark.call("dphh_contributions", rows).to_pylist():
+        added[row["key"]] += row["weight"]
+    return +added
+
+
+def of_words(blocks: list[pa.RecordBatch], salt: int = 7, cap: int = CAP) -> Counter[str]:
+    spark = Spark()
+    rule = evenly(cap, BITS, salt, of_numbers)
+    ladder.register_sums_of_words(spark, rule)  # type: ignore[arg-type]
+    return sums(spark, blocks)
+
+
+def of_grams(rows: list[pa.RecordBatch], rule: Any) -> Counter[int]:
+    spark = Spark()
+    ladder.register_sums_of_grams(spark, rule)  # type: ignore[arg-type]
+    return sums(spark, rows)
+
+
+def weighed(held: Iterable[set[Any]], cap: int = 10**6) -> Counter[Any]:
+    added: Counter[Any] = Counter()
+    for keys in held:
+        assert len(keys) <= cap
+        added.update(dict.fromkeys(keys, isqrt(4**BITS // max(len(keys), 1))))
+    return added
+
+
+def words_of(texts: list[list[str]]) -> set[str]:
+    return {word for text in texts for word in text if word}
+
+
+def halves() -> tuple[Users, Users]:
+    names = list(USERS)
+    return {n: USERS[n] for n in names[:2]}, {n: USERS[n] for n in names[2:]}
+
+
+@pytest.mark.parametrize("parts", [(USERS,), halves()], ids=["one block", "two blocks"])
+def test_users_add_their_weight_to_each_of_their_words_once(parts: tuple[Users, ...]) -> None:
+    assert of_words(blocks_of(*parts)) == weighed(map(words_of, USERS.values()), CAP)
+
+
+def test_which_words_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
+    """Not on the block's numbers of words, which others have a part in."""
+    mine = {"me": [[f"w{i}" for i in range(30)]]}
+    alone = of_words(blocks_of(mine))
+    assert len(alone) == CAP and set(alone.values()) == {isqrt(4**BITS // CAP)}
+    others: Users = {"first": [[f"w{i}" for i in range(29, 3, -2)]]}
+    assert of_words(blocks_of(others | mine)) - of_words(blocks_of(others)) == alone
+    assert any(of_words(blocks_of(mine), salt) != alone for salt in range(5))
+
+
+def test_what_a_round_released_is_taken_from_everyone_and_nothing_else() -> None:
+    spark = Spark()
+    gone = pa.chunked_array([["be"], ["nobody's", "not"]])
+    ladder.register_remaining(spark, gone)  # type: ignore[arg-type]
+    left = spark.call("dphh_remaining", blocks_of(*halves())).combine_chunks().to_batches()
+    held = [words_of(texts) - {"be", "not"} for texts in USERS.values()]
+    assert of_words(left) == weighed(held, CAP)
+
+
+def test_whole_grams_are_held_as_words_are() -> None:
+    found = of_words(blocks_of(USERS, lengths=(1, 2)), cap=20)
+    grams = [
+        {
+            tuple(text[i : i + n])
+            for text in ([word for word in text if word] for text in texts)
+            for n in (1, 2)
+            for i in range(len(text) - n + 1)
+        }
+        for texts in USERS.values()
+    ]
+    assert sorted(found.values()) == sorted(weighed(grams).values())
+
+
+def test_texts_of_no_user_are_refused_where_they_hold_something() -> None:
+    blocks_of({None: [[], ["", ""]], "ann": [["a"]]})
+    with pytest.raises(RuntimeError, match="dphh: nobody"):
+        blocks_of({None: [["a"]], "ann": [["a"]]})
+
+
+# The ladder: where released grams stand, and what users add to those above.
+
+VOCABULARY = ["be", "not", "or", "to"]
+Pair = tuple[int, int]
+
+
+def placed(
+    blocks: list[pa.RecordBatch], released: list[Sequence[int]], single: bool
+) -> list[pa.RecordBatch]:
+    """From the words' places up to those of the highest rung's."""
+    spark = Spark()
+    words = pa.array(VOCABULARY)
+    ladder.register_places_of_words(spark, words, single)  # type: ignore[arg-type]
+    rows = spark.call("dphh_places", blocks)
+    for level, keys in enumerate(released, start=2):
+        ahead = level if single else 1
+        ladder.register_places_of_grams(spark, np.array(keys), ahead)  # type: ignore[arg-type]
+        rows = spark.call("dphh_places", rows.combine_chunks().to_batches())
+    return rows.combine_chunks().to_batches()
+
+
+def pairs_held(texts: list[list[str]], released: list[Sequence[int]], single: bool) -> set[int]:
+    """A user's valid grams, as pairs of numbers of released ones; the plain way."""
+    found = set()
+    for text in texts:
+        numbers = [VOCABULARY.index(word) if word in VOCABULARY else -1 for word in text if word]
+        grams, ahead = numbers, 1
+        for keys in [*released, None]:
+            ends = numbers if single else grams
+            pairs = [
+                grams[i] << PAIR | ends[i + ahead]
+                if i + ahead < len(ends) and min(grams[i], ends[i + ahead]) >= 0
+                else -1
+                for i in range(len(grams))
+            ]
+            if keys is None:
+                found |= {pair for pair in pairs if pair >= 0}
+            else:
+                grams = [list(keys).index(pair) if pair in keys else -1 for pair in pairs]
+                ahead += single
+    return found
+
+
+TO_BE, BE_OR, OR_NOT = 3 << PAIR | 0, 0 << PAIR | 2, 2 << PAIR | 1
+RUNGS: list[list[Sequence[int]]] = [[], [sorted([TO_BE, BE_OR, OR_NOT])]]
+#: Round 2's weights, of all that anybody holds.
+WEIGHTS = {
+    a << PAIR | b: 10 + 7 * a + 90 * b
+    for a in range(len(VOCABULARY))
+    for b in range(len(VOCABULARY))
+}
+
+
+def by_weights(unit: int) -> ByRow:
+    return ByRow(unit, Released(list(WEIGHTS)), np.array(list(WEIGHTS.values())))
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("released", RUNGS, ids=["pairs", "triples"])
+def test_users_add_their_weight_to_each_valid_gram_once(
+    released: list[Sequence[int]], single: bool
+) -> None:
+    held = [pairs_held(texts, released, single) for texts in USERS.values()]
+    assert any(held)
+    for parts in ((USERS,), halves()):
+        rows = placed(blocks_of(*parts), released, single)
+        assert of_grams(rows, evenly(50, BITS, 7, of_numbers)) == weighed(held)
+
+
+def test_which_grams_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
+    mine: Users = {"me": [["to", "be", "or", "not"] * 3, ["be", "be", "to", "to", "not", "not"]]}
+    others: Users = {"a": [["not"]], "b": [["or", "or"]], "c": [["unknown", "to"]]}
+    rule = evenly(CAP, BITS, 7, of_numbers)
+    alone = of_grams(placed(blocks_of(mine), [], False), rule)
+    assert len(alone) == CAP < len(pairs_held(mine["me"], [], False))
+    beside = of_grams(placed(blocks_of(others), [], False), rule)
+    assert of_grams(placed(blocks_of(others | mine), [], False), rule) - beside == alone
+
+
+def test_round_1_adds_plain_weights_and_the_sizes_of_lists() -> None:
+    wanted: Counter[int] = Counter()
+    for texts in USERS.values():
+        held = pairs_held(texts, [], False)
+        if held:
+            wanted.update(dict.fromkeys(held, plain_weight(900, len(held))))
+            wanted[-1 - int(list_bin(np.array([len(held)]))[0])] += list_weight(900)
+    for parts in ((USERS,), halves()):
+        assert of_grams(placed(blocks_of(*parts), [], False), Plainly(900)) == wanted
+
+
+def test_round_2_shares_out_the_norm_by_weights() -> None:
+    wanted: Counter[int] = Counter()
+    for texts in USERS.values():
+        g = {key: WEIGHTS[key] for key in pairs_held(texts, [], False)}
+        length = isqrt(max(sum(x * x for x in g.values()), 1) - 1) + 1
+        wanted.update({key: 900 * x // length for key, x in g.items()})
+    for parts in ((USERS,), halves()):
+        assert of_grams(placed(blocks_of(*parts), [], False), by_weights(900)) == wanted
+
+
+def test_sums_that_leave_a_worker_early_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many keys a worker keeps few, and gives them on as they come."""
+    users: Users = {f"u{i}": [[f"w{i}", f"v{i}", "all"]] for i in range(40)}
+    parts = [{name: texts} for name, texts in users.items()]
+    monkeypatch.setattr(kernel.Sums.__init__, "__defaults__", (10,))
+    assert of_words(blocks_of(*parts)) == weighed(map(words_of, users.values()), CAP)
+
+
+def test_each_worker_adds_up_what_it_was_given_alone() -> None:
+    """Several run in one process, one after the other or at once."""
+    spark = Spark()
+    ladder.register_sums_of_words(spark, evenly(CAP, BITS, 7, of_numbers))  # type: ignore[arg-type]
+    one, other = halves()
+    assert sums(spark, blocks_of(one)) == weighed(map(words_of, one.values()))
+    assert sums(spark, blocks_of(other)) == weighed(map(words_of, other.values()))
+    make = spark.functions["dphh_contributions"].func
+    begun, unused = make(), make()
+    assert not [table for batch in blocks_of(one) for table in begun.eval(batch)]
+    assert not list(unused.terminate())
+
+
+def test_counts_are_of_whole_users_within_their_groups() -> None:
+    """Of users' texts and the number of each text's group."""
+    items, groups = [["to"], ["to", "be"], ["no"]], 2
+    weighing = Weighing(len(items) * groups, 6, 10)
+    spark = Spark()
+    given = GivenGrams(items, groups)
+    register_counted(spark, "x", "x", given, weighing)  # type: ignore[arg-type]
+    of_text = {name: [place % 2 for place in range(len(texts))] for name, texts in USERS.items()}
+    wanted: Counter[int] = Counter()
+    for name, texts in USERS.items():
+        held = {
+            place * groups + group
+            for text, group in zip(texts, of_text[name], strict=True)
+            for place, item in enumerate(items)
+            if any(text[i : i + len(item)] == item for i in range(len(text)))
+        }
+        wanted.update(dict.fromkeys(held, weighing.unit))
+    batches = []
+    for part in halves():
+        contents = pa.array(list(part.values()), pa.list_(pa.list_(pa.string())))
+        numbers = pa.array([of_text[name] for name in part], pa.list_(pa.int64()))
+        batches.append(pa.RecordBatch.from_arrays([contents, numbers], ["contents", "groups"]))
+    assert sums(spark, batches) == wanted
+
+
+# Noise, coins and reports
+
+
+def test_what_draws_is_called_once_a_row_and_never_moved() -> None:
+    spark = Spark()
+    for register in (
+        draws.register_noise, draws.register_votes, draws.register_word, draws.register_subset,
+    ):  # fmt: skip
+        register(spark, NoNoise())  # type: ignore[arg-type]
+    assert set(spark.functions) == {"dphh_noise", "dphh_votes", "dphh_word", "dphh_subset"}
+    assert not any(function.deterministic for function in spark.functions.values())
+
+
+def test_noise_is_that_of_its_key_sigma_and_purpose() -> None:
+    spark, randomness = Spark(), SeededRandomness(3)
+    draws.register_noise(spark, randomness)  # type: ignore[arg-type]
+    keys = pa.array([f"k{i}" for i in range(500)])
+    columns = keys, pa.array([1_000] * len(keys)), pa.array(["level 1"] * len(keys))
+    drawn = spark.functions["dphh_noise"].func(*columns)
+    wanted = draw_rounded_gaussian(randomness, 1_000, len(keys), "level 1", keys)
+    assert drawn.to_pylist() == wanted.tolist()
+
+
+def test_votes_are_those_of_their_rate_and_threshold() -> None:
+    spark = Spark()
+    draws.register_votes(spark, SeededRandomness(3))  # type: ignore[arg-type]
+    users = np.array([400] * 500 + [9] * 500)
+    columns = (
+        pa.array([f"k{i}" for i in range(len(users))]),
+        pa.array(users),
+        pa.array([2**62] * len(users)),
+        pa.array([10] * len(users)),
+        pa.array(["trie/level 1"] * len(users)),
+    )
+    votes = np.array(spark.functions["dphh_votes"].func(*columns).to_pylist())
+    assert (votes[500:] == 0).all()  # nine cannot come to ten
+    assert abs(votes[:500].mean() - 100) < 6 * (75 / 500) ** 0.5
+
+
+def test_a_levels_query_adds_one_draw_of_noise_to_each_sum() -> None:
+    """It is plain SQL, which DuckDB reads as Spark does."""
+    con = duckdb.connect()
+    register_noise(con, SeededRandomness(3))
+    rows = {"key": ["a", "b", "a", "c"], "weight": [5, 0, 7, 1]}
+    con.register("contributions", pa.table(rows))
+    con.execute(query_for("spark", "noised"), {"sigma": 1_000, "purpose": "level 1"})
+    noised = dict(con.execute("FROM noised").fetchall())
+    keys = pa.array(["a", "b", "c"])
+    noise = draw_rounded_gaussian(SeededRandomness(3), 1_000, 3, "level 1", keys).tolist()
+    assert noised == {"a": 12 + noise[0], "b": noise[1], "c": 1 + noise[2]}
+
+
+def test_the_rounds_of_a_forecast_have_sums_without_noise() -> None:
+    con = duckdb.connect()
+    rows = {"key": [-1, 4, 4, 9], "weight": [5, 3, 7, 1]}
+    con.register("contributions", pa.table(rows))
+    sums_of = con.execute(query_for("spark", "forecast_sums")).fetchall()
+    assert sorted(sums_of) == [(-1, 5), (4, 10), (9, 1)]
+
+
+DRAWS = ("dphh_noise", "dphh_votes", "dphh_word", "dphh_subset")
+
+
+def steps_asked_by(verbs: set[str]) -> set[str]:
+    """The queries that Spark's sessions run by these verbs, as far as they are named outright."""
+    found = set()
+    for path in (HERE / "dphh" / "engines" / "spark").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                first = node.args[0] if node.args else None
+                if node.func.attr in verbs and isinstance(first, ast.Constant):
+                    found.add(str(first.value))
+    return found
+
+
+def test_no_query_that_draws_is_looked_at_or_fetched() -> None:
+    """Whatever reads a view runs its query again, and would draw again."""
+    written, looked_at = steps_asked_by({"execute"}), steps_asked_by({"look", "fetch"})
+
+    def draws_something(step: str) -> bool:
+        return any(f"{name}(" in query_for("spark", step) for name in DRAWS)
+
+    assert {"noised", "counts_level", "trie_level"} <= set(filter(draws_something, written))
+    assert looked_at and not set(filter(draws_something, looked_at))
+
+
+def test_a_step_is_written_whole_and_read_anew() -> None:
+    """What is read has no memory of how it came about, so nothing is drawn again."""
+    session: Any = Asked()
+    session.spark, session._written, session._count = MagicMock(), {}, 0
+    session._folder = SimpleNamespace(path="folder", drop=lambda name: None)
+    drawn = session.spark.sql.return_value
+    SparkSessionOfRun.execute(session, "noised", sigma=7, purpose="level 1")
+    (asked_for,) = session.spark.sql.call_args_list
+    assert asked_for.kwargs == {"args": {"sigma": 7, "purpose": "level 1"}}
+    writing = drawn.write.option.return_value.parquet
+    reading = session.spark.read.schema.return_value.parquet
+    (written,), (read,) = writing.call_args_list, reading.call_args_list
+    assert written == read
+    assert not drawn.createOrReplaceTempView.called
+    reading.return_value.createOrReplaceTempView.assert_called_once_with("noised")
+
+
+class Asked(SparkSessionOfRun):
+    """A session that writes down which queries it would run, and with what."""
+
+    def __init__(self) -> None:
+        self.randomness = SeededRandomness(3)
+        self.spark: Any = Spark()
+        self.tokens = ("x", "x")
+        self.within_reach = True
+        self.run: list[tuple[str, dict[str, Any]]] = []
+        self.rules: list[Any] = []
+
+    def execute(self, name: str, **parameters: Any) -> None:
+        self.run.append((name, parameters))
+
+    look = execute
+
+    def fetch(self, name: str, **parameters: Any) -> Any:
+        self.run.append((name, parameters))
+        return pa.table({"key": pa.array([4], pa.int64()), "weight": pa.array([2], pa.int64())})
+
+    def count(self, table: str) -> int:
+        return 11
+
+    def drop(self, table: str) -> None:
+        self.run.append((f"drop {table}", {}))
+
+    def show(self, table: str, rows: Any) -> None:
+        self.run.append((f"show {table}", {"rows": rows.num_rows}))
+
+
+def asked(session: Asked, name: str) -> dict[str, Any]:
+    (found,) = (parameters for query, parameters in session.run if query == name)
+    return found
+
+
+def test_a_level_of_words_is_asked_for_with_its_own_noise_and_threshold() -> None:
+    session, level = Asked(), SetUnionLevel(1, CAP, BITS, 777, 3_000)
+    session.items_level(level, "items/round 1")
+    assert [query for query, _ in session.run] == [
+        "contributions_of_words", "noised", "released", "drop noised",
+    ]  # fmt: skip
+    assert asked(session, "noised") == {"sigma": 777, "purpose": "items/round 1"}
+    assert asked(session, "released") == {"threshold": 3_000}
+    rows = blocks_of({"me": [[f"w{i}" for i in range(30)]]})
+    salt = int(SeededRandomness(3).words(1, "items/round 1/salt")[0])
+    assert sums(session.spark, rows) == of_words(rows, salt)
+
+
+def test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold() -> None:
+    session = Asked()
+    level = PrunedLevel(2, CAP, BITS, 555, 0.1, "both", 2_000, 16)
+    passed, supported = session._noised_grams(level, None, "ngrams/level 2")  # type: ignore[arg-type]
+    assert asked(session, "noised") == {"sigma": 555, "purpose": "ngrams/level 2"}
+    assert asked(session, "released") == {"threshold": 2_000}
+    assert (passed.num_rows, supported) == (1, 11)
+
+
+def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
+    """What is registered when the sums are fetched is the rule of the round."""
+    rows = placed(blocks_of(USERS), [], False)
+    added: list[Counter[Any]] = []
+
+    class Adding(Asked):
+        placed = 1
+
+        def fetch(self, name: str, **parameters: Any) -> Any:
+            super().fetch(name, **parameters)
+            added.append(sums(self.spark, rows))
+            return pa.table({"key": [*added[-1]], "weight": [*added[-1].values()]})
+
+    class Step:
+        def run(self, rounds: Any) -> ForecastRelease:
+            count = len(VOCABULARY)
+            valid = valid_classes(first_rung(count), np.ones(count), np.array([4.0]))
+            seen = rounds.first_round(2, valid, bins(2**11), 900)
+            rounds.second_round(np.full(seen.counts.shape, 64), 500)
+            return ForecastRelease(np.empty(0, np.int64), np.empty(0), (0.1, 0.1), 0.0)
+
+    session = Adding()
+    vocabulary = first_ladder(pa.array(VOCABULARY), "both")
+    session.forecast_level(Step(), vocabulary, "level 2")  # type: ignore[arg-type]
+    evenly_shared = ByRow(500, Released(list(WEIGHTS)), np.full(len(WEIGHTS), 64))
+    assert added == [of_grams(rows, Plainly(900)), of_grams(rows, evenly_shared)]
+    assert [query for query, _ in session.run] == 2 * ["contributions_of_grams", "forecast_sums"]
+
+
+def test_counts_are_asked_for_with_their_own_noise() -> None:
+    session, level = Asked(), CountsLevel(1, 4, 2, BITS, 333, 1.0, 0.95, False)
+    session.counts_level(level, [["to"], ["be"]], ["DE"], "counts")
+    assert asked(session, "counts_level") == {"sigma": 333, "purpose": "counts"}
+    assert asked(session, "show asked") == {"rows": 4 + level.weighing.octaves}
+    assert asked(session, "counts_users") == {"others": 1}

@@ -1,0 +1,161 @@
+"""Binomials of any size, exactly: how many of the grams that nobody holds the noise puts where.
+
+Narrow ones are drawn by `noise.draw_binomial`, which writes its probabilities down. Wide ones by
+rejection. Let f be the probabilities, m the mode, v = n p (1 - p). By Chebyshev's inequality two
+thirds of the probability lie within sqrt(3 v) of the mean, on at most 2 sqrt(3 v) + 1 integers, so
+f(m) >= 1 / w for every w >= 3 sqrt(3 v) + 3/2. f is log-concave; hence (Devroye 1987, "A simple
+generator for discrete log-concave distributions") f(m + k) <= f(m) min(1, exp(1 - |k| / w)). Take w
+a power of 2. Propose a side, a block i = 0, 1, ... of w integers with probability 2^-(i + 1), and a
+place in it; accept with probability f(m + k) / f(m) 2^(i - 1), which is at most 1. Blocks end at
+32, some 160 standard deviations away, where less than 2^-2000 lies (Bernstein, as v > 256).
+
+Nothing is decided by a float that could be wrong: where the float of the logarithm is within its
+margin of the uniform number's, 256 bits of that are compared with 80 digits. Those are right to
+10^-50, so that a draw's law is within 2^-150 of the binomial's.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from math import factorial, isqrt, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dphh.udfs.draws.noise import draw_binomial
+from dphh.udfs.draws.randomness import Randomness, join
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+NARROW = 256  # the largest variance that is drawn from a table
+_AT_ONCE = 64  # proposals
+_EXACT = Context(prec=80)
+_SMALL = 256  # factorials up to here are written out
+#: B_2j / (2j (2j - 1)) for j = 1, 2, ...: Stirling's series, whose error is below its next term.
+_STIRLING = tuple(
+    Fraction(*number) / (2 * j * (2 * j - 1))
+    for j, number in enumerate(
+        (
+            (1, 6),
+            (-1, 30),
+            (1, 42),
+            (-1, 30),
+            (5, 66),
+            (-691, 2730),
+            (7, 6),
+            (-3617, 510),
+            (43867, 798),
+            (-174611, 330),
+            (854513, 138),
+            (-236364091, 2730),
+            (8553103, 6),
+            (-23749461029, 870),
+        ),
+        start=1,
+    )
+)
+
+
+def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpose: str) -> int:
+    """One draw of Binomial(n, p), within 2^-150 of it, for n up to 2^62."""
+    if n * p * (1 - p) <= NARROW:
+        return draw_binomial(randomness, n, p, purpose)
+    mode = (n + 1) * p.numerator // p.denominator
+    variance = n * p.numerator * (p.denominator - p.numerator) // p.denominator**2 + 1
+    bits = (3 * (isqrt(3 * variance) + 1) + 1).bit_length()
+    attempt = 0
+    while True:
+        attempt += 1
+        words = randomness.words(3 * _AT_ONCE, f"{purpose}/{attempt}").reshape(3, _AT_ONCE)
+        block = _trailing_zeros(words[1])
+        offset = (words[0] >> np.uint64(64 - bits)).astype(np.int64) + (block << bits)
+        k = np.where(words[0] & np.uint64(1), offset, -1 - offset)
+        there = np.flatnonzero((block < 32) & (k >= -mode) & (k <= n - mode))
+        verdicts = _verdicts(n, p, mode, k[there], block[there], words[2][there])
+        for at, verdict in zip(there.tolist(), verdicts.tolist(), strict=True):
+            accepted = verdict > 0
+            if verdict == 0:
+                more = randomness.words(3, f"{purpose}/{attempt}/{at}")
+                uniform = (int(words[2][at]) << 192) | join(more)
+                accepted = _accepts(n, p, mode, int(k[at]), int(block[at]), uniform)
+            if accepted:
+                return mode + int(k[at])
+
+
+def draw_multinomial(
+    randomness: Randomness, n: int, shares: tuple[int, ...], purpose: str
+) -> list[int]:
+    """How `n` fall into bins in proportion to `shares`: a binomial of what is left for each."""
+    left, total = n, sum(shares)
+    drawn = []
+    for index, share in enumerate(shares):
+        p = Fraction(share, total) if share else Fraction(0)
+        drawn.append(
+            draw_binomial_of_any_size(randomness, left, p, f"{purpose}/{index}") if left else 0
+        )
+        left, total = left - drawn[-1], total - share
+    return drawn
+
+
+def _verdicts(
+    n: int, p: Fraction, mode: int, k: Integers, block: Integers, tops: NDArray[np.uint64]
+) -> Integers:
+    """1 where a proposal is surely accepted, -1 where surely not, 0 where it must be worked out."""
+    up, down = (mode + k).astype(np.float64), (n - mode - k).astype(np.float64)
+    m, rest, step = float(mode), float(n - mode), k.astype(np.float64)
+    odds = log(p.numerator) - log(p.denominator - p.numerator)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logarithm = (
+            step * (odds - np.log(up) + np.log(down))
+            - (m + 0.5) * np.log1p(step / m)
+            - (rest + 0.5) * np.log1p(-step / rest)
+            - (1 / up - 1 / m + 1 / down - 1 / rest) / 12
+            + (block - 1) * log(2)
+        )
+        uniform = np.log(tops.astype(np.float64)) - 64 * log(2)
+        size = np.abs(step) * (abs(odds) + np.abs(np.log(up)) + np.abs(np.log(down)) + 4)
+        margin = 1e-6 + 2.0**-45 * size
+        clear = (np.minimum(up, down) >= 32) & (tops >> np.uint64(32) > 0)
+        verdict = np.where(uniform < logarithm, 1, -1)
+        return np.where(clear & (np.abs(uniform - logarithm) > margin), verdict, 0)
+
+
+def _accepts(n: int, p: Fraction, mode: int, k: int, block: int, uniform: int) -> bool:
+    with localcontext(_EXACT):
+        logarithm = (
+            _log_factorial(mode)
+            + _log_factorial(n - mode)
+            - _log_factorial(mode + k)
+            - _log_factorial(n - mode - k)
+            + k * (Decimal(p.numerator).ln() - Decimal(p.denominator - p.numerator).ln())
+            + (block - 1) * Decimal(2).ln()
+        )
+        return (Decimal(2 * uniform + 1) / (1 << 257)).ln() < logarithm
+
+
+def _log_factorial(x: int) -> Decimal:
+    if x < _SMALL:
+        return Decimal(factorial(x)).ln()
+    exact = Decimal(x)
+    series = sum(
+        Decimal(c.numerator) / c.denominator / exact ** (2 * j - 1)
+        for j, c in enumerate(_STIRLING, start=1)
+    )
+    # ln sqrt(2 pi) cancels between the two factorials above and the two below.
+    return (exact + Decimal("0.5")) * exact.ln() - exact + series + _HALF_LOG_TWO_PI
+
+
+#: 100 digits, so that a written-out factorial may stand beside one of the series.
+_HALF_LOG_TWO_PI = Decimal(
+    "0.91893853320467274178032973640561763986139747363778341281715154048276569592726039769474329863595419762"
+)
+
+
+def _trailing_zeros(words: NDArray[np.uint64]) -> Integers:
+    """As many as each word ends in; 64 for none that is set."""
+    lowest = words & (~words + np.uint64(1))
+    return np.where(lowest == 0, 64, np.log2(np.maximum(lowest, 1).astype(np.float64))).astype(
+        np.int64
+    )

@@ -1,0 +1,235 @@
+"""Noise: exact draws from the rounded Gaussian's table. No float and no NumPy generator decides.
+
+Inversion. Let t(k) be the table's P(noise >= k) in units of 2^-256. One bit is the sign. The
+other 63 bits of a word, continued by three more words, are a uniform integer U < 2^255, and the
+magnitude is the number of k >= 1 with U < t(k): it is at least k with probability t(k) / 2^255,
+twice the one-sided tail. So noise = k has probability (t(k) - t(k+1)) / 2^256 for either sign,
+and 0 has the rest, 1 - 2 t(1) / 2^256, under either sign: the table's own probabilities.
+
+The three further words matter only if the 63 bits come so close to the top bits of some t(k) that
+what is known of those does not decide (`RoundedGaussian.leading`). They are drawn only then, which
+gives the same result as drawing them always.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import ldexp
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
+from numpy.typing import NDArray
+
+from dphh.errors import UsageError
+from dphh.privacy.binomial_weights import binomial_weights
+from dphh.privacy.rounded_gaussian import BITS, RoundedGaussian, rounded_gaussian
+from dphh.udfs.draws.randomness import Randomness, Words, join, uniform_big
+
+Integers = NDArray[np.int64]
+
+_BLOCK = 1 << 16  # draws at a time: the intermediate arrays stay in the processor's cache
+_MANY = 1 << 17  # draws from one table, past which its guide pays for itself
+_REST = BITS - 64  # bits of an entry below its top word
+_ALLOWED_DISTANCE = ldexp(1.0, -80)
+_LARGEST_VARIANCE = 1 << 30
+
+
+class _Sampler:
+    """The leading words of one sigma's table, prepared for searching many words at a time.
+
+    Few draws are searched for. For many a guide cuts the range of the 63 bits into equal buckets. A
+    bucket that nothing of any entry falls into has one magnitude, and the guide holds it; the
+    others are marked and searched.
+    """
+
+    def __init__(self, table: RoundedGaussian) -> None:
+        self.table = table
+        self.ascending, more = table.leading
+        self.more = np.uint64(more)
+        guide_bits = min(max(table.sigma.bit_length() + 6, 12), 20)
+        self.shift = np.uint64(63 - guide_bits)
+        self.buckets = 1 << guide_bits
+        self.drawn = 0
+
+    @cached_property
+    def guide(self) -> NDArray[np.int32]:
+        first = (self.ascending >> self.shift).astype(np.intp)
+        last = ((self.ascending + self.more) >> self.shift).astype(np.intp)
+        entries = np.bincount(first, minlength=self.buckets)
+        guide = (len(first) - np.cumsum(entries)).astype(np.int32)
+        guide[first] = guide[last] = -1
+        return guide
+
+    def invert(
+        self, words: Words, randomness: Randomness, purpose: str, keys: pa.Array | None
+    ) -> Integers:
+        position = words >> np.uint64(1)
+        self.drawn += len(words)
+        if self.drawn < _MANY:
+            magnitude, rows = self._searched(position)
+        else:
+            magnitude = self.guide[(position >> self.shift).astype(np.intp)].astype(np.int64)
+            marked = np.flatnonzero(magnitude < 0)
+            magnitude[marked], rows = self._searched(position[marked])
+            rows = marked[rows]
+        if len(rows):
+            magnitude[rows] = self._settle(position[rows], rows, randomness, purpose, keys)
+        sign = (words & np.uint64(1)).astype(np.int64)
+        noise: Integers = (magnitude ^ -sign) + sign  # minus the magnitude where the bit is 1
+        return noise
+
+    def _searched(self, position: Words) -> tuple[Integers, NDArray[np.intp]]:
+        """Magnitudes, and where the 63 bits do not decide."""
+        below = np.searchsorted(self.ascending, position, side="right")
+        # The first is 0, so something always lies below.
+        near = np.flatnonzero(position - self.ascending[below - 1] <= self.more)
+        return len(self.ascending) - below, near
+
+    def _settle(
+        self,
+        tops: Words,
+        rows: NDArray[np.intp],
+        randomness: Randomness,
+        purpose: str,
+        keys: pa.Array | None,
+    ) -> list[int]:
+        """Magnitudes where the 63 bits do not decide: all 255 bits against the whole entries."""
+        named = None if keys is None else keys.take(pa.array(rows))
+        more = [randomness.words(len(rows), f"{purpose}/word {i}", named) for i in (2, 3, 4)]
+        settled = []
+        for i, top in enumerate(tops):
+            uniform = int(top) << _REST | join(np.array([words[i] for words in more]))
+            # Past t(1) this is 0, and never less: uniform < 2^255 < 2^256 - t(1) = survival(0).
+            settled.append(self.table.largest_with_survival_above(uniform))
+        return settled
+
+
+@lru_cache(maxsize=8, typed=True)  # typed: as `rounded_gaussian` is
+def _sampler(sigma: int) -> _Sampler:
+    return _Sampler(rounded_gaussian(sigma))
+
+
+def draw_rounded_gaussian(
+    randomness: Randomness, sigma: int, count: int, purpose: str, keys: pa.Array | None = None
+) -> Integers:
+    """`count` independent draws of round(N(0, sigma^2)), for an integer sigma.
+
+    Each is exactly the table's, so within `rounded_gaussian(sigma).distance` (less than 2^-231)
+    of the rounded Gaussian in total variation.
+    """
+    sampler = _sampler(sigma)
+    if keys is not None and len(keys) != count:
+        raise UsageError(f"{len(keys)} keys were given for {count} draws; give one for each")
+    noise = np.empty(count, dtype=np.int64)
+    for start in range(0, count, _BLOCK):
+        stop = min(start + _BLOCK, count)
+        named = None if keys is None else keys[start:stop]
+        words = randomness.words(stop - start, purpose, named)
+        noise[start:stop] = sampler.invert(words, randomness, purpose, named)
+    return noise
+
+
+def draw_above(
+    randomness: Randomness, sigma: int, floor: int, count: int, purpose: str
+) -> Integers:
+    """`count` independent draws of round(N(0, sigma^2)) given that it is at least `floor`."""
+    return draw_between(randomness, sigma, floor, None, count, purpose)
+
+
+def draw_between(
+    randomness: Randomness, sigma: int, floor: int, end: int | None, count: int, purpose: str
+) -> Integers:
+    """The same given that it is at least `floor` and less than `end`.
+
+    Exact inversion within the table: a uniform integer between survival(end) and survival(floor).
+    Conditioning divides the table's distance by the probability of what is left; refused where
+    that passes 2^-80.
+    """
+    table = rounded_gaussian(sigma)
+    beyond = 0 if end is None else table.survival(end)
+    whole = table.survival(floor) - beyond
+    if whole <= 0 or table.distance * (1 << BITS) / whole > _ALLOWED_DISTANCE:
+        raise UsageError(
+            f"noise of sigma {sigma} falls where it was asked to with a probability too small to "
+            "draw from exactly (below about 2^-150); use a larger sigma or a wider range"
+        )
+    draws = (
+        table.largest_with_survival_above(beyond + uniform_big(randomness, whole, purpose))
+        for _ in range(count)
+    )
+    return np.fromiter(draws, np.int64, count)
+
+
+def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> int:
+    """One draw of Binomial(n, p), for n of any size and a variance up to 2^30.
+
+    Inversion over integer weights, proportional to the probabilities: 2^256 at the mode, and from
+    there outwards by the ratios of neighbours, rounded down, until a weight is 0.
+
+    How far it can be wrong. Away from the mode the ratios are at most 1, so the weight j steps
+    away is low by at most j; over the N weights of a side these errors come to at most N^2. Where
+    a side stops, the true weight is at most N, and what follows falls by a factor a step of at
+    most the side's mean one, (N 2^-256)^(1/N) < exp(-160 / N): it comes to at most N^2 / 160 + N.
+    Lowering weights of total W by D moves the distribution by at most D / W, and W >= 2^256. So
+    the distance in total variation is below 2 (N^2 + N^2 / 160 + N) 2^-256. The cap on the
+    variance keeps N below 2^21 (by Bernstein's inequality: at 20 standard deviations and a few
+    hundred steps, weights are below 1), and the distance below 2^-212.
+    """
+    if n < 0 or not 0 <= p <= 1:
+        raise UsageError("a binomial needs n >= 0 trials and a probability from 0 to 1")
+    if n * p * (1 - p) > _LARGEST_VARIANCE:
+        raise UsageError("a binomial with a variance above 2^30 is too wide to tabulate")
+    if p in (0, 1):
+        return n * int(p)
+    values, cumulative, total = [], [], 0
+    for k, weight in binomial_weights(n, p):
+        total += weight
+        values.append(k)
+        cumulative.append(total)
+    return values[bisect_right(cumulative, uniform_big(randomness, total, purpose))]
+
+
+def noise_function(randomness: Randomness) -> Callable[..., Any]:
+    """`dphh_noise(key, sigma, purpose)` over columns of Arrow.
+
+    One draw a row. `key` names the row and is for tests alone; a NULL key is a key like any other,
+    lest the row lose its noise. `sigma`, in grid units, and `purpose` must be constant. Write the
+    result to a table before anything reads it: a view or a relation that runs again draws again.
+    """
+
+    def noise(key: pa.ChunkedArray, sigma: pa.ChunkedArray, purpose: pa.ChunkedArray) -> pa.Array:
+        if not len(key):
+            return pa.array([], pa.int64())
+        drawn = draw_rounded_gaussian(
+            randomness, _constant(sigma, "sigma"), len(key), _constant(purpose, "purpose"), key
+        )
+        return pa.array(drawn)
+
+    return noise
+
+
+def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
+    """Teach a DuckDB connection the function of `noise_function`."""
+    con.create_function(
+        "dphh_noise",
+        noise_function(randomness),
+        ["VARCHAR", "BIGINT", "VARCHAR"],
+        "BIGINT",
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,  # or DuckDB would draw once for equal arguments
+    )
+
+
+def _constant(column: pa.ChunkedArray, name: str) -> Any:
+    """The one value of a column: noise of another scale than was priced must not be drawn."""
+    value = column[0].as_py()
+    if value is None or not column.slice(1).equals(column.slice(0, len(column) - 1)):
+        raise UsageError(f"the {name} of noise must be one constant and not NULL")
+    return value

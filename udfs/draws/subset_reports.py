@@ -1,0 +1,176 @@
+"""Reports of simulated clients: row by row in DuckDB, or only how many there are of each value.
+
+**What `draw_aggregate` draws, and what not.** A value that m of n clients hold is reported
+Binomial(m, p) + Binomial(n - m, q) times. That law is drawn, to within 2^-210, for each value by
+itself: estimates, and how likely a prefix is to be kept, are right. What is not kept is that a
+report has exactly d values. In messages the counts add up to n d and hang together a little
+(correlations of about -1/s); here they are independent.
+
+So it is another mechanism, and a private one: its counts are the sums of n clients' reports if
+every client reported each value or not by a coin of its own, p for the value held and q for the
+others (asymmetric unary encoding). Two values change two coins, hence its local epsilon is
+ln(p (1-q) / ((1-p) q)), `epsilon_of_independent_values`: 10.011 where subset selection has 10.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
+from numpy.typing import NDArray
+
+from dphh.errors import UsageError
+from dphh.privacy.binomial_weights import BITS, binomial_weights
+from dphh.privacy.subset_selection import SubsetSelection
+from dphh.udfs.draws.coin_reports import draw_reports
+from dphh.udfs.draws.randomness import Randomness, join, uniform_below, wants_keys
+from dphh.udfs.draws.votes import toss_coins
+
+Integers = NDArray[np.int64]
+
+_BLOCK = 1 << 20  # draws at a time
+_LARGEST_VARIANCE = 1 << 30  # of a binomial whose table is affordable
+
+
+def draw_aggregate(
+    randomness: Randomness,
+    counts: Integers,
+    users: int,
+    mechanism: SubsetSelection,
+    purpose: str,
+) -> Integers:
+    """How many of `users` reports hold each value, given how many are for it: one draw a value.
+
+    Reports that are for none of these values say "nothing", of which no count is drawn.
+
+    First as if nobody held any value: Binomial(n, q). Then what the m holders of a value had in
+    that is taken out (hypergeometric: m of n without replacement), and their Binomial(m, p) put in.
+    """
+    held = np.asarray(counts, dtype=np.int64)
+    if held.ndim != 1 or not 1 <= len(held) <= mechanism.domain:
+        raise UsageError(
+            f"one count for each value is needed, of {mechanism.domain} values at most"
+        )
+    if held.min() < 0 or int(held.sum()) > users:
+        raise UsageError("the counts must be of reports, each for one value: they do not add up")
+    reports = draw_binomials(
+        randomness, users, mechanism.other_chance, len(held), f"{purpose}/others"
+    )
+    ours = np.flatnonzero(held)
+    holders = held[ours]
+    reports[ours] -= draw_common(randomness, users, reports[ours], holders, f"{purpose}/common")
+    reports[ours] += toss_coins(randomness, holders, mechanism.numerator, f"{purpose}/own")
+    return reports
+
+
+def draw_binomials(
+    randomness: Randomness, n: int, p: Fraction, count: int, purpose: str
+) -> Integers:
+    """`count` draws of Binomial(n, p), each within 2^-210 of it in total variation.
+
+    Inversion: the number of cumulative chances, in units of 2^-256, that do not pass a uniform
+    256-bit integer. Its further words matter only if the first equals the top word of a chance;
+    they are drawn only then. The weights' distance is `draw_binomial`'s, below 2^-212; scaling
+    them to 2^256 adds less than 2^-256 for each of at most 2^22 entries.
+    """
+    if n < 0 or not 0 < p < 1 or n * p * (1 - p) > _LARGEST_VARIANCE:
+        raise UsageError(
+            "a table of a binomial needs n >= 0, a probability between 0 and 1 and a variance of "
+            "at most 2^30"
+        )
+    weights = sorted(binomial_weights(n, p))
+    smallest = weights[0][0]
+    total = sum(weight for _, weight in weights)
+    cumulative, chances = 0, []
+    for _, weight in weights[:-1]:
+        cumulative += weight
+        chances.append((cumulative << BITS) // total)
+    tops = np.fromiter((chance >> (BITS - 64) for chance in chances), np.uint64, len(chances))
+    draws = np.empty(count, dtype=np.int64)
+    for start in range(0, count, _BLOCK):
+        words = randomness.words(min(_BLOCK, count - start), purpose)
+        passed = np.searchsorted(tops, words, side="right")
+        tied = passed > 0
+        tied[tied] = tops[passed[tied] - 1] == words[tied]
+        for i in np.flatnonzero(tied):
+            rest = randomness.words(BITS // 64 - 1, f"{purpose}/rest")
+            passed[i] = bisect_right(chances, join(np.append(words[i], rest)))
+        draws[start : start + len(words)] = smallest + passed
+    return draws
+
+
+def draw_common(
+    randomness: Randomness, n: int, ones: Integers, others: Integers, purpose: str
+) -> Integers:
+    """How many elements two independent uniform subsets of n things share, for each pair of sizes.
+
+    Exact: the elements of the smaller come one after the other, and the next is one of the l in the
+    larger, of which h have come, with probability (l - h) / (n - i).
+    """
+    smaller, larger = np.minimum(ones, others), np.maximum(ones, others)
+    order = np.argsort(-smaller, kind="stable")  # so that those that go on are always in front
+    left = larger[order]
+    going_on = len(order) - np.searchsorted(
+        np.sort(smaller), np.arange(1, smaller.max(initial=0) + 1)
+    )
+    for i, active in enumerate(going_on):
+        drawn = uniform_below(randomness, n - i, int(active), purpose).astype(np.int64)
+        left[:active] -= drawn < left[:active]
+    common = np.empty_like(left)
+    common[order] = larger[order] - left
+    return common
+
+
+def report_function(randomness: Randomness) -> Callable[..., Any]:
+    """`dphh_report(key, value, domain, size, numerator, form, purpose)` over columns of Arrow.
+
+    One report a row, a BIGINT[] of values in rising order; everything but key and value is
+    constant. Write the result to a table before anything reads it.
+    """
+
+    def report(
+        key: pa.ChunkedArray,
+        value: pa.ChunkedArray,
+        domain: pa.ChunkedArray,
+        size: pa.ChunkedArray,
+        numerator: pa.ChunkedArray,
+        form: pa.ChunkedArray,
+        purpose: pa.ChunkedArray,
+    ) -> pa.Array:
+        if not len(value):
+            return pa.array([], pa.list_(pa.int64()))
+        drawn_at = int(numerator[0].as_py())
+        mechanism = SubsetSelection(domain[0].as_py(), size[0].as_py(), drawn_at)
+        what_for = purpose[0].as_py()
+        wanted = wants_keys(randomness, what_for)
+        named = pa.array(key.to_pylist(), pa.string()) if wanted else None
+        if value.null_count:
+            raise UsageError(
+                "a value to report must not be NULL; give 'nothing' a value of its own"
+            )
+        drawn, sizes = draw_reports(
+            randomness, value.to_numpy(), mechanism, form[0].as_py(), what_for, named
+        )
+        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(ends), pa.array(drawn))
+
+    return report
+
+
+def register_reports(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
+    """Teach a DuckDB connection the function of `report_function`."""
+    con.create_function(
+        "dphh_report",
+        report_function(randomness),
+        ["VARCHAR", "BIGINT", "BIGINT", "BIGINT", "UBIGINT", "VARCHAR", "VARCHAR"],
+        "BIGINT[]",
+        type=PythonUDFType.ARROW,
+        null_handling=FunctionNullHandling.SPECIAL,
+        side_effects=True,
+    )

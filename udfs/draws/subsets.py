@@ -1,0 +1,91 @@
+"""Subset selection as it is drawn: reports of d values of s (`dphh.privacy.subset_selection`).
+
+Everything drawn is exact: p is a multiple of 2^-64, the values come from whole words by rejection.
+A client draws d of the other s-1 values at once and draws again, of the same s-1, for each that it
+had already. What it keeps has no favourites: a renaming of the others renames all of it, so that
+every set of the size it ends with is equally likely.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dphh.errors import UsageError
+from dphh.privacy.subset_selection import SubsetSelection
+from dphh.udfs.draws.randomness import Randomness, numbered_keys, uniform_below
+
+if TYPE_CHECKING:  # a client on a device needs NumPy alone
+    import pyarrow as pa
+
+Integers = NDArray[np.int64]
+
+_BLOCK = 1 << 19  # values drawn at a time: the intermediate arrays stay in the processor's cache
+
+
+def draw_subsets(
+    randomness: Randomness,
+    values: Integers,
+    mechanism: SubsetSelection,
+    purpose: str,
+    keys: pa.Array | None = None,
+) -> Integers:
+    """One report a value: row i holds `size` different values, for values[i], in rising order.
+
+    (In rising order, so that the place of the own value says nothing.) `keys`, one a value, are
+    for tests: a test's randomness then gives each its report by seed, purpose and key alone. Work
+    is done in blocks; beyond the result itself, no more than some blocks are held.
+    """
+    held = np.asarray(values, dtype=np.int64)
+    if held.ndim != 1:
+        raise UsageError(f"values must be one array, found {held.ndim} dimensions")
+    if len(held) and not (held.min() >= 0 and held.max() < mechanism.domain):
+        raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
+    if keys is not None and len(keys) != len(held):
+        raise UsageError(f"{len(keys)} keys were given for {len(held)} values; give one for each")
+    reports = np.empty((len(held), mechanism.size), dtype=np.int64)
+    rows = max(_BLOCK // mechanism.size, 1)
+    for start in range(0, len(held), rows):
+        block = slice(start, start + rows)
+        named = None if keys is None else keys[block]
+        _draw_block(randomness, held[block], mechanism, purpose, named, reports[block])
+    return reports
+
+
+def _draw_block(
+    randomness: Randomness,
+    held: Integers,
+    mechanism: SubsetSelection,
+    purpose: str,
+    keys: pa.Array | None,
+    reports: Integers,
+) -> None:
+    def others(rows: Integers, count: NDArray[np.int64], attempt: int) -> Integers:
+        """So many uniform values for each of the rows, none of them the row's own."""
+        named = None if keys is None else numbered_keys(keys, rows, count)
+        total = int(count.sum())
+        drawn = uniform_below(
+            randomness, mechanism.domain - 1, total, f"{purpose}/others {attempt}", named
+        ).astype(np.int64)
+        drawn += drawn >= np.repeat(held[rows], count)
+        return drawn
+
+    rows = np.arange(len(held), dtype=np.int64)
+    reports[:] = others(rows, np.full(len(rows), mechanism.size), 1).reshape(reports.shape)
+    coins = randomness.words(len(held), f"{purpose}/own", keys)
+    own = coins < np.uint64(mechanism.numerator)
+    reports[own, 0] = held[own]
+    reports.sort(axis=1)
+    attempt = 1
+    again = reports[:, 1:] == reports[:, :-1]
+    rows = rows[again.any(axis=1)]
+    while len(rows):
+        attempt += 1
+        mended = reports[rows]
+        again = mended[:, 1:] == mended[:, :-1]
+        mended[:, 1:][again] = others(rows, again.sum(axis=1), attempt)
+        mended.sort(axis=1)
+        reports[rows] = mended
+        rows = rows[(mended[:, 1:] == mended[:, :-1]).any(axis=1)]

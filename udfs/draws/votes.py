@@ -1,0 +1,175 @@
+"""Votes by Bernoulli sampling: of k users who would vote alike, how many tossed heads.
+
+TrieHH samples users at every level. Users who hold the same next prefix are alike to the level, so
+their votes are Binomial(k, p), independent of all other prefixes' votes: the same law as a coin a
+user, drawn after grouping instead of before. The coins are exact: p is a multiple of 2^-64, and a
+coin is heads if a uniform 64-bit word lies below p 2^64.
+
+Two short cuts, by k alone. Fewer than theta users cannot reach theta: no coins, 0 votes. And where
+theta or more heads are so likely that P[Binomial(k, p) < theta] <= 2^-500, none are tossed either:
+theta votes are written down. That is the distance, per prefix, from the exact law of "at least
+theta", which is all that a level looks at. A user who comes or goes may carry a prefix over that
+border, from failing with at most 2^-500 / (1 - p) <= 2^-436 to never: over 1,000 levels less than
+10^-128, which vanishes in any delta from 10^-100.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
+from numpy.typing import NDArray
+
+from dphh.errors import UsageError
+from dphh.udfs.draws.randomness import Randomness, numbered_keys, wants_keys
+
+Integers = NDArray[np.int64]
+#: A function over columns of Arrow, as engines call it.
+Draw = Callable[..., Any]
+#: log of the probability that may be taken for none: 2^-500.
+_NEVER = -500 * log(2.0)
+#: Coins tossed at a time.
+_BLOCK = 1 << 22
+
+
+def surely_enough(numerator: int, theta: int) -> int:
+    """The least k (or a little more) with P[Binomial(k, p) < theta] <= 2^-500, p = numerator/2^64.
+
+    Chernoff: P[X <= a] <= exp(-mu + a + a log(mu / a)) for a < mu = k p, with a = theta - 1.
+    """
+    p = numerator / 2.0**64
+    a = theta - 1
+
+    def bound(k: int) -> float:
+        mu = k * p
+        if mu <= a:
+            return 0.0
+        return -mu + a + (a * log(mu / a) if a else 0.0)
+
+    high = max(2 * theta, 2)
+    while bound(high) > _NEVER - 1.0:  # a margin far above what floats lose
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if bound(middle) <= _NEVER - 1.0 else (middle, high)
+    return high
+
+
+def draw_votes(
+    randomness: Randomness,
+    users: Integers,
+    numerator: int,
+    theta: int,
+    purpose: str,
+    keys: pa.Array | None = None,
+) -> Integers:
+    """Votes of each group of `users`: exact where they may fall on either side of theta."""
+    if not 0 < numerator < 1 << 64:
+        raise UsageError("a sampling rate is a multiple of 2^-64 between 0 and 1")
+    votes = np.zeros(len(users), dtype=np.int64)
+    sure = users >= min(surely_enough(numerator, theta), 1 << 62)
+    votes[sure] = theta
+    open_ones = np.flatnonzero(~sure & (users >= theta))
+    named = None if keys is None else keys.take(pa.array(open_ones))
+    votes[open_ones] = toss_coins(randomness, users[open_ones], numerator, purpose, named)
+    return votes
+
+
+def toss_coins(
+    randomness: Randomness,
+    users: Integers,
+    numerator: int,
+    purpose: str,
+    keys: pa.Array | None = None,
+) -> Integers:
+    """How many of each group of `users` tossed heads: a coin a user, in blocks."""
+    heads = np.zeros(len(users), dtype=np.int64)
+    heads_below = np.uint64(numerator)
+    large = users > _BLOCK
+    for group in np.flatnonzero(large).tolist():
+        for first in range(0, int(users[group]), _BLOCK):
+            count = min(_BLOCK, int(users[group]) - first)
+            named = None if keys is None else numbered_keys(keys, [group], [count], first)
+            heads[group] += np.count_nonzero(randomness.words(count, purpose, named) < heads_below)
+    small = np.flatnonzero(~large & (users > 0))
+    ends = np.cumsum(users[small])
+    start = 0
+    while start < len(small):
+        # As many groups as fit a block.
+        before = int(ends[start - 1]) if start else 0
+        stop = int(np.searchsorted(ends, before + _BLOCK, side="right"))
+        groups = small[start:stop]
+        sizes = users[groups]
+        named = None if keys is None else numbered_keys(keys, groups, sizes)
+        coins = randomness.words(int(sizes.sum()), purpose, named) < heads_below
+        firsts = np.cumsum(sizes) - sizes
+        heads[groups] = np.add.reduceat(coins, firsts, dtype=np.int64)
+        start = stop
+    return heads
+
+
+def vote_functions(randomness: Randomness) -> tuple[Draw, Draw]:
+    """`dphh_votes(key, users, numerator, theta, purpose)` and `dphh_word(key, purpose)` over Arrow.
+
+    One draw a row; everything but key and users is constant. Write the result to a table before
+    anything reads it. `dphh_word` is a uniform 64-bit word a row.
+    """
+
+    def votes(
+        key: pa.ChunkedArray,
+        users: pa.ChunkedArray,
+        numerator: pa.ChunkedArray,
+        theta: pa.ChunkedArray,
+        purpose: pa.ChunkedArray,
+    ) -> pa.Array:
+        if not len(users):
+            return pa.array([], pa.int64())
+        drawn = draw_votes(
+            randomness,
+            users.to_numpy(),
+            int(numerator[0].as_py()),
+            theta[0].as_py(),
+            purpose[0].as_py(),
+            _names(key, randomness, purpose[0].as_py()),
+        )
+        return pa.array(drawn)
+
+    def word(key: pa.ChunkedArray, purpose: pa.ChunkedArray) -> pa.Array:
+        if not len(key):
+            return pa.array([], pa.uint64())
+        what_for = purpose[0].as_py()
+        names = _names(key, randomness, what_for)
+        return pa.array(randomness.words(len(key), what_for, names))
+
+    return votes, word
+
+
+def register_votes(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
+    """Teach a DuckDB connection the functions of `vote_functions`."""
+    votes, word = vote_functions(randomness)
+    decimal = "DECIMAL(20, 0)"
+    signatures: list[tuple[str, Any, list[Any], str]] = [
+        ("dphh_votes", votes, ["VARCHAR", "BIGINT", decimal, "BIGINT", "VARCHAR"], "BIGINT"),
+        ("dphh_word", word, ["VARCHAR", "VARCHAR"], "UBIGINT"),
+    ]
+    for name, function, takes, gives in signatures:
+        con.create_function(
+            name,
+            function,
+            takes,
+            gives,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=True,
+        )
+
+
+def _names(key: pa.ChunkedArray, randomness: Randomness, purpose: str) -> pa.Array | None:
+    """Names for words that hang on them; the system's do not."""
+    return pa.array(key.to_pylist(), pa.string()) if wants_keys(randomness, purpose) else None

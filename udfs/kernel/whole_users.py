@@ -1,0 +1,267 @@
+"""Whole users in rows of lists, for engines whose rows hold lists (DuckDB, Polars): the steps that
+see all of a user at once, over columns of Arrow. A batch of rows is a block of whole users.
+
+A row has several short users or one long: for each a number that stands for the user (`lots`) and
+how many places are theirs (`lengths`), and what stands at all their places (`codes`, `keys`).
+`contributions` bound and weigh a user, `places` and `pairs` climb the ladder. None draws anything:
+what they make of a row hangs on that row, on what was released and on a level's salt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from duckdb.func import FunctionNullHandling, PythonUDFType
+from numpy.typing import NDArray
+
+from dphh.errors import EngineOutOfMemory
+from dphh.udfs.kernel.contributions import Held, Weigh, contributions, evenly
+from dphh.udfs.kernel.places import Released, candidates, candidates_that_matter, of_words
+from dphh.udfs.kernel.two_rounds import ByRow, Plainly
+from dphh.udfs.text.hashes import Integers, Words, of_numbers
+from dphh.udfs.text.vocabulary import Vocabulary
+
+#: Of a batch of rows: what offsets of four bytes reach.
+MOST_PLACES = 2**31 - 1
+
+
+class WholeUsers:
+    """The functions of one run, by the words that it has met and the level that it is at."""
+
+    def __init__(self) -> None:
+        self.vocabulary = Vocabulary()
+        self._numbers_of_words: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+        self._released = Released([])
+        #: What functions look keys up in: a query names it by its number here.
+        self.looked_up: list[Any] = []
+
+    def contributions_of_words(
+        self, lots: Any, lengths: Any, codes: Any, max_items: int, grid_bits: int, salt: int
+    ) -> pa.Array:
+        """`dphh_contributions_of_words(lots, lengths, codes, max_items, grid_bits, salt)`: what the
+        users of these rows add to a histogram of words, in the first row."""
+        rule = evenly(max_items, grid_bits, salt, self.hashed_words)
+        return weighed(lots, lengths, codes, rule)
+
+    def contributions_of_grams(
+        self, lots: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
+    ) -> pa.Array:
+        """`dphh_contributions_of_grams(lots, lengths, keys, max_items, grid_bits, salt)`: the same
+        of pairs of released grams, whose numbers are public."""
+        return weighed(lots, lengths, keys, evenly(max_items, grid_bits, salt, of_numbers))
+
+    def plain_contributions(self, lots: Any, lengths: Any, keys: Any, unit: int) -> pa.Array:
+        """`dphh_plain_contributions(lots, lengths, keys, unit)`: the same in round 1 of the
+        forecast ladder."""
+        return weighed(lots, lengths, keys, Plainly(unit))
+
+    def shared_contributions(
+        self, lots: Any, lengths: Any, keys: Any, grams: int, unit: int
+    ) -> pa.Array:
+        """`dphh_shared_contributions(lots, lengths, keys, grams, unit)`: the same in round 2, by
+        the g of each gram."""
+        return weighed(lots, lengths, keys, ByRow(unit, *self.looked_up[grams]))
+
+    def look_up_in(self, known: Any) -> int:
+        """Keeps it for functions of a level's queries, which name it by this number."""
+        self.looked_up.append(known)
+        return len(self.looked_up) - 1
+
+    def holders(self, lots: Any, lengths: Any, codes: Any) -> pa.Array:
+        """`dphh_holders(lots, lengths, codes)`: of how many of these users a word is, unbounded."""
+        return weighed(lots, lengths, codes, each_once)
+
+    def hashed_words(self, codes: Integers) -> Words:
+        """By their spelling."""
+        return self.vocabulary.hashes()[codes]
+
+    def spelled(self, keys: Any) -> pa.Array:
+        """`dphh_spelled(key)`: the word of a number."""
+        return self.vocabulary.spelled(_numbers(keys))
+
+    def release_words(self, words: Any) -> None:
+        """Tell which words are released; a released word's place among them is its number."""
+        codes = self.vocabulary.codes(words)
+        numbers = np.full(len(self.vocabulary) + 1, -1, dtype=np.int32)  # the last for nothing
+        numbers[codes] = np.arange(len(words))
+        self._numbers_of_words = numbers
+
+    def release_grams(self, keys: Any) -> None:
+        """The same of grams; their keys are ascending."""
+        self._released = Released(keys)
+
+    def unreleased(self, codes: Any) -> pa.Array:
+        """`dphh_unreleased(codes)`: the same, with -1 in the place of each released word."""
+        lists = one_array(codes)
+        held = values_of(lists)
+        released = of_words(self._numbers_of_words, held) >= 0
+        return lists_of(lengths_of(lists), np.where(released, np.int32(-1), held))
+
+    def places_of_words(self, codes: Any) -> pa.Array:
+        """`dphh_places_of_words(codes)`: the number of the released word at each place, or -1."""
+        lists = one_array(codes)
+        return lists_of(lengths_of(lists), of_words(self._numbers_of_words, values_of(lists)))
+
+    def places_of_grams(self, keys: Any) -> pa.Array:
+        """`dphh_places_of_grams(keys)`: the same of released grams."""
+        lists = one_array(keys)
+        return lists_of(lengths_of(lists), self._released.places(values_of(lists)))
+
+    def pairs(self, lengths: Any, grams: Any, words: Any, ahead: int) -> pa.Array:
+        """`dphh_pairs(lengths, grams, words, ahead)`: at each place the key of the pair that begins
+        there, and how many places are each user's.
+
+        A pair is the gram there and the next one; places that can be part of none are left out. Or
+        it is the gram and, so many places ahead, the word, where there are words: then every place
+        stays.
+        """
+        users, lists = one_array(lengths), one_array(grams)
+        places, ends = values_of(lists), values_of(one_array(words))
+        if len(ends):
+            found = users, lists_of(lengths_of(lists), candidates(places, ends, ahead))
+        else:
+            left, keys = candidates_that_matter(values_of(users), places)
+            found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
+        return pa.StructArray.from_arrays(found, ["lengths", "keys"])
+
+
+def each_once(held: Held) -> Integers:
+    """No bound: what it adds up is how many users hold a key."""
+    return np.ones(len(held.keys), dtype=np.int64)
+
+
+def weighed(lots: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:
+    """The keys that count, with their weights: what the users of all these rows add, in the first
+    row."""
+    rows = one_array(keys)
+    key, weight = contributions(
+        values_of(one_array(lots)), values_of(one_array(lengths)), values_of(rows), weigh
+    )
+    return in_first_row(len(rows), key, weight)
+
+
+def in_first_row(rows: int, key: Integers, weight: Integers) -> pa.Array:
+    """A list a row, of which the first has all that the users of all these rows add."""
+    pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
+    return lists_of(np.where(np.arange(rows) == 0, len(key), 0), pairs)
+
+
+def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> None:
+    """Teach a DuckDB connection these functions, by the names that they say."""
+    rows, level = ["BIGINT[]", "INTEGER[]"], ["INTEGER", "INTEGER", "UBIGINT"]
+    weights = "STRUCT(key BIGINT, weight BIGINT)[]"
+    functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
+        ("spelled", users.spelled, ["BIGINT"], "VARCHAR"),
+        ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
+        ("places_of_words", users.places_of_words, ["INTEGER[]"], "INTEGER[]"),
+        ("places_of_grams", users.places_of_grams, ["BIGINT[]"], "INTEGER[]"),
+        (
+            "pairs",
+            users.pairs,
+            ["INTEGER[]", "INTEGER[]", "INTEGER[]", "INTEGER"],
+            "STRUCT(lengths INTEGER[], keys BIGINT[])",
+        ),
+        ("holders", users.holders, [*rows, "INTEGER[]"], weights),
+        (
+            "contributions_of_words",
+            users.contributions_of_words,
+            [*rows, "INTEGER[]", *level],
+            weights,
+        ),
+        (
+            "contributions_of_grams",
+            users.contributions_of_grams,
+            [*rows, "BIGINT[]", *level],
+            weights,
+        ),
+        (
+            "plain_contributions",
+            users.plain_contributions,
+            [*rows, "BIGINT[]", "INTEGER"],
+            weights,
+        ),
+        (
+            "shared_contributions",
+            users.shared_contributions,
+            [*rows, "BIGINT[]", "INTEGER", "INTEGER"],
+            weights,
+        ),
+    ]
+    for name, function, takes, gives in functions:
+        con.create_function(
+            f"dphh_{name}",
+            _of_columns(function, takes),
+            takes,
+            gives,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL,
+            side_effects=True,  # or a filter on what it gives would have it called twice
+        )
+
+
+def _of_columns(function: Callable[..., Any], takes: list[Any]) -> Callable[..., Any]:
+    """With the parameters of a level as single values: they are the same in every row."""
+    single = {"INTEGER", "UBIGINT"}
+
+    def of_columns(*columns: Any) -> Any:
+        return function(
+            *(
+                column[0].as_py() if kind in single else column
+                for column, kind in zip(columns, takes, strict=True)
+            )
+        )
+
+    of_columns.__signature__ = Signature(  # type: ignore[attr-defined]
+        [Parameter(f"of_{i}", Parameter.POSITIONAL_ONLY) for i in range(len(takes))]
+    )
+    return of_columns
+
+
+def one_array(column: Any) -> Any:
+    """A column as one array."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(column, pa.ChunkedArray):  # of no chunks
+        column = pa.array([], column.type)
+    return column
+
+
+def _numbers(column: Any) -> Integers:
+    found: Integers = one_array(column).to_numpy()
+    return found
+
+
+def lengths_of(lists: Any) -> Integers:
+    lengths = pc.list_value_length(lists)
+    if lengths.null_count:
+        lengths = lengths.fill_null(0)
+    return np.asarray(lengths.to_numpy(), dtype=np.int64)
+
+
+def values_of(lists: Any) -> Any:
+    return lists.flatten().to_numpy()
+
+
+def sums_of(lists: Any, values: Integers) -> Integers:
+    """Of other values in the place of the lists' own: what those of each list come to."""
+    before = np.concatenate([[0], np.cumsum(values)])
+    sums: Integers = np.diff(before[np.concatenate([[0], np.cumsum(lengths_of(lists))])])
+    return sums
+
+
+def lists_of(lengths: Integers, values: Any) -> pa.Array:
+    if int(lengths.sum(dtype=np.int64)) > MOST_PLACES:
+        # Of offsets that had turned around, Arrow would read what is not theirs.
+        raise EngineOutOfMemory(
+            f"the rows of some user have more than {MOST_PLACES:,} words together, and a user is "
+            "never divided; leave such users' rows out, or some of them"
+        )
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values))

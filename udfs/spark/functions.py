@@ -1,0 +1,87 @@
+"""The functions of this folder for Spark, as Arrow UDFs that run on the executors.
+
+Spark copies what a function holds to its executors when the function is registered, so register
+when the run has begun and its randomness is whole. All are marked non-deterministic: Spark then
+neither calls them twice for one row nor moves them. Write what they draw to Parquet before anything
+reads it, since a task that runs again draws again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas import functions
+
+from dphh.udfs.draws.noise import noise_function
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.draws.subset_reports import report_function
+from dphh.udfs.draws.votes import Draw, vote_functions
+from dphh.udfs.text.texts import tokens_of
+
+#: Its overloads want an annotation of each of Arrow's types, which have none here.
+_arrow_udf: Any = functions.arrow_udf
+
+
+def register_noise(spark: SparkSession, randomness: Randomness) -> None:
+    """`dphh_noise(key, sigma, purpose)`, as in `noise_function`."""
+    noise = noise_function(randomness)
+
+    def draw(key: pa.Array, sigma: pa.Array, purpose: pa.Array) -> pa.Array:
+        return noise(key, sigma, purpose)
+
+    _register(spark, "dphh_noise", draw, "bigint")
+
+
+def register_votes(spark: SparkSession, randomness: Randomness) -> None:
+    """`dphh_votes(key, users, numerator, theta, purpose)`, as in `vote_functions`."""
+    votes, _ = vote_functions(randomness)
+
+    def draw(
+        key: pa.Array, users: pa.Array, numerator: pa.Array, theta: pa.Array, purpose: pa.Array
+    ) -> pa.Array:
+        return votes(key, users, numerator, theta, purpose)
+
+    _register(spark, "dphh_votes", draw, "bigint")
+
+
+def register_word(spark: SparkSession, randomness: Randomness) -> None:
+    """`dphh_word(key, purpose)`: as a decimal, since Spark has no unsigned integers."""
+    _, word = vote_functions(randomness)
+
+    def draw(key: pa.Array, purpose: pa.Array) -> pa.Array:
+        return word(key, purpose).cast(pa.decimal128(20, 0))
+
+    _register(spark, "dphh_word", draw, "decimal(20, 0)")
+
+
+def register_report(spark: SparkSession, randomness: Randomness) -> None:
+    """`dphh_report(key, value, domain, size, numerator, form, purpose)`: see `report_function`."""
+    report = report_function(randomness)
+
+    def draw(
+        key: pa.Array,
+        value: pa.Array,
+        domain: pa.Array,
+        size: pa.Array,
+        numerator: pa.Array,
+        form: pa.Array,
+        purpose: pa.Array,
+    ) -> pa.Array:
+        return report(key, value, domain, size, numerator, form, purpose)
+
+    _register(spark, "dphh_report", draw, "array<bigint>")
+
+
+def register_tokens(spark: SparkSession, column: str, expression: str) -> None:
+    """`dphh_tokens(content)`: what DuckDB makes of a row's content by this expression."""
+
+    def tokens(content: pa.Array) -> pa.Array:
+        return tokens_of(content, column, expression)
+
+    _register(spark, "dphh_tokens", tokens, "array<string>")
+
+
+def _register(spark: SparkSession, name: str, function: Draw, gives: str) -> None:
+    spark.udf.register(name, _arrow_udf(function, gives).asNondeterministic())

@@ -1,0 +1,205 @@
+"""The ladder of n-grams for Spark: functions of tables, which see blocks of whole users at a time.
+
+They draw nothing: what they make of a row hangs on that row, what was released and a level's salt,
+so a task that runs again makes the same of it. In Spark's SQL they are name(table(rows)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession, functions
+
+from dphh.udfs.kernel.blocks import Block, block_at, block_of_tokens, row_of
+from dphh.udfs.kernel.contributions import Evenly, Held, Sums, Weigh, contributions
+from dphh.udfs.kernel.places import Released, candidates, candidates_that_matter
+from dphh.udfs.kernel.whole_grams import whole_grams
+from dphh.udfs.text.arrow_bytes import packed, unpacked
+from dphh.udfs.text.hashes import Integers, of_spellings
+from dphh.udfs.text.texts import tokens_of
+
+Row = dict[str, Any]
+OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
+OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
+_BLOCKS = "lots binary, lengths binary, places binary, words binary"
+_POSITIONS = "lots binary, lengths binary, keys binary, words binary"
+
+
+def register_blocks(
+    spark: SparkSession, column: str, expression: str, lengths: tuple[int, int] | None
+) -> None:
+    """`dphh_blocks(table(users))`: from (name, contents) to (lots, lengths, places, words): with
+    `lengths`, of the texts' n-grams in place of their words."""
+
+    def of_users(users: pa.RecordBatch) -> Iterator[Row]:
+        texts: Any = users.column("contents")
+        tokens = tokens_of(texts.flatten(), column, expression)
+        if lengths is not None:
+            tokens = whole_grams(tokens, range(lengths[0], lengths[1] + 1))
+        numbers = pc.list_value_length(texts).to_numpy()
+        lots = of_spellings(users.column("name")).view(np.int64)
+        block, words = block_of_tokens(lots, numbers, tokens)
+        unnamed = users.column("name").is_null().to_numpy(False)
+        if unnamed.any() and (block.places[unnamed[block.owners]] >= 0).any():
+            raise RuntimeError("dphh: nobody")
+        written = packed(pa.table({"word": words}))
+        for piece in block.in_pieces():
+            yield {**row_of(piece, "places"), "words": [written]}
+
+    _register_table(spark, "dphh_blocks", of_users, _BLOCKS)
+
+
+def register_sums_of_words(spark: SparkSession, rule: Evenly) -> None:
+    """`dphh_contributions(table(blocks))`: to (key, weight)."""
+
+    def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for row in range(rows.num_rows):
+            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            by_spelling = replace(rule, hashed=of_spellings(words).__getitem__)
+            codes, weights = _added(block, block.places, by_spelling)
+            spelled = words.take(pa.array(codes))
+            yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
+
+    register_sums(spark, of_blocks, "key string, weight bigint")
+
+
+def register_counts_of_words(spark: SparkSession) -> None:
+    """The same with a weight of 1 for every word that a user holds: NOT private."""
+
+    def each_once(held: Held) -> Integers:
+        return np.ones(len(held.keys), dtype=np.int64)
+
+    def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for row in range(rows.num_rows):
+            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            codes, weights = _added(block, block.places, each_once)
+            spelled = words.take(pa.array(codes))
+            yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
+
+    register_sums(spark, of_blocks, "key string, weight bigint")
+
+
+def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
+    """`dphh_contributions(table(positions))`: to (key, weight)."""
+    sent = spark.sparkContext.broadcast(rule)
+
+    def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for row in range(rows.num_rows):
+            block = block_at(rows, row, "keys")
+            added = _added(block, block.places, sent.value)
+            yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
+
+    register_sums(spark, of_blocks, "key bigint, weight bigint")
+
+
+def register_remaining(spark: SparkSession, released: Any) -> None:
+    """`dphh_remaining(table(blocks))`: what a round released is taken from everyone."""
+    sent = spark.sparkContext.broadcast(released.combine_chunks())
+
+    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+        for row in range(rows.num_rows):
+            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            gone = pc.is_in(words, value_set=sent.value.cast(words.type)).to_numpy(False)
+            left = block.with_places(
+                np.where(np.append(gone, True)[block.places], -1, block.places)
+            )
+            yield {**row_of(left, "places"), "words": [packed(pa.table({"word": words}))]}
+
+    _register_table(spark, "dphh_remaining", of_blocks, _BLOCKS)
+
+
+def register_places_of_words(spark: SparkSession, released: Any, single: bool) -> None:
+    """`dphh_places(table(blocks))`: to (lots, lengths, keys, words).
+
+    The released words are sent to the executors whole: what is released is known to the driver
+    whole as well.
+    """
+    sent = spark.sparkContext.broadcast(released)
+
+    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+        for row in range(rows.num_rows):
+            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            numbers = pc.index_in(words, value_set=sent.value.cast(words.type)).fill_null(-1)
+            grams = np.append(numbers.to_numpy(), -1)[block.places]
+            yield from _positions(block, grams, grams if single else None, 1)
+
+    _register_table(spark, "dphh_places", of_blocks, _POSITIONS)
+
+
+def register_places_of_grams(spark: SparkSession, keys: Integers, ahead: int) -> None:
+    """`dphh_places(table(positions))`: to the next; the released keys are ascending."""
+    sent = spark.sparkContext.broadcast(keys)
+
+    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+        released = Released(sent.value)
+        for row in range(rows.num_rows):
+            block = block_at(rows, row, "keys")
+            words: Any = rows.column("words")[row]
+            ends = np.frombuffer(words.as_buffer(), "<i4") if words.is_valid else None
+            yield from _positions(block, released.places(block.places), ends, ahead)
+
+    _register_table(spark, "dphh_places", of_blocks, _POSITIONS)
+
+
+def _register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) -> None:
+    """What is made of the rows, one by one."""
+
+    class Function:
+        def eval(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
+            for made in of_rows(rows):
+                yield pa.table(made)
+
+    _register(spark, name, Function, gives)
+
+
+def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
+    """`dphh_contributions`: what the rows of a partition add, in as few rows as it can."""
+
+    class Function:
+        def __init__(self) -> None:
+            self.sums = Sums()
+
+        def eval(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
+            for made in of_rows(rows):
+                yield from self.sums.with_more(made)
+
+        def terminate(self) -> Iterator[pa.Table]:
+            yield from self.sums.left()
+
+    _register(spark, "dphh_contributions", Function, gives)
+
+
+def _register(spark: SparkSession, name: str, handler: type, gives: str) -> None:
+    function: Any = functions.arrow_udtf(handler, returnType=gives)
+    spark.udtf.register(name, function)
+
+
+def _vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
+    """The words that the places of a block are numbers of."""
+    column: Any = rows.column("words")
+    words: pa.Array = unpacked(column[row].as_buffer()).column("word").combine_chunks()
+    return words
+
+
+def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Integers]:
+    """What the users of a block add together: few keys twice."""
+    return contributions(block.lots, block.lengths, keys, weigh)
+
+
+def _positions(block: Block, grams: Any, words: Any | None, ahead: int) -> Iterator[Row]:
+    """The valid grams above, at the places that matter; at all, with words, which stay."""
+    if words is None:
+        lengths, keys = candidates_that_matter(block.lengths, grams)
+        # Who holds no valid gram adds to no sum, nor to list sizes: such users and blocks may go.
+        some = lengths > 0
+        placed = Block(block.lots[some], lengths[some], keys)
+    else:
+        placed = block.with_places(candidates(grams, words, ahead))
+    if (placed.places >= 0).any():
+        kept = None if words is None else words.astype("<i4").tobytes()
+        yield {**row_of(placed, "keys"), "words": pa.array([kept], pa.binary())}

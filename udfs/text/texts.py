@@ -1,0 +1,48 @@
+"""How content becomes tokens, for engines that call it here: DuckDB reads a batch at a time.
+
+There is one definition, `sql/rows/text.sql` and `sql/rows/text_units.sql`, with one language of
+patterns and one edition of Unicode.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from dphh.sql import query
+
+_OF_THREAD = threading.local()
+
+
+def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
+    """The tokens of each row of a column, by an expression of `engines/duckdb/content.py`."""
+    con = _connection()
+    con.register("rows", pa.table({column: content}))
+    try:
+        lists = con.sql(f"SELECT {expression} AS tokens FROM rows").to_arrow_table()
+    except duckdb.Error as problem:
+        # DuckDB's message may quote the row, and engines log what fails on them.
+        too_long = "dphh: too long" in str(problem)
+        said = "dphh: too long" if too_long else f"dphh: no tokens ({type(problem).__name__})"
+        raise RuntimeError(said) from None
+    finally:
+        con.unregister("rows")
+    whole: Any = lists.column("tokens").cast(pa.list_(pa.string())).combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):
+        return whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
+    return whole
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    """One for each thread; it holds the macros and nothing else. One thread keeps the order."""
+    con = getattr(_OF_THREAD, "con", None)
+    if con is None:
+        con = duckdb.connect(":memory:", config={"threads": 1})
+        con.execute("SET enable_progress_bar = false")
+        for name in ("names", "text_units", "text"):
+            con.execute(query(name))
+        _OF_THREAD.con = con
+    return con
