@@ -97,6 +97,19 @@ MUTANTS = (
         '    if of.form == "neither":\n        found = epsilon_of_subsets(',
         (f"{_PLAN}::test_gboards_plan_has_the_papers_numbers",),
     ),
+    Mutant(
+        "devices that a plan of counts asks send sets",
+        "        form=level.form,\n        domain=",
+        '        form="subsets",\n        domain=',
+        (f"{_DEVICES}::test_devices_that_a_plan_of_counts_asks_send_what_it_is_priced_for",),
+        within="dphh/devices/reports/collector.py",
+    ),
+    Mutant(
+        "fewer reports than the price is for are counted",
+        "    if accepted < (level.reports if at_least is None else at_least):\n",
+        "    if False:\n",
+        (f"{_DEVICES}::test_fewer_reports_than_the_plan_is_priced_for_are_refused",),
+    ),
     # Reports by coins
     Mutant(
         "a device prices coins as sets",

@@ -75,12 +75,17 @@ def test_devices_of_before_find_nothing_that_they_would_answer():
     assert not {"round", "domain", "contributions"} & set(json.loads(SAID.dumps()))
 
 
-@pytest.mark.parametrize("level", [0, 1])
-def test_devices_are_not_asked_by_a_plan_of_counts(level):
-    """It is priced as coins, which sums of subsets are not."""
+@pytest.mark.parametrize("place", [0, 1])
+def test_devices_that_a_plan_of_counts_asks_send_what_it_is_priced_for(place):
+    """Coins, and "nothing" by no value; fewer prefixes than planned leave no value that is one."""
     plan = plan_of(10, 3, truthful=False, character_set="abc", max_length=2, mode="aggregate")
-    with pytest.raises(UsageError, match="make the plan with mode='messages'"):
-        collector.broadcast(collector.planted(plan), plan.levels[level])
+    level = plan.levels[place]
+    said = replace(collector.broadcast(GROWTH, level), prefixes=GROWTH.prefixes[:2])
+    assert (said.form, said.nothings, said.nothing(0)) == ("coins", 0, -1)
+    assert sample(said, {1: 1}, SystemRandomness(), "").tolist() == [1, -1, -1]
+    with pytest.raises(UsageError, match="more than the 7 that this device allows"):
+        answer(said, ["ab"], local_epsilon=7, contributions=3)
+    assert len(answer(said, ["ab"], local_epsilon=8, contributions=3)) == 3
 
 
 def test_words_are_coded_with_one_code_point_a_character():

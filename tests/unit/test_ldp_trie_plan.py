@@ -14,7 +14,13 @@ from dphh import Corpus, Ledger, UsageError, ldp_trie, plan_from_json
 from dphh.cli import cli
 from dphh.ledger import Request, source_of
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
-from dphh.mechanisms.ldp_trie.local_reports import Reports, of_sums, randomiser
+from dphh.mechanisms.ldp_trie.local_reports import (
+    Goal,
+    Reports,
+    of_sums,
+    randomiser,
+    randomisers,
+)
 from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
 from dphh.price import Price
 from dphh.privacy.accounting import compose
@@ -130,12 +136,10 @@ def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboar
 
 
 def test_few_values_of_which_sets_are_half_are_planned():
-    plan = ldp_trie(
-        user_epsilon=0.01, delta=1e-6, users_per_level=2000, contributions=3, max_length=2, keep=9,
-        character_set="abcdefgh",
-    )  # fmt: skip
-    assert any(2 * level.size > level.domain for level in plan.levels)
-    assert plan.privacy.user_epsilon <= 0.01
+    of = Reports(2000, 3, "subsets", 1e-6)
+    made = randomisers(frozenset({75, 300}), 0.02, of, Goal(3, 1e-3))[75]
+    assert made.size == 38
+    assert of_sums(made, of, 3) <= 1e-3
 
 
 @pytest.mark.parametrize("mode", ["messages", "aggregate"])

@@ -86,12 +86,10 @@ def planted(price: Price, run: str = "ldp_trie") -> Growth:
 
 
 def broadcast(growth: Growth, level: LocalLevel) -> Broadcast:
-    """What the devices of the coming round are told."""
-    if level.mode != "messages":
-        raise UsageError(
-            "collector: the plan draws counts (mode 'aggregate') and is priced so; devices send "
-            "messages: make the plan with mode='messages'"
-        )
+    """What the devices of the coming round are told.
+
+    By a plan of mode "aggregate" they are asked for coins, whose sums are what it is priced for.
+    """
     return Broadcast(
         round=f"{growth.run}/pass {level.pass_number}/level {level.level}",
         level=level.level,

@@ -96,8 +96,10 @@ def _count_of_coins(mechanism: SubsetSelection, level: Level, cut: float) -> tup
     that is looked at, both ways. Nobody reports a value twice, so users - 1 hold it at most.
     """
     n, most, p, q = level.reports, level.users - 1, mechanism.p, mechanism.q
+    own, other = mechanism.own_chance, mechanism.other_chance  # 1 - p may be 0 as a float
+    spread_of_others = float(n * other * (1 - other) / (own * (1 - own)))
     for share in _HOLDERS:
-        holders = math.ceil(share * n * q * (1 - q) / (p * (1 - p)))
+        holders = math.ceil(share * spread_of_others)
         if holders >= most:
             break
         few = _one_coin(mechanism, n - 1 - holders, q, cut, None)
