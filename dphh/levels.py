@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
+from dphh.privacy.coin_reports import Form
 from dphh.privacy.counts import (
     Ends,
     Weighing,
@@ -285,11 +286,15 @@ class LocalLevel:
     """One level of LDP TrieHH: each of `users` sends `contributions` randomised reports.
 
     A value is a prefix of the level below and what comes next: one of the characters, or the end.
-    One value more says "nothing". How many values there are is fixed here, before any row is read,
-    so that a report's form tells nothing.
+    `nothings` more say "nothing", a different one for each of a user's reports, so that no user
+    reports a value twice; by coins (which is how counts alone are drawn) there is no such value.
+    (Plans of before had one, for all of a user's reports.) How many values there are is fixed here,
+    before any row is read, so that what a report can be tells nothing.
     """
 
     kind: ClassVar[str] = "local"
+    #: What plans say that were made before they had these fields.
+    before: ClassVar[dict[str, Any]] = {"nothings": 1, "form": "subsets"}
 
     level: int
     #: Several tries are grown one after the other, from different users: which one this is of.
@@ -303,8 +308,10 @@ class LocalLevel:
     #: How many prefixes of the level below there may be, and how many characters may come next.
     prefixes: int
     characters: int
-    #: A report is a set of `size` values; the user's own is in it with probability
-    #: numerator / 2^64.
+    nothings: int
+    form: Form
+    #: A report is a set of `size` values (with coins, on average); the user's own is in it with
+    #: probability numerator / 2^64.
     size: int
     numerator: int
     #: The values that most reports hold go on, so many at most.
@@ -312,7 +319,12 @@ class LocalLevel:
 
     @property
     def domain(self) -> int:
-        return self.prefixes * (self.characters + 1) + 1
+        return self.values + self.nothings
+
+    @property
+    def values(self) -> int:
+        """What can be kept: all but "nothing"."""
+        return self.prefixes * (self.characters + 1)
 
     @property
     def mechanism(self) -> SubsetSelection:
@@ -331,7 +343,7 @@ class LocalLevel:
     def stands_out(self) -> float:
         """The least estimate, in reports, that noise alone brings none of the level's values to,
         with a probability of 1 - BY_CHANCE."""
-        values, other = self.prefixes * (self.characters + 1), self.mechanism.q
+        values, other = self.values, self.mechanism.q
         counts = range(self.reports + 1)
         least = bisect_left(
             counts,
@@ -379,4 +391,5 @@ def level_from_json(found: dict[str, Any]) -> Level:
         raise UsageError(
             f"plan: found a level of kind {found['kind']!r}; this dphh knows {', '.join(KINDS)}"
         )
-    return kind(**{field.name: found[field.name] for field in fields(kind)})
+    said = {**getattr(kind, "before", {}), **found}
+    return kind(**{field.name: said[field.name] for field in fields(kind)})

@@ -34,6 +34,9 @@ class Privacy:
     central_epsilon: float | None = None
     #: Where the unit is less than a user: the same for all that one user adds.
     user_epsilon: float | None = None
+    #: Where both are of sums: what mixed messages tell, of one report and of all of a user's.
+    shuffled_epsilon: float | None = None
+    shuffled_user_epsilon: float | None = None
     #: What `unit` says in words.
     protects: Protects = "user"
     #: What `adjacency` says in words: False where the theorem is of a user who goes alone.
@@ -56,6 +59,8 @@ class Privacy:
         of_some = {
             "central_epsilon": self.central_epsilon,
             "user_epsilon": self.user_epsilon,
+            "shuffled_epsilon": self.shuffled_epsilon,
+            "shuffled_user_epsilon": self.shuffled_user_epsilon,
             "row_wise": self.row_wise,
         }
         return {

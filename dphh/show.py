@@ -95,6 +95,25 @@ def promises(privacy: Privacy) -> list[tuple[str, str]]:
             f"({privacy.booked_epsilon:.4g}, {privacy.delta:g})-differential privacy, for all of a "
             "user's items: what the ledger books",
         ),
+        *_mixed(privacy),
+    ]
+
+
+def _mixed(privacy: Privacy) -> list[tuple[str, str]]:
+    """What stands above is of sums: what messages tell, if anybody sees them."""
+    if privacy.shuffled_epsilon is None or privacy.shuffled_user_epsilon is None:
+        return []
+    return [
+        (
+            "mixed messages",
+            f"({privacy.shuffled_epsilon:.4g}, {privacy.delta:g})-differential privacy, for one "
+            "item, to who sees messages without senders and not their sums alone",
+        ),
+        (
+            "",
+            f"({privacy.shuffled_user_epsilon:.4g}, {privacy.delta:g})-differential privacy, for "
+            "all of a user's items",
+        ),
     ]
 
 
@@ -137,13 +156,17 @@ def _pass(level: Level) -> int:
     return level.pass_number if isinstance(level, LocalLevel) else 1
 
 
+def _held(level: LocalLevel) -> str:
+    return f"{level.size:,}" if level.form == "subsets" else f"about {level.size:,}"
+
+
 def level_words(level: Level) -> tuple[str, ...]:
     if isinstance(level, LocalLevel):
         return (
             f"{plural(level.users, 'user')} not asked before send "
             f"{plural(level.contributions, 'report')} each ({level.sampling} sampling, mode "
             f"{level.mode!r})",
-            f"a report holds {level.size:,} of {level.domain:,} values, the user's own with "
+            f"a report holds {_held(level)} of {level.domain:,} values, the user's own with "
             f"probability {level.mechanism.p:.4g}, another with {level.mechanism.q:.4g}; the "
             f"{level.keep:,} that most reports hold go on",
             f"an estimate from {level.stands_out:,.0f} of {level.reports:,} reports on "

@@ -12,7 +12,9 @@ days each. The data are no secret, so nothing is booked in a ledger, and all run
 Figure 1: coverage against the local epsilon, one pass, greedy sampling; the dotted line is without
 randomisation. Table 1, at epsilon 10: greedy sampling, random sampling, and random sampling in two
 passes of half as many users a level; and these at the local epsilon that the paper's population and
-central epsilon allow, by the blanket of this randomiser. All by mode "aggregate". Needs matplotlib.
+central epsilon allow, by what sums of its reports tell. All by mode "aggregate". Then coverage by
+what sums tell of a whole user (`--only users`), and by messages of either form (`--only reports`).
+Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -36,11 +38,16 @@ from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.udfs.draws.randomness import SystemRandomness
 
 LEVELS, KEEP, REPORTS = 15, 10_000, 3
-#: The paper's central promise, by its own numbers: 60 reports of each of 500,000 users a level.
-CENTRAL: dict[str, Any] = {
-    "central_epsilon": 0.315, "delta": 1e-10, "users_per_level": 500_000, "contributions": 60,
+#: The paper's own numbers, by which its promises are made: 60 reports of 500,000 users a level.
+PAPER: dict[str, Any] = {
+    "delta": 1e-10, "users_per_level": 500_000, "contributions": 60,
     "max_length": LEVELS, "keep": KEEP, "mode": "aggregate",
 }  # fmt: skip
+CENTRAL = 0.315
+#: What all reports of a user may tell, in sums.
+OF_USERS = (1.0, 2.0, 4.0)
+#: Where messages by subset selection stand beside messages by coins.
+OF_FORMS = (10.0, 11.0, 12.0, 14.0)
 DRAWS, WORDS, SHIFT, TYPED_TWICE = 8, 10_000, 100, 1000
 EPSILONS = (2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0)
 #: What Table 1 of the paper says, beside ours.
@@ -108,23 +115,25 @@ def truthful(plan: Plan) -> Plan:
     return replace(plan, price=replace(plan.price, levels=levels))
 
 
-def experiments(path: Path, per_level: int, epsilons: tuple[float, ...]) -> dict[str, Any]:
+def experiments(
+    path: Path, per_level: int, epsilons: tuple[float, ...], only: str | None
+) -> dict[str, Any]:
     corpus = as_sequences(Corpus(str(path), user="person", item="word"), 1)
     with duckdb.connect() as con:
         counts = dict(con.execute(f"SELECT word, count(*) FROM '{path}' GROUP BY word").fetchall())
     total = sum(counts.values())
 
-    def plan_of(epsilon: float, sampling: Any, passes: int) -> Plan:
+    def plan_of(epsilon: float | None, sampling: Any, passes: int, **other: Any) -> Plan:
         return ldp_trie(
             corpus, local_epsilon=epsilon, delta=1e-10, users_per_level=per_level // passes,
             contributions=REPORTS, max_length=LEVELS, keep=KEEP, sampling=sampling, passes=passes,
-            mode="aggregate",
+            **({"mode": "aggregate"} | other),
         )  # fmt: skip
 
     def coverage(plan: Plan) -> float:
         found = discovered(plan, session)
         share = sum(count for word, count in counts.items() if word in found) / total
-        print(f"{plan['sampling']}, {plan['passes']} passes, epsilon {plan['local_epsilon']:g}: "
+        print(f"{plan['sampling']}, {plan['passes']} passes, epsilon {plan.privacy.epsilon:g}: "
               f"{share:.1%} of contributions", flush=True)  # fmt: skip
         return share
 
@@ -132,6 +141,10 @@ def experiments(path: Path, per_level: int, epsilons: tuple[float, ...]) -> dict
     try:
         opened.hold_contributions(string.printable, per_level * LEVELS, False)
         session = OneReading(opened)
+        if only == "users":
+            return {"users": by_user_epsilon(coverage, plan_of)}
+        if only == "reports":
+            return {"reports": by_form(coverage, plan_of)}
         print("without randomisation:", end=" ")
         return {
             "limit": coverage(truthful(plan_of(10.0, "greedy", 1))),
@@ -141,6 +154,8 @@ def experiments(path: Path, per_level: int, epsilons: tuple[float, ...]) -> dict
                 for name, sampling, passes, paper in SETTINGS
             ]
             + [by_central_epsilon(coverage, plan_of)],
+            "users": by_user_epsilon(coverage, plan_of),
+            "reports": by_form(coverage, plan_of),
         }
     finally:
         opened.close()
@@ -150,9 +165,73 @@ def by_central_epsilon(
     coverage: Callable[[Plan], float], plan_of: Callable[..., Plan]
 ) -> tuple[str, float, str]:
     """The local epsilon that the paper's 30 million reports hide within its central 0.315."""
-    local = ldp_trie(**CENTRAL).privacy.epsilon
+    local = ldp_trie(**PAPER, central_epsilon=CENTRAL).privacy.epsilon
     name = f"random sampling, two passes, at local epsilon {local:.4g}"
     return name, coverage(plan_of(local, "random", 2)), "92.1%"
+
+
+def by_user_epsilon(
+    coverage: Callable[[Plan], float], plan_of: Callable[..., Plan]
+) -> list[tuple[float, str, float, float]]:
+    """Coverage by what all reports of a user may tell: with the local epsilon that keeps to it for
+    the paper's population (its 30 million reports a level), and for this one."""
+    found = []
+    for epsilon in OF_USERS:
+        papers = ldp_trie(**PAPER, user_epsilon=epsilon).privacy.epsilon
+        own = plan_of(None, "random", 2, user_epsilon=epsilon)
+        for whose, plan in (("the paper's", plan_of(papers, "random", 2)), ("this one", own)):
+            local = plan.privacy.epsilon
+            print(f"user-level {epsilon:g} for {whose}, local {local:.4g}:", end=" ")
+            found.append((epsilon, whose, local, coverage(plan)))
+    return found
+
+
+def by_form(
+    coverage: Callable[[Plan], float], plan_of: Callable[..., Plan]
+) -> list[tuple[float, str, float]]:
+    """Coverage by messages of subset selection and of coins, random sampling, one pass."""
+    found = []
+    for epsilon in OF_FORMS:
+        for form in ("subsets", "coins"):
+            plan = plan_of(epsilon, "random", 1, mode="messages", reports=form)
+            print(f"{form}:", end=" ")
+            found.append((epsilon, form, coverage(plan)))
+    return found
+
+
+def write_reports(found: list[tuple[float, str, float]], out: Path) -> None:
+    """The table of coverage by the form of messages."""
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "table-reports.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["local epsilon", "reports", "coverage"])
+        rows.writerows((epsilon, form, f"{share:.1%}") for epsilon, form, share in found)
+
+
+def write_users(found: list[tuple[float, str, float, float]], out: Path) -> None:
+    """The figure and table of coverage by user-level epsilon."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from colours import COLOURS
+
+    out.mkdir(parents=True, exist_ok=True)
+    figure, axes = plt.subplots(figsize=(6, 4))
+    for colour, whose in zip(COLOURS, ("the paper's", "this one"), strict=False):
+        of = [(epsilon, 100 * share) for epsilon, who, _, share in found if who == whose]
+        axes.plot(*zip(*of, strict=True), "-o", color=colour, label=f"population: {whose}")
+    axes.axhline(92.1, linestyle=":", color=COLOURS[2], label="the paper, at local epsilon 10")
+    axes.set_title("How much is found, by what sums tell of a whole user", fontsize=10)
+    axes.set(xlabel="user-level epsilon", ylabel="coverage, % of contributions", ylim=(0, 100))
+    axes.legend(loc="lower right")
+    axes.grid(alpha=0.3)
+    figure.tight_layout()
+    figure.savefig(out / "figure-users.png", dpi=150)
+    with (out / "table-users.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["user-level epsilon", "population", "local epsilon", "coverage"])
+        rows.writerows((e, who, f"{local:.4g}", f"{share:.1%}") for e, who, local, share in found)
 
 
 def write(found: dict[str, Any], out: Path) -> None:
@@ -186,12 +265,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("gboard-experiments"))
     parser.add_argument("--users-per-level", type=int, default=200_000)
     parser.add_argument("--quick", action="store_true", help="Two points of the figure only.")
+    parser.add_argument("--only", choices=["users", "reports"], help="One part only.")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "population.parquet"
         populate(path, asked.users_per_level * LEVELS)
         epsilons = (4.0, 10.0) if asked.quick else EPSILONS
-        write(experiments(path, asked.users_per_level, epsilons), asked.out)
+        found = experiments(path, asked.users_per_level, epsilons, asked.only)
+        if "users" in found:
+            write_users(found["users"], asked.out)
+        if "reports" in found:
+            write_reports(found["reports"], asked.out)
+        if asked.only is None:
+            write(found, asked.out)
 
 
 if __name__ == "__main__":

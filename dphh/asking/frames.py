@@ -21,6 +21,7 @@ from dphh.mechanisms.ngrams import price as ngrams
 from dphh.mechanisms.set_union import price as items
 from dphh.mechanisms.trie.price import Accounting
 from dphh.plan import Plan
+from dphh.privacy.coin_reports import Form
 from dphh.wording.asked import named_in_words
 
 if TYPE_CHECKING:
@@ -110,8 +111,10 @@ class LdpTrieOptions(RowsOptions, total=False):
     character_set: str | Sequence[str]
     known: Sequence[str | Sequence[str]]
     mode: Mode
+    reports: Form | None
     pad: bool
     central_epsilon: float | None
+    user_epsilon: float | None
 
 
 class Verbs:

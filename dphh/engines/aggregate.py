@@ -15,11 +15,10 @@ from dphh.udfs.draws.subset_reports import draw_aggregate
 def aggregate_reports(randomness: Randomness, held: Any, level: LocalLevel, purpose: str) -> Any:
     """An Arrow table (value, reports) of all values, from how many reports are for each of some.
 
-    `held` is an Arrow table (value, holders); who holds none of them says "nothing".
+    `held` is an Arrow table (value, holders). Who holds none of them reports nothing, which is no
+    value: no count is drawn for it, and so it tells nothing of how much anybody holds.
     """
-    sent = level.users * level.contributions
-    holders = np.zeros(level.domain, dtype=np.int64)
+    holders = np.zeros(level.values, dtype=np.int64)
     holders[held.column("value").to_numpy()] = held.column("holders").to_numpy()
-    holders[-1] = sent - holders[:-1].sum()
-    reports = draw_aggregate(randomness, holders, sent, level.mechanism, purpose)
-    return pa.table({"value": np.arange(level.domain, dtype=np.int64), "reports": reports})
+    reports = draw_aggregate(randomness, holders, level.reports, level.mechanism, purpose)
+    return pa.table({"value": np.arange(level.values, dtype=np.int64), "reports": reports})

@@ -25,6 +25,7 @@ FloatArray = NDArray[np.float64]
 _WORDS = 1 << 64
 _EXACT = Context(prec=80)  # digits of e^epsilon and of logarithms
 _SLACK = Decimal("1e-60")  # far above their error, far below what a numerator can express
+_AS_DRAWN = 1 + Fraction(1, 1 << 80)
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,11 @@ class SubsetSelection:
         """The local epsilon if every value were reported or not by a coin of its own, rounded up.
 
         With the same p and q: ln(p (1-q) / ((1-p) q)), a little more. It is what prices
-        `draw_aggregate`, whose counts are independent.
+        `draw_aggregate`, whose counts are independent, and reports by coins, whose chances are
+        off by a part in 2^81 at most.
         """
         p, q = self.own_chance, self.other_chance
-        return _log_up(p * (1 - q) / ((1 - p) * q))
+        return _log_up(p * (1 - q) / ((1 - p) * q) * _AS_DRAWN)
 
     def variance(self, users: int, holders: ArrayLike = 0) -> FloatArray:
         """The variance of `estimate` for a value that `holders` of the `users` reports are for."""

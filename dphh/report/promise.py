@@ -51,6 +51,15 @@ def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
                 f"{privacy['user_epsilon']:.4g} at the same delta.",
             )
         )
+    if "shuffled_user_epsilon" in privacy:
+        said.append(
+            (
+                "mixed messages",
+                "That holds where only sums of reports are seen. Who sees the messages themselves, "
+                f"without senders, is told epsilon {privacy['shuffled_epsilon']:.4g} of one "
+                f"contribution, and {privacy['shuffled_user_epsilon']:.4g} of all of a user's.",
+            )
+        )
     said.append(
         (
             "other releases",

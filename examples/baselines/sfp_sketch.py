@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.udfs.draws.noise import binomial_weights
+from dphh.privacy.binomial_weights import binomial_weights
 from dphh.udfs.draws.randomness import Randomness, join
 
 Cells = NDArray[np.uint16]

@@ -1,6 +1,8 @@
--- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends $contributions
--- reports, "nothing" where they have no more to say, each by subset selection (Algorithm 1); and
--- the reports that hold a value are counted.
+-- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends
+-- $contributions reports, "nothing" where they have no more to say (a value of its own for each of
+-- a user's reports, so that nobody reports a value twice; with coins none, which is -1), each by
+-- subset selection (Algorithm 1) or by coins, as $form says; and the reports that hold a value are
+-- counted.
 -- In: chosen (seat, report, value). Out: reports (value, reports), drawn once.
 CREATE TEMP TABLE reports AS
 WITH
@@ -16,19 +18,26 @@ said AS (
     SELECT
         due.seat,
         due.report,
-        coalesce(chosen.value, $domain - 1) AS value
+        coalesce(
+            chosen.value,
+            CASE
+                WHEN $nothings > 0 THEN $domain - $nothings + least(due.report, $nothings) - 1
+                ELSE -1
+            END
+        ) AS value
     FROM due
     LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
 ),
 
 messages AS (
     SELECT
-        dphh_subset(
+        dphh_report(
             seat || chr(31) || report,
             value,
             $domain,
             $size,
             CAST($numerator AS UBIGINT),
+            $form,
             $purpose
         ) AS subset
     FROM said

@@ -12,10 +12,11 @@ looked_at AS (
             WHEN round IS NULL OR round <> $round THEN 'wrong round'
             WHEN client IS NULL OR report IS NULL OR subset IS NULL THEN 'malformed'
             WHEN report < 1 OR report > $contributions THEN 'malformed'
-            WHEN len(subset) <> $size OR list_count(subset) <> $size THEN 'malformed'
+            WHEN len(subset) < $least OR len(subset) > $most THEN 'malformed'
+            WHEN list_count(subset) <> len(subset) THEN 'malformed'
             WHEN list_min(subset) < 0 OR list_max(subset) >= $domain THEN 'out of range'
             -- A value that stood there twice would count twice.
-            WHEN len(list_distinct(subset)) <> $size THEN 'malformed'
+            WHEN len(list_distinct(subset)) <> len(subset) THEN 'malformed'
             ELSE 'accepted'
         END AS verdict
     FROM messages

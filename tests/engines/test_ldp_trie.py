@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,11 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+import dphh.engines.polars.ldp_trie
+import dphh.udfs.draws.subset_reports
 from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
 from dphh.columns import ESTIMATED
 from dphh.devices.reports import collector
 from dphh.devices.reports.device import answer
 from dphh.testing import SeededRandomness
+from dphh.udfs.draws.coin_reports import draw_reports
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.local_tries import brute_force, grown, plan_of, prefixes, seated
 
@@ -29,6 +34,10 @@ FEW = settings(
 #: How often a test of chance may fail a right mechanism.
 CHANCE = 1e-9
 #: "é" is no character of the tests' tries.
+ROOT = Path(__file__).parents[2]
+SAYS_NOTHING = ("sql/ldp_trie/ldp_messages.sql", "sql/spark/ldp_messages.sql")
+#: By what reports reach the counts.
+WAYS = [{"mode": "messages"}, {"mode": "messages", "reports": "coins"}, {"mode": "aggregate"}]
 WORDS = st.text(st.sampled_from("ab$é"), max_size=4)
 
 
@@ -54,10 +63,10 @@ def scores(done):
     known=st.lists(WORDS, max_size=3),
     seed=st.integers(0, 10**6),
 )
-@pytest.mark.parametrize("mode", ["messages", "aggregate"])
+@pytest.mark.parametrize("how", WAYS)
 @FEW
 def test_every_level_is_the_brute_force_one(
-    engine, written, mode, rows, keep, levels, passes, known, seed
+    engine, written, how, rows, keep, levels, passes, known, seed
 ):
     rows = rows + [(user, "") for user in range(12)]  # everybody is there
     plan = plan_of(
@@ -69,7 +78,7 @@ def test_every_level_is_the_brute_force_one(
         passes=passes,
         keep=keep,
         known=known,
-        mode=mode,
+        **how,
         pad=True,
     )
     words = held_by(rows)
@@ -103,10 +112,12 @@ def test_a_word_that_begins_another_ends_out_of_band(engine, written):
 # Who is asked
 
 
-def test_nobody_is_asked_twice_and_everybody_once_if_all_are_needed(engine, written):
+@pytest.mark.parametrize("mode", ["messages", "aggregate"])
+def test_nobody_is_asked_twice_and_everybody_once_if_all_are_needed(engine, written, mode):
     letters = [chr(ord("a") + i) for i in range(24)]
     rows = [(user, letter) for user, letter in enumerate(letters)]
-    plan = plan_of(6, 3, truthful=True, character_set="".join(letters), passes=4, keep=99)
+    asked_for = {"character_set": "".join(letters), "passes": 4, "keep": 99, "mode": mode}
+    plan = plan_of(6, 3, truthful=True, **asked_for)
     corpus = written(rows, text=None, item="what")
     asked = []
     for seed in (1, 2):
@@ -202,11 +213,42 @@ def test_rows_add_up_to_the_local_count_of_a_prefix(engine, written):
     assert first_letters(engine, corpus, plan, SystemRandomness()) == {"aa": 1}
 
 
+@pytest.mark.parametrize("words", [[], ["ab"] * 3, ["ab", "ac", "ab", "ba"], list("abc") * 2])
+def test_no_user_reports_a_value_twice(engine, written, monkeypatch, words):
+    """Neither of theirs nor of nothing's: one user is asked; what is randomised is looked at."""
+    if engine == "spark":
+        pytest.skip("its reports are drawn in other processes, by the query that DuckDB has too")
+    values: list[int] = []
+
+    def looked_at(randomness, held, *rest):
+        values.extend(np.asarray(held).tolist())
+        return draw_reports(randomness, held, *rest)
+
+    for module in (dphh.udfs.draws.subset_reports, dphh.engines.polars.ldp_trie):
+        monkeypatch.setattr(module, "draw_reports", looked_at)
+    rows = [("one", word) for word in ["", *words]]
+    plan = plan_of(1, 5, truthful=False, character_set="abc", keep=9)
+    grown(engine, written(rows, text=None, item="what"), plan, SystemRandomness())
+    assert len(values) == len(set(values)) == 5
+    (level,) = plan.levels
+    assert sum(value < level.values for value in values) == len(set(words))
+
+
+def test_spark_and_duckdb_say_nothing_alike():
+    """Spark draws reports where no test can look at them: what it does is what DuckDB does."""
+    said = [
+        re.search(r"CASE\s+WHEN \$nothings.*?END", (ROOT / path).read_text(), re.S)[0].split()
+        for path in SAYS_NOTHING
+    ]
+    assert said[0] == said[1]
+
+
 # The simulation is the client and the server, joined
 
 
+@pytest.mark.parametrize("reports", ["subsets", "coins"])
 @pytest.mark.parametrize("sampling", ["random", "greedy"])
-def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sampling):
+def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sampling, reports):
     generator = np.random.default_rng(0)
     rows = [
         (user, "".join(generator.choice(list("abé"), 3, p=[0.5, 0.45, 0.05])[: 1 + user % 3]))
@@ -215,7 +257,7 @@ def test_the_engine_does_what_its_clients_and_its_server_do(engine, written, sam
     randomness = SeededRandomness(11)
     plan = plan_of(
         40, 2, truthful=False, character_set="abc", max_length=3, passes=2, keep=7,
-        sampling=sampling, local_epsilon=1.5,
+        sampling=sampling, local_epsilon=1.5, reports=reports,
     )  # fmt: skip
     assert any(level.size > 1 for level in plan.levels)
     words = held_by(rows)
@@ -309,14 +351,14 @@ def test_a_run_that_goes_on_asks_those_who_were_not_asked(engine, written, ledge
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["messages", "aggregate"])
-def test_scores_are_unbiased_estimates(engine, written, mode):
+@pytest.mark.parametrize("how", WAYS)
+def test_scores_are_unbiased_estimates(engine, written, how):
     """600 of 1,000 hold "ab", at a weak and at a strong randomiser."""
     rows = [(user, "ab" if user < 600 else "ba") for user in range(1000)]
     corpus = written(rows, text=None, item="what")
     for local_epsilon in (1.0, 5.0):
         plan = plan_of(1000, 1, truthful=False, character_set="abcd", local_epsilon=local_epsilon,
-                       keep=99, mode=mode)  # fmt: skip
+                       keep=99, **how)  # fmt: skip
         (level,) = plan.levels
         mean = np.mean([
             prefixes(grown(engine, corpus, plan, SystemRandomness())[0])[(("a", "b"), False)]

@@ -212,8 +212,8 @@ MUTANTS = (
     ),
     Mutant(
         "a device answers a broadcast that asks for more than it allows",
-        "    if not mechanism.epsilon <= local_epsilon:  # no number is not enough either\n",
-        "    if mechanism.epsilon > 2 * local_epsilon:\n",
+        "    if not tells <= local_epsilon:  # no number is not enough either\n",
+        "    if tells > 2 * local_epsilon:\n",
         (
             "tests/unit/test_ldp_device_collector.py::test_a_device_refuses_to_tell_more_than_it_allows",
         ),

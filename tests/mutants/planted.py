@@ -7,6 +7,7 @@ from tests.mutants import (
     corpora,
     forecasts,
     levels,
+    local_reports,
     prices,
     randomness,
     rounds,
@@ -17,6 +18,7 @@ from tests.mutants import (
 MUTANTS = (
     *randomness.MUTANTS,
     *levels.MUTANTS,
+    *local_reports.MUTANTS,
     *prices.MUTANTS,
     *bookkeeping.MUTANTS,
     *rounds.MUTANTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import combinations, combinations_with_replacement, product
-from math import comb, exp
+from math import comb, exp, expm1
 
 import pytest
 
@@ -283,3 +283,13 @@ def test_what_cannot_be_is_refused() -> None:
     ):
         with pytest.raises(UsageError):
             call()
+
+
+@pytest.mark.parametrize("local", [10, 20, 28, 30])
+def test_what_is_positive_alone_is_not_lost_where_its_edge_is_rounded(local):
+    """One report, nobody else: the own value without the other one, or the reverse."""
+    hidden = blanket_of_subsets(subset_selection(183, local))
+    for less in (0.1, 0.01, 1.25e-3, 1e-4):
+        truth = hidden.own * -expm1(-less)
+        assert central_delta(hidden, 1, hidden.epsilon - less, 1e-12) >= truth * (1 - 1e-9)
+    assert central_epsilon(hidden, 1, 1e-6) >= hidden.epsilon - 1.01e-6

@@ -23,7 +23,7 @@ from dphh.udfs.draws.subset_reports import (
     draw_aggregate,
     draw_binomials,
     draw_common,
-    register_subsets,
+    register_reports,
 )
 from dphh.udfs.draws.subsets import draw_subsets
 
@@ -208,7 +208,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_counts_that_do_not_fit_are_refused() -> None:
     mechanism = subset_selection(4, 1.0)
-    for counts in ([1, 2, 3], [1, 2, 3, 5], [-1, 5, 3, 3]):
+    for counts in ([1, 2, 3, 2, 2], [1, 2, 3, 5], [-1, 5, 3, 3], []):
         with pytest.raises(UsageError, match="count"):
             draw_aggregate(SYSTEM, np.array(counts), 10, mechanism, "x")
     for n, p in ((-1, Fraction(1, 2)), (5, Fraction(0)), (5, Fraction(1)), (2**40, Fraction(1, 2))):
@@ -228,7 +228,11 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 
 SUBSETS = """
     CREATE OR REPLACE TABLE reports AS
-    SELECT i, dphh_subset('user ' || i, i % 40, 40, 11, CAST($numerator AS UBIGINT), 'p') AS report
+    SELECT
+        i,
+        dphh_report(
+            'user ' || i, i % 40, 40, 11, CAST($numerator AS UBIGINT), 'subsets', 'p'
+        ) AS report
     FROM range(5000) AS r(i) ORDER BY i {direction}
 """
 
@@ -237,7 +241,7 @@ def test_in_duckdb_a_seeds_reports_are_those_of_python(con: duckdb.DuckDBPyConne
     mechanism = subset_selection(40, 1.0)
     keys = pa.array([f"user {i}" for i in range(5000)])
     expected = draw_subsets(SeededRandomness(4), np.arange(5000) % 40, mechanism, "p", keys)
-    register_subsets(con, SeededRandomness(4))
+    register_reports(con, SeededRandomness(4))
     for direction in ("ASC", "DESC"):
         con.execute(SUBSETS.format(direction=direction), {"numerator": mechanism.numerator})
         found = con.execute("SELECT report FROM reports ORDER BY i").fetchall()
@@ -245,10 +249,10 @@ def test_in_duckdb_a_seeds_reports_are_those_of_python(con: duckdb.DuckDBPyConne
 
 
 def test_in_duckdb_rows_that_look_alike_report_on_their_own(con: duckdb.DuckDBPyConnection) -> None:
-    register_subsets(con, SYSTEM)
+    register_reports(con, SYSTEM)
     con.execute(
-        "CREATE TABLE reports AS SELECT dphh_subset('same', 5, 100000, 40, "
-        "CAST(1 AS UBIGINT) << 63, 'p') AS report FROM range(3000)"
+        "CREATE TABLE reports AS SELECT dphh_report('same', 5, 100000, 40, "
+        "CAST(1 AS UBIGINT) << 63, 'subsets', 'p') AS report FROM range(3000)"
     )
     found = {tuple(report) for (report,) in con.execute("FROM reports").fetchall()}
     assert len(found) == 3000
@@ -258,8 +262,9 @@ def test_in_duckdb_rows_that_look_alike_report_on_their_own(con: duckdb.DuckDBPy
 
 
 def test_in_duckdb_no_rows_and_no_value(con: duckdb.DuckDBPyConnection) -> None:
-    register_subsets(con, SeededRandomness(0))
-    sql = "SELECT dphh_subset('a', {}, 10, 2, CAST(1 AS UBIGINT) << 63, 'p') FROM range({})"
+    register_reports(con, SeededRandomness(0))
+    drawn = "dphh_report('a', {}, 10, 2, CAST(1 AS UBIGINT) << 63, 'subsets', 'p')"
+    sql = f"SELECT {drawn} FROM range({{}})"
     assert con.execute(sql.format(3, 0)).fetchall() == []
     with pytest.raises(duckdb.Error, match="must not be NULL"):
         con.execute(sql.format("CAST(NULL AS BIGINT)", 1)).fetchall()

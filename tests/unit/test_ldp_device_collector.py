@@ -24,7 +24,8 @@ from dphh.devices.reports import collector
 from dphh.devices.reports.collector import MESSAGES, tally
 from dphh.devices.reports.device import answer, next_prefixes, sample
 from dphh.devices.reports.round import broadcast_from_json, coded, decoded, numbers
-from dphh.privacy.subset_selection import SubsetSelection
+from dphh.privacy.coin_reports import local_epsilon, sizes
+from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
 from tests.engines.local_tries import plan_of
@@ -34,6 +35,11 @@ PLAN = plan_of(10, 3, truthful=False, character_set="abc", max_length=2, keep=5,
 LEVEL = PLAN.levels[0]
 GROWTH = collector.planted(PLAN)
 SAID = collector.broadcast(GROWTH, LEVEL)
+COINS = plan_of(
+    10, 3, truthful=False, character_set="abc", max_length=2, keep=5, local_epsilon=1.5,
+    reports="coins",
+).levels[0]  # fmt: skip
+SAID_COINS = collector.broadcast(GROWTH, COINS)
 
 
 # What is broadcast
@@ -42,24 +48,44 @@ SAID = collector.broadcast(GROWTH, LEVEL)
 def test_a_broadcast_comes_back_from_json():
     assert broadcast_from_json(SAID.dumps()) == SAID
     assert collector.growth_from_json(GROWTH.dumps()) == GROWTH
-    assert SAID.domain == 3 * 4 + 1
-    assert SAID.nothing == 12
+    assert SAID.domain == 3 * 4 + 3
+    assert [SAID.nothing(report) for report in range(3)] == [12, 13, 14]
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"level": 0}, {"contributions": 0}, {"contributions": "3"}, {"domain": 12}, {"size": True},
-        {"prefixes": ["a"] * 4}, {"characters": "abc"}, {"known": [1]}, {"sampling": "all"},
-        {"round": 3}, {"numerator": 1.5},
+        {"level": 0}, {"contributions": 0}, {"contributions": "3"}, {"domain": 14}, {"size": True},
+        {"prefixes": list("abcd")}, {"prefixes": ["a", "a"]},
+        {"characters": "abc"}, {"known": [1]}, {"sampling": "all"},
+        {"round": 3}, {"numerator": 1.5}, {"form": "coin"}, {"form": "coins", "domain": 11},
     ],
     ids=str,
 )  # fmt: skip
 def test_a_device_takes_no_broadcast_that_cannot_be(change):
+    ((name, asked),) = json.loads(SAID.dumps()).items()
     with pytest.raises(UsageError, match="broadcast: not what a server's"):
-        broadcast_from_json(json.dumps(json.loads(SAID.dumps()) | change))
+        broadcast_from_json(json.dumps({name: asked | change}))
     with pytest.raises(UsageError, match="broadcast: not what a server's"):
         broadcast_from_json("{}")
+
+
+def test_devices_of_before_find_nothing_that_they_would_answer():
+    """They would say "nothing" by one value, again and again. They look for each field by name."""
+    assert not {"round", "domain", "contributions"} & set(json.loads(SAID.dumps()))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_devices_that_a_plan_of_counts_asks_send_what_it_is_priced_for(place):
+    """Coins, and "nothing" by no value; fewer prefixes than planned leave no value that is one."""
+    plan = plan_of(10, 3, truthful=False, character_set="abc", max_length=2, mode="aggregate")
+    level = plan.levels[place]
+    said = replace(collector.broadcast(GROWTH, level), prefixes=GROWTH.prefixes[:2])
+    assert (said.form, said.nothings, said.nothing(0)) == ("coins", 0, -1)
+    assert sample(said, {1: 1}, SystemRandomness(), "").tolist() == [1, -1, -1]
+    with pytest.raises(UsageError, match="more than the 7 that this device allows"):
+        answer(said, ["ab"], local_epsilon=7, contributions=3)
+    assert len(answer(said, ["ab"], local_epsilon=8, contributions=3)) == 3
 
 
 def test_words_are_coded_with_one_code_point_a_character():
@@ -74,6 +100,13 @@ def test_words_are_coded_with_one_code_point_a_character():
 # What a device says
 
 
+def assert_sets_in_their_own_order(message, domain):
+    assert all((np.diff(report) > 0).all() for report in message)
+    told = [report.tolist() for report in message]
+    assert told == sorted(told)  # no set's place tells of its value
+    assert all(0 <= value < domain for report in told for value in report)
+
+
 def test_a_message_has_the_same_form_whatever_the_device_holds():
     for words in (
         [],
@@ -84,11 +117,33 @@ def test_a_message_has_the_same_form_whatever_the_device_holds():
         list("abcabc"),
     ):
         message = answer(SAID, words, local_epsilon=1.5, contributions=3)
-        assert message.shape == (SAID.contributions, SAID.size)
-        assert (np.diff(message, axis=1) > 0).all()
-        assert message.tolist() == sorted(message.tolist())  # no row's place tells of its value
-        assert message.min() >= 0
-        assert message.max() < SAID.domain
+        assert [len(report) for report in message] == [SAID.size] * SAID.contributions
+        assert_sets_in_their_own_order(message, SAID.domain)
+
+
+def test_by_coins_a_message_is_as_many_sets_of_any_size():
+    seen = set()
+    for words in ([], ["ab"], ["abc"] * 9, list("abcabc")) * 20:
+        message = answer(SAID_COINS, words, local_epsilon=1.5, contributions=3)
+        assert len(message) == 3
+        assert_sets_in_their_own_order(message, 3 * 4)  # "nothing" is no value
+        seen |= {len(report) for report in message}
+    assert len(seen) > 3
+
+
+def test_by_coins_a_device_prices_a_report_as_coins():
+    """With the p and q of sets that tell as much as allowed, coins tell more."""
+    made = subset_selection(12, 1.5)
+    said = replace(SAID_COINS, size=made.size, numerator=made.numerator)
+    with pytest.raises(UsageError, match=r"would tell epsilon 1\.[67]\d*, more than the 1.5"):
+        answer(said, ["ab"], local_epsilon=1.5, contributions=3)
+    assert len(answer(said, ["ab"], local_epsilon=1.8, contributions=3)) == 3
+
+
+def test_by_coins_who_has_less_to_say_reports_for_nothing():
+    assert [SAID_COINS.nothing(report) for report in range(3)] == [-1] * 3
+    values = sample(SAID_COINS, {5: 1}, SystemRandomness(), "").tolist()
+    assert values == [5, -1, -1]
 
 
 def test_a_device_refuses_to_tell_more_than_it_allows():
@@ -130,8 +185,9 @@ def test_greedy_and_random_sampling_fill_up_with_nothing():
     held = {5: 2, 1: 9, 3: 2, 7: 3}
     greedy = replace(SAID, sampling="greedy", contributions=2)
     assert sample(greedy, held, SystemRandomness(), "").tolist() == [1, 7]
-    few = sample(replace(SAID, contributions=6), held, SystemRandomness(), "").tolist()
-    assert sorted(few) == [1, 3, 5, 7, SAID.nothing, SAID.nothing]
+    six = replace(SAID, contributions=6, domain=18)
+    few = sample(six, held, SystemRandomness(), "").tolist()
+    assert sorted(few) == [1, 3, 5, 7, 16, 17]
     drawn = {
         tuple(sorted(sample(replace(SAID, contributions=2), held, SeededRandomness(seed), "")))
         for seed in range(100)
@@ -139,7 +195,25 @@ def test_greedy_and_random_sampling_fill_up_with_nothing():
     assert drawn == {(1, 3), (1, 5), (1, 7), (3, 5), (3, 7), (5, 7)}
 
 
-def test_a_device_needs_numpy_and_five_files_alone(tmp_path):
+def test_no_user_reports_a_value_twice_whatever_they_hold():
+    """Neither of theirs nor of nothing's: what a whole user costs in sums rests on it."""
+    for seed in range(60):
+        words = ["ab", "ab", "ac", "b", "cc"][: seed % 6]
+        for sampling in ("random", "greedy"):
+            said = replace(SAID, sampling=sampling)
+            held = next_prefixes(said, words)
+            values = sample(said, held, SeededRandomness(seed), "").tolist()
+            assert len(set(values)) == said.contributions
+            assert set(values) - set(held) <= set(range(12, 15))
+
+
+def test_a_device_refuses_a_nothing_that_is_a_prefix_too():
+    with pytest.raises(UsageError, match="means both a prefix and nothing"):
+        answer(replace(SAID, domain=14), ["ab"], local_epsilon=9, contributions=3)
+
+
+@pytest.mark.parametrize("said", [SAID, SAID_COINS], ids=["subsets", "coins"])
+def test_a_device_needs_numpy_and_its_own_files_alone(tmp_path, said):
     """No Arrow, no DuckDB: what could ship."""
     package = tmp_path / "dphh"
     reports = package / "devices" / "reports"
@@ -148,9 +222,11 @@ def test_a_device_needs_numpy_and_five_files_alone(tmp_path):
     for name in ("device.py", "round.py"):
         shutil.copy(Path(dphh.devices.reports.device.__file__).with_name(name), reports)
     shutil.copy(Path(dphh.errors.__file__), package)
-    for name in ("subsets.py", "randomness.py"):
+    for name in ("subsets.py", "coin_reports.py", "randomness.py"):
         shutil.copy(ROOT / "udfs" / "draws" / name, package / "udfs" / "draws")
-    shutil.copy(Path(dphh.privacy.subset_selection.__file__), package / "privacy")
+    privacy = Path(dphh.privacy.subset_selection.__file__).parent
+    for name in ("subset_selection.py", "coin_reports.py", "binomial_weights.py"):
+        shutil.copy(privacy / name, package / "privacy")
     for folder in (path for path in [package, *package.rglob("*")] if path.is_dir()):
         (folder / "__init__.py").touch()
     (tmp_path / "device.py").write_text(
@@ -160,19 +236,27 @@ def test_a_device_needs_numpy_and_five_files_alone(tmp_path):
         "from dphh.devices.reports.round import broadcast_from_json\n"
         "from dphh.devices.reports.device import answer\n"
         "said = broadcast_from_json(sys.stdin.read())\n"
-        "print(answer(said, ['ab', 'ac'], local_epsilon=1.5, contributions=3).tolist())\n",
+        "told = answer(said, ['ab', 'ac'], local_epsilon=1.5, contributions=3)\n"
+        "print([report.tolist() for report in told])\n",
         encoding="utf-8",
     )
     told = subprocess.run(
         [sys.executable, str(tmp_path / "device.py")],
-        input=SAID.dumps(), check=True, stdout=subprocess.PIPE, text=True,
+        input=said.dumps(), check=True, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     ).stdout  # fmt: skip
     message = json.loads(told)
-    assert [len(subset) for subset in message] == [SAID.size] * 3
+    assert len(message) == 3
+    if said is SAID:
+        assert [len(subset) for subset in message] == [SAID.size] * 3
 
 
 # What a server makes of it
+
+
+def counted_of(messages, said=SAID, level=LEVEL):
+    """However few they are."""
+    return tally(messages, said, level, at_least=0)
 
 
 def sent(*messages):
@@ -195,7 +279,7 @@ def subset(*values):
 def test_messages_that_are_not_what_was_asked_for_are_counted_and_left_out():
     ok = subset(1)
     assert SAID.size == 3
-    counted = tally(
+    counted = counted_of(
         sent(
             ("a", SAID.round, 1, ok),
             ("a", SAID.round, 2, ok),
@@ -228,15 +312,51 @@ def test_messages_that_are_not_what_was_asked_for_are_counted_and_left_out():
     expected: dict[int, int] = {}
     for message in (ok, ok, subset(0)):
         for value in message:
-            if value < SAID.nothing:
+            if value < SAID.nothing(0):
                 expected[value] = expected.get(value, 0) + 1
     best = sorted(expected, key=lambda value: (-expected[value], value))[: LEVEL.keep]
     assert counts(counted) == {value: expected[value] for value in best}
 
 
+def test_by_coins_sets_of_any_size_that_is_drawn_count():
+    level = replace(COINS, users=10**6, size=1, numerator=2**63, prefixes=3000)
+    said = replace(SAID_COINS, domain=level.domain, size=1, numerator=2**63)
+    _, most = sizes(level.mechanism, "coins")
+    assert 20 < most < 60
+    counted = counted_of(
+        sent(
+            ("a", said.round, 1, []),
+            ("a", said.round, 2, [1]),
+            ("b", said.round, 1, list(range(most))),
+            ("c", said.round, 1, list(range(most + 1))),
+            ("c", said.round, 2, [1, None]),
+            ("d", said.round, 1, [1, 1]),
+            ("d", said.round, 2, [1, level.domain]),
+        ),
+        said,
+        replace(level, keep=99),
+    )
+    assert counted.accepted == 3
+    assert counted.rejected == {"malformed": 3, "out of range": 1}
+    assert counts(counted) == {value: 1 + (value == 1) for value in range(12)}
+
+
 def test_a_tally_shows_no_count_unasked():
-    counted = tally(sent(("a", SAID.round, 1, subset(1)), ("b", "x", 1, [])), SAID, LEVEL)
+    counted = counted_of(sent(("a", SAID.round, 1, subset(1)), ("b", "x", 1, [])), SAID, LEVEL)
     assert repr(counted) == f"{counted}" == "Tally()"
+
+
+def test_fewer_reports_than_the_plan_is_priced_for_are_refused():
+    """A report hides among the others: the price is of so many."""
+    enough = [
+        (f"c{client}", SAID.round, report, subset(client % 5))
+        for client in range(10)
+        for report in (1, 2, 3)
+    ]
+    assert tally(sent(*enough), SAID, LEVEL).accepted == LEVEL.reports == 30
+    for fewer in (enough[1:], [*enough[1:], ("c1", SAID.round, 1, subset(1))], []):
+        with pytest.raises(UsageError, match="fewer reports count than the plan is priced for, 30"):
+            tally(sent(*fewer), SAID, LEVEL)
 
 
 def test_one_client_adds_its_share_at_most_however_much_it_sends():
@@ -244,7 +364,7 @@ def test_one_client_adds_its_share_at_most_however_much_it_sends():
     flood = sent(*(("x", SAID.round, report, subset(9)) for report in range(-5, 20)))
     again = pa.concat_tables([honest, flood, flood, flood])
     level = replace(LEVEL, keep=99)
-    before, after = counts(tally(honest, SAID, level)), counts(tally(again, SAID, level))
+    before, after = counts(counted_of(honest, SAID, level)), counts(counted_of(again, SAID, level))
     moved = [after.get(value, 0) - before.get(value, 0) for value in range(SAID.domain)]
     assert max(moved) == SAID.contributions
     assert sum(moved) <= SAID.contributions * SAID.size
@@ -260,15 +380,15 @@ def test_files_that_are_no_messages_are_counted_and_passed_over(tmp_path):
         {"client": ["x"], "round": [SAID.round], "report": ["one"], "subset": ["1, 2, 3"]}
     ).write_parquet(tmp_path / "text.parquet")
     (tmp_path / "notes.txt").write_text("not looked at", encoding="utf-8")
-    counted = tally(tmp_path, SAID, LEVEL)
+    counted = counted_of(tmp_path, SAID, LEVEL)
     assert (counted.accepted, counted.rejected) == (1, {"duplicate": 1, "unreadable file": 3})
-    assert tally(tmp_path / "good.parquet", SAID, LEVEL).accepted == 1
+    assert counted_of(tmp_path / "good.parquet", SAID, LEVEL).accepted == 1
     with pytest.raises(UsageError, match="is not there; give a Parquet file"):
-        tally(tmp_path / "nowhere", SAID, LEVEL)
+        counted_of(tmp_path / "nowhere", SAID, LEVEL)
 
 
 def test_no_messages_keep_nothing():
-    counted = tally(MESSAGES.empty_table(), SAID, LEVEL)
+    counted = counted_of(MESSAGES.empty_table(), SAID, LEVEL)
     assert (counted.kept.num_rows, counted.accepted, counted.rejected) == (0, 0, {})
     growth, steps = collector.grown(GROWTH, PLAN.levels, counted.kept)
     assert (growth.prefixes, steps) == ((), [])
@@ -286,14 +406,17 @@ def test_a_pass_begins_anew_with_what_was_found_known():
     assert last.done == 2
 
 
-def test_the_randomiser_that_a_device_uses_is_the_one_that_is_priced():
+@pytest.mark.parametrize("form", ["subsets", "coins"])
+def test_the_randomiser_that_a_device_uses_is_the_one_that_is_priced(form):
     plan = ldp_trie(
-        local_epsilon=2.0, delta=1e-6, users_per_level=10**5, contributions=2, max_length=3, keep=20
-    )
+        local_epsilon=2.0, delta=1e-6, users_per_level=10**5, contributions=2, max_length=3,
+        keep=20, reports=form,
+    )  # fmt: skip
     for level in plan.levels:
         said = collector.broadcast(collector.planted(plan), level)
         assert SubsetSelection(said.domain, said.size, said.numerator) == level.mechanism
-        assert level.mechanism.epsilon <= 2.0
+        assert said.form == form
+        assert local_epsilon(level.mechanism, form) <= 2.0
 
 
 # Both, as programs that share files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,15 @@ from dphh import Corpus, Ledger, UsageError, ldp_trie, plan_from_json
 from dphh.cli import cli
 from dphh.ledger import Request, source_of
 from dphh.mechanisms.ldp_trie.amplification import blanket_of_subsets, central_delta
+from dphh.mechanisms.ldp_trie.local_reports import (
+    Goal,
+    Reports,
+    of_sums,
+    randomiser,
+    randomisers,
+)
+from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
+from dphh.price import Price
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import ApproximateEvent, LocalEvent, event_from_json
 from dphh.privacy.subset_selection import subset_selection
@@ -37,23 +47,64 @@ def test_gboards_plan_has_the_papers_numbers(gboard):
     assert [level.first_seat for level in gboard.levels] == [i * 500_000 for i in range(30)]
     first, second, *_, last = gboard.levels
     # P_0 is every character; after that eta_max prefixes, with 100 characters or the end.
-    assert first.domain == 100 * 101 + 1
-    assert second.domain == last.domain == 10_000 * 101 + 1
+    # To each of a user's 60 reports its own "nothing".
+    assert first.domain == 100 * 101 + 60
+    assert second.domain == last.domain == 10_000 * 101 + 60
     assert (last.level, last.pass_number, last.size) == (15, 2, 46)
     assert gboard["character_set"] == string.printable
     assert gboard.privacy.epsilon == 10
-    # Level 1 has fewer values than the others and hides a report less well: 0.175, not 0.149.
-    assert 0.175 < gboard.privacy.central_epsilon < 0.176
-    assert any("any local randomiser it would be 0.3075" in said for said in gboard.privacy.caveats)
-    for level in (first, second):
-        assert level.mechanism == subset_selection(level.domain, 10.0)
-        assert 10 - 1e-9 < level.mechanism.epsilon <= 10
+    assert 0.106 < gboard.privacy.central_epsilon < 0.107
+    assert 0.890 < gboard.privacy.user_epsilon < 0.895
+    assert 0.148 < gboard.privacy.shuffled_epsilon < 0.150
+    assert 12.2 < gboard.privacy.shuffled_user_epsilon < 12.3
+    assert any("for any local randomiser: 0.3075" in said for said in gboard.privacy.caveats)
+    assert second.mechanism == subset_selection(second.domain, 10.0)
+    assert 10 - 1e-9 < second.mechanism.epsilon <= 10
+
+
+def test_level_1_is_not_the_dearest(gboard):
+    """At the local epsilon of the others its few values would cost a user 1.5."""
+    first, second, *_ = (level.mechanism for level in gboard.levels)
+    who = Level(500_000, 60)
+    assert epsilon_of_subsets(subset_selection(first.domain, 10.0), who, 60, 1e-10) > 1.4
+    prices = [epsilon_of_subsets(made, who, 60, 1e-10) for made in (first, second)]
+    assert 0.98 * prices[1] <= prices[0] <= 1.002 * prices[1]
+    assert first.epsilon < 10
 
 
 def test_how_many_values_there_are_follows_from_the_plan_alone():
     plan = ldp_trie(**SMALL | {"max_length": 5, "keep": 20})
     assert [level.prefixes for level in plan.levels] == [3, 9, 20, 20, 20]
-    assert [level.domain for level in plan.levels] == [13, 37, 81, 81, 81]
+    assert [level.domain for level in plan.levels] == [14, 38, 82, 82, 82]
+    drawn = ldp_trie(**SMALL | {"max_length": 5, "keep": 20, "mode": "aggregate"})
+    assert [level.domain for level in drawn.levels] == [12, 36, 80, 80, 80]
+
+
+def test_by_coins_messages_cost_what_their_counts_do(gboard):
+    """Messages of independent values add up to what mode "aggregate" draws: Theorem A, not B."""
+    coins = ldp_trie(**GBOARD, reports="coins")
+    drawn = ldp_trie(**GBOARD, mode="aggregate")
+    assert coins.privacy == drawn.privacy
+    assert drawn["reports"] == "coins"
+    assert [level.mechanism for level in coins.levels] == [
+        level.mechanism for level in drawn.levels
+    ]
+    assert all((level.nothings, level.form) == (0, "coins") for level in coins.levels)
+    assert 0.865 < coins.privacy.user_epsilon < 0.867
+    assert "Theorem A" in coins.privacy.theorem
+    assert all(level.mechanism.epsilon_of_independent_values <= 10 for level in coins.levels)
+    assert gboard["reports"] == "subsets"
+    assert "Theorem B" in gboard.privacy.theorem
+    assert "a report holds about 46 of 1,010,000 values" in " ".join(repr(coins).split())
+    assert plan_from_json(coins.dumps()) == coins
+
+
+def test_what_is_drawn_by_coins_pays_for_its_limit_of_size():
+    """Where delta is so small that it cannot, no theorem says anything of it."""
+    made = randomiser(1000, 4.0, "coins")
+    few = Reports(1000, 2, "coins", 1e-6)
+    assert of_sums(made, few, 2) < 2 * made.epsilon_of_independent_values
+    assert of_sums(made, replace(few, delta=1e-34), 2) == 2 * made.epsilon_of_independent_values
 
 
 def test_the_statement_names_unit_and_both_epsilons(gboard):
@@ -61,11 +112,13 @@ def test_the_statement_names_unit_and_both_epsilons(gboard):
     assert privacy["epsilon"] == 10
     assert privacy["delta"] == 1e-10
     assert privacy["unit"].startswith("an item")
-    assert privacy["central_epsilon"] < 0.2 < privacy["user_epsilon"]
+    assert privacy["central_epsilon"] < 0.2 < privacy["user_epsilon"] < 1
+    assert privacy["shuffled_user_epsilon"] > 12
     assert "Ye & Barg" in privacy["theorem"]
     said = repr(gboard)
     assert "10-local differential privacy, for one item" in said
     assert "for all of a user's items: what the ledger books" in " ".join(said.split())
+    assert "to who sees messages without senders and not their sums alone" in " ".join(said.split())
 
 
 def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboard):
@@ -73,12 +126,28 @@ def test_what_is_booked_is_the_users_price_and_the_curators_view_beside_it(gboar
     assert published == ApproximateEvent(gboard.privacy.user_epsilon, 1e-10, published.note)
     assert isinstance(curators, LocalEvent)
     assert curators.epsilon == 600
-    # Group privacy over 60 reports of level 1, at the delta that each of them leaves.
-    each = gboard.privacy.user_epsilon / 60
+    # Beside it, for messages: group privacy over 60 reports, at the delta that each of them leaves.
+    each = gboard.privacy.shuffled_user_epsilon / 60
     growth = sum(2.718281828459045 ** (i * each) for i in range(60))
-    hidden = blanket_of_subsets(gboard.levels[0].mechanism)
-    assert central_delta(hidden, 30_000_000, each, cut=1e-32) <= 1e-10 / growth * 1.001
+    for level in gboard.levels[:2]:
+        hidden = blanket_of_subsets(level.mechanism)
+        assert central_delta(hidden, 30_000_000, each, cut=1e-32) <= 1e-10 / growth * 1.001
     assert compose(gboard.events).delta(gboard.privacy.booked_epsilon) <= 1e-10
+
+
+def test_few_values_of_which_sets_are_half_are_planned():
+    of = Reports(2000, 3, "subsets", 1e-6)
+    made = randomisers(frozenset({75, 300}), 0.02, of, Goal(3, 1e-3))[75]
+    assert made.size == 38
+    assert of_sums(made, of, 3) <= 1e-3
+
+
+@pytest.mark.parametrize("mode", ["messages", "aggregate"])
+@pytest.mark.parametrize("local", [24.0, 45.0])
+def test_reports_that_tell_nearly_all_are_planned(mode, local):
+    plan = ldp_trie(**SMALL | {"local_epsilon": local, "mode": mode, "users_per_level": 300})
+    assert 1 < plan.privacy.central_epsilon <= local
+    assert plan.privacy.user_epsilon <= 2 * local
 
 
 def test_one_contribution_costs_a_user_what_it_costs_an_item():
@@ -96,13 +165,29 @@ def test_a_plan_comes_back_from_json_with_lists_of_tokens_and_words():
         assert plan_from_json(plan.dumps()) == plan
 
 
+def test_a_plan_of_before_is_read_as_it_was_and_not_run():
+    """It has one nothing, which a user may report many times, at a price by group privacy."""
+    written = json.loads(ldp_trie(**SMALL).dumps())
+    for level in written["levels"]:
+        del level["nothings"]
+    for name in ("shuffled_epsilon", "shuffled_user_epsilon"):
+        del written["privacy"][name]
+    written["privacy"]["user_epsilon"] = written["events"][0]["epsilon"] = 0.3115
+    price = Price.from_json(written)
+    assert [level.domain for level in price.levels] == [13, 37, 109]
+    assert price.privacy.booked_epsilon == price.events[0].epsilon == 0.3115
+    with pytest.raises(UsageError, match="written by another version; make it anew"):
+        plan_from_json(json.dumps(written))
+
+
 @pytest.mark.parametrize("mode", ["messages", "aggregate"])
 def test_a_central_epsilon_makes_the_largest_local_one_that_keeps_to_it(mode):
     asked = {name: value for name, value in SMALL.items() if name != "local_epsilon"}
     plan = ldp_trie(**asked, central_epsilon=0.5, mode=mode)
     assert 0.49 < plan.privacy.central_epsilon <= 0.5
-    by_local = ldp_trie(**asked, local_epsilon=plan.privacy.epsilon, mode=mode)
-    assert by_local.levels == plan.levels and by_local.privacy == plan.privacy
+    for_user = ldp_trie(**asked, user_epsilon=0.5, mode=mode)
+    assert 0.49 < for_user.privacy.user_epsilon <= 0.5
+    assert for_user.privacy.epsilon < plan.privacy.epsilon
     more = ldp_trie(**asked, local_epsilon=1.02 * plan.privacy.epsilon, mode=mode)
     assert more.privacy.central_epsilon > 0.5
     assert plan_from_json(plan.dumps()) == plan
@@ -111,18 +196,17 @@ def test_a_central_epsilon_makes_the_largest_local_one_that_keeps_to_it(mode):
 @pytest.mark.parametrize("epsilons", [{}, {"local_epsilon": 4.0, "central_epsilon": 0.5}])
 def test_one_epsilon_is_asked_for(epsilons):
     asked = {name: value for name, value in SMALL.items() if name != "local_epsilon"}
-    with pytest.raises(UsageError, match="local_epsilon, central_epsilon: give one of them"):
+    with pytest.raises(
+        UsageError, match="local_epsilon, central_epsilon, user_epsilon: give one of them"
+    ):
         ldp_trie(**asked, **epsilons)
 
 
 def test_counts_drawn_at_once_keep_to_the_local_epsilon():
-    for at_once, messages in zip(
-        ldp_trie(**SMALL, mode="aggregate").levels, ldp_trie(**SMALL).levels, strict=True
-    ):
-        mechanism = at_once.mechanism
-        assert 3.9999 < mechanism.epsilon_of_independent_values <= 4.0
-        assert mechanism.size == messages.size
-        assert mechanism.numerator < messages.numerator
+    *fewer, widest = (level.mechanism for level in ldp_trie(**SMALL, mode="aggregate").levels)
+    assert 3.9999 < widest.epsilon_of_independent_values <= 4.0
+    assert widest.numerator < subset_selection(widest.domain, 4.0, widest.size).numerator
+    assert all(made.epsilon_of_independent_values <= 4.0 for made in fewer)
 
 
 def test_what_it_finds_is_found():
@@ -157,6 +241,12 @@ def test_more_passes_find_rarer_words_of_more_users():
         ({"passes": -1}, "passes: found -1; give a whole number"),
         ({"sampling": "all"}, "sampling: found 'all'; say one of random, greedy"),
         ({"mode": "fast"}, "mode: found 'fast'; say one of messages, aggregate"),
+        ({"reports": "bits"}, "reports: found 'bits'; say one of subsets, coins, or None"),
+        ({"reports": "subsets", "mode": "aggregate"},
+         "reports: mode 'aggregate' draws each value's count by itself"),
+        ({"reports": "coins", "local_epsilon": 0.01, "keep": 40_000, "max_length": 9,
+          "character_set": string.printable},
+         "reports: by coins a report would hold about"),
         ({"pad": 1}, "pad: found 1; say True or False"),
         ({"character_set": ""}, "character_set: give a text of all characters"),
         ({"character_set": ["a", ""]}, "character_set: give a text of all characters"),
@@ -207,7 +297,7 @@ def test_the_command_line_shows_its_price_and_stops(written):
     assert shown["verb"] == "ldp_trie"
     assert shown["privacy"]["central_epsilon"] <= 6
     assert shown["finds"]["probability"] == 0.9
-    assert plan_from_json(shown).levels[0].domain == 3 * 4 + 1
+    assert plan_from_json(shown).levels[0].domain == 3 * 4 + 1  # one report: one nothing
 
 
 def test_the_command_line_runs_and_leaves_known_words_out(written, tmp_path):

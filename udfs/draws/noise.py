@@ -14,7 +14,7 @@ gives the same result as drawing them always.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import ldexp
@@ -27,6 +27,7 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
+from dphh.privacy.binomial_weights import binomial_weights
 from dphh.privacy.rounded_gaussian import BITS, RoundedGaussian, rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, Words, join, uniform_big
 
@@ -192,23 +193,6 @@ def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> 
         values.append(k)
         cumulative.append(total)
     return values[bisect_right(cumulative, uniform_big(randomness, total, purpose))]
-
-
-def binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
-    success, failure = p.numerator, p.denominator - p.numerator
-    mode = (n + 1) * success // p.denominator  # at most n, as p < 1
-    k, weight = mode, 1 << BITS
-    while weight:
-        yield k, weight
-        weight = weight * ((n - k) * success) // ((k + 1) * failure)
-        k += 1
-    k, weight = mode, 1 << BITS
-    while True:
-        weight = weight * (k * failure) // ((n - k + 1) * success)
-        k -= 1
-        if not weight:
-            return
-        yield k, weight
 
 
 def noise_function(randomness: Randomness) -> Callable[..., Any]:

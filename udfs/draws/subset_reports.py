@@ -26,11 +26,10 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.privacy.rounded_gaussian import BITS
+from dphh.privacy.binomial_weights import BITS, binomial_weights
 from dphh.privacy.subset_selection import SubsetSelection
-from dphh.udfs.draws.noise import binomial_weights
+from dphh.udfs.draws.coin_reports import draw_reports
 from dphh.udfs.draws.randomness import Randomness, join, uniform_below, wants_keys
-from dphh.udfs.draws.subsets import draw_subsets
 from dphh.udfs.draws.votes import toss_coins
 
 Integers = NDArray[np.int64]
@@ -48,16 +47,20 @@ def draw_aggregate(
 ) -> Integers:
     """How many of `users` reports hold each value, given how many are for it: one draw a value.
 
+    Reports that are for none of these values say "nothing", of which no count is drawn.
+
     First as if nobody held any value: Binomial(n, q). Then what the m holders of a value had in
     that is taken out (hypergeometric: m of n without replacement), and their Binomial(m, p) put in.
     """
     held = np.asarray(counts, dtype=np.int64)
-    if held.shape != (mechanism.domain,):
-        raise UsageError(f"one count for each of the {mechanism.domain} values is needed")
-    if held.min() < 0 or int(held.sum()) != users:
+    if held.ndim != 1 or not 1 <= len(held) <= mechanism.domain:
+        raise UsageError(
+            f"one count for each value is needed, of {mechanism.domain} values at most"
+        )
+    if held.min() < 0 or int(held.sum()) > users:
         raise UsageError("the counts must be of reports, each for one value: they do not add up")
     reports = draw_binomials(
-        randomness, users, mechanism.other_chance, mechanism.domain, f"{purpose}/others"
+        randomness, users, mechanism.other_chance, len(held), f"{purpose}/others"
     )
     ours = np.flatnonzero(held)
     holders = held[ours]
@@ -124,19 +127,20 @@ def draw_common(
     return common
 
 
-def subset_function(randomness: Randomness) -> Callable[..., Any]:
-    """`dphh_subset(key, value, domain, size, numerator, purpose)` over columns of Arrow.
+def report_function(randomness: Randomness) -> Callable[..., Any]:
+    """`dphh_report(key, value, domain, size, numerator, form, purpose)` over columns of Arrow.
 
-    One report a row, a BIGINT[] of `size` values in rising order; everything but key and value is
+    One report a row, a BIGINT[] of values in rising order; everything but key and value is
     constant. Write the result to a table before anything reads it.
     """
 
-    def subset(
+    def report(
         key: pa.ChunkedArray,
         value: pa.ChunkedArray,
         domain: pa.ChunkedArray,
         size: pa.ChunkedArray,
         numerator: pa.ChunkedArray,
+        form: pa.ChunkedArray,
         purpose: pa.ChunkedArray,
     ) -> pa.Array:
         if not len(value):
@@ -150,19 +154,21 @@ def subset_function(randomness: Randomness) -> Callable[..., Any]:
             raise UsageError(
                 "a value to report must not be NULL; give 'nothing' a value of its own"
             )
-        drawn = draw_subsets(randomness, value.to_numpy(), mechanism, what_for, named)
-        ends = np.arange(0, drawn.size + 1, mechanism.size, dtype=np.int32)
-        return pa.ListArray.from_arrays(pa.array(ends), pa.array(drawn.reshape(-1)))
+        drawn, sizes = draw_reports(
+            randomness, value.to_numpy(), mechanism, form[0].as_py(), what_for, named
+        )
+        ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(ends), pa.array(drawn))
 
-    return subset
+    return report
 
 
-def register_subsets(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Teach a DuckDB connection the function of `subset_function`."""
+def register_reports(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
+    """Teach a DuckDB connection the function of `report_function`."""
     con.create_function(
-        "dphh_subset",
-        subset_function(randomness),
-        ["VARCHAR", "BIGINT", "BIGINT", "BIGINT", "UBIGINT", "VARCHAR"],
+        "dphh_report",
+        report_function(randomness),
+        ["VARCHAR", "BIGINT", "BIGINT", "BIGINT", "UBIGINT", "VARCHAR", "VARCHAR"],
         "BIGINT[]",
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,

@@ -16,7 +16,7 @@ from pyspark.sql.pandas import functions
 
 from dphh.udfs.draws.noise import noise_function
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.draws.subset_reports import subset_function
+from dphh.udfs.draws.subset_reports import report_function
 from dphh.udfs.draws.votes import Draw, vote_functions
 from dphh.udfs.text.texts import tokens_of
 
@@ -56,9 +56,9 @@ def register_word(spark: SparkSession, randomness: Randomness) -> None:
     _register(spark, "dphh_word", draw, "decimal(20, 0)")
 
 
-def register_subset(spark: SparkSession, randomness: Randomness) -> None:
-    """`dphh_subset(key, value, domain, size, numerator, purpose)`, as in `subset_function`."""
-    subset = subset_function(randomness)
+def register_report(spark: SparkSession, randomness: Randomness) -> None:
+    """`dphh_report(key, value, domain, size, numerator, form, purpose)`: see `report_function`."""
+    report = report_function(randomness)
 
     def draw(
         key: pa.Array,
@@ -66,11 +66,12 @@ def register_subset(spark: SparkSession, randomness: Randomness) -> None:
         domain: pa.Array,
         size: pa.Array,
         numerator: pa.Array,
+        form: pa.Array,
         purpose: pa.Array,
     ) -> pa.Array:
-        return subset(key, value, domain, size, numerator, purpose)
+        return report(key, value, domain, size, numerator, form, purpose)
 
-    _register(spark, "dphh_subset", draw, "array<bigint>")
+    _register(spark, "dphh_report", draw, "array<bigint>")
 
 
 def register_tokens(spark: SparkSession, column: str, expression: str) -> None:

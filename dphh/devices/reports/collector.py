@@ -19,10 +19,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.devices.reports.round import Broadcast, coded, decoded, numbers, values
+from dphh.devices.reports.round import Broadcast, coded, decoded, numbers, of_fields
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel
 from dphh.price import Price
+from dphh.privacy.coin_reports import sizes
+from dphh.privacy.subset_selection import SubsetSelection
 from dphh.sql import query
 
 #: One row a report: who sent it (a name for the round, dropped once doubles are out), which of the
@@ -57,7 +59,7 @@ class Growth:
 
 def growth_from_json(text: str) -> Growth:
     """The growth that `dumps` wrote."""
-    return Growth(**values(Growth, text))
+    return Growth(**of_fields(Growth, json.loads(text)))
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,10 @@ def planted(price: Price, run: str = "ldp_trie") -> Growth:
 
 
 def broadcast(growth: Growth, level: LocalLevel) -> Broadcast:
-    """What the devices of the coming round are told."""
+    """What the devices of the coming round are told.
+
+    By a plan of mode "aggregate" they are asked for coins, whose sums are what it is priced for.
+    """
     return Broadcast(
         round=f"{growth.run}/pass {level.pass_number}/level {level.level}",
         level=level.level,
@@ -93,6 +98,7 @@ def broadcast(growth: Growth, level: LocalLevel) -> Broadcast:
         known=growth.known,
         contributions=level.contributions,
         sampling=level.sampling,
+        form=level.form,
         domain=level.domain,
         size=level.size,
         numerator=level.numerator,
@@ -140,13 +146,25 @@ class Tally:
     rejected: dict[str, int] = field(repr=False)
 
 
-def tally(messages: str | Path | pa.Table, said: Broadcast, level: LocalLevel) -> Tally:
+def tally(
+    messages: str | Path | pa.Table,
+    said: Broadcast,
+    level: LocalLevel,
+    *,
+    at_least: int | None = None,
+) -> Tally:
     """Count the messages of a round: an Arrow table, a Parquet file, or a folder of them.
 
     Messages that are malformed, out of range, doubled or of another round are counted and left
     out; files that are no tables of messages too. Nothing that a client sends stops a round, and
-    what it does send adds at most 1 to each of `size` values, `contributions` times.
+    what it does send adds at most 1 to each of `size` values, `contributions` times; by coins, to
+    each of as many values as a report may hold (`dphh.privacy.coin_reports.sizes`).
+
+    Refused where fewer reports count than the plan's price is for: a report hides among the others.
+    Then wait for more messages, or plan for fewer users. `at_least` is another number, for who
+    publishes nothing of what is counted or has a price for so few.
     """
+    least, most = sizes(SubsetSelection(said.domain, said.size, said.numerator), said.form)
     tables, unreadable = [], 0
     for part in _parts(messages):
         try:
@@ -164,13 +182,13 @@ def tally(messages: str | Path | pa.Table, said: Broadcast, level: LocalLevel) -
                 "round": said.round,
                 "contributions": said.contributions,
                 "domain": said.domain,
-                "size": said.size,
+                "least": least,
+                "most": most,
             },
         )
         con.execute(query("ldp_tally"))
-        of_prefixes = len(said.prefixes) * (len(said.characters) + 1)
         kept = con.sql(
-            query("ldp_kept"), params={"values": of_prefixes, "keep": level.keep}
+            query("ldp_kept"), params={"values": said.values, "keep": level.keep}
         ).to_arrow_table()
         verdicts = dict(
             con.execute("SELECT verdict, count(*) FROM verdicts GROUP BY verdict").fetchall()
@@ -178,6 +196,11 @@ def tally(messages: str | Path | pa.Table, said: Broadcast, level: LocalLevel) -
     accepted = verdicts.pop("accepted", 0)
     if unreadable:
         verdicts["unreadable file"] = unreadable
+    if accepted < (level.reports if at_least is None else at_least):
+        raise UsageError(
+            "messages: fewer reports count than the plan is priced for, "
+            f"{level.reports:,} a level; wait for more messages, or plan for fewer users_per_level"
+        )
     return Tally(kept, accepted, verdicts)
 
 

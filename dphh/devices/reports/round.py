@@ -13,12 +13,16 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
+from dphh.privacy.coin_reports import Form
+from dphh.udfs.draws.coin_reports import NOTHING
 
 #: Which of an over-full user's prefixes are reported: any as likely as any other, or those that
 #: most of the user's own rows begin with.
 Sampling = Literal["random", "greedy"]
 #: Code points run into the surrogates, which are no characters, beyond this many.
 MOST_CHARACTERS = 50_000
+#: What a broadcast's JSON holds it under: another name where devices have to answer differently.
+_NAMED = "broadcast 2"
 
 
 @dataclass(frozen=True)
@@ -37,35 +41,48 @@ class Broadcast:
     #: How many reports every device sends, whatever it holds.
     contributions: int
     sampling: Sampling
-    #: The randomiser: sets of `size` of `domain` values, one's own with probability numerator/2^64.
+    #: The randomiser: sets of `size` of `domain` values, one's own with probability numerator/2^64;
+    #: or by coins, sets of any size, with the same probability of one's own and of another value.
+    form: Form
     domain: int
     size: int
     numerator: int
 
+    def nothing(self, report: int) -> int:
+        """What a user's report number 0, 1, ... says who has nothing more to say: a value of its
+        own for each, so that no user reports a value twice; by coins, no value."""
+        return NOTHING if self.form == "coins" else self.domain - self.contributions + report
+
     @property
-    def nothing(self) -> int:
-        """The value of who has nothing (more) to say."""
-        return self.domain - 1
+    def values(self) -> int:
+        """How many values stand for a prefix and what comes next."""
+        return len(self.prefixes) * (len(self.characters) + 1)
+
+    @property
+    def nothings(self) -> int:
+        """How many values say "nothing"."""
+        return 0 if self.form == "coins" else self.contributions
 
     def dumps(self) -> str:
-        return json.dumps(asdict(self))
+        # Under a name of its own: devices of before, which say "nothing" by one value for all of a
+        # user's reports, find nothing that they would answer.
+        return json.dumps({_NAMED: asdict(self)})
 
 
 def broadcast_from_json(text: str) -> Broadcast:
     """The broadcast that `dumps` wrote; a device believes nothing that it can check."""
     try:
-        said = Broadcast(**values(Broadcast, text))
+        said = Broadcast(**of_fields(Broadcast, json.loads(text)[_NAMED]))
         _check(said)
     except (KeyError, TypeError, ValueError) as problem:
         raise UsageError(f"broadcast: not what a server's `dumps` wrote ({problem})") from None
     return said
 
 
-def values(kind: type[Any], text: str) -> dict[str, Any]:
-    """What JSON says of a dataclass's fields, lists as tuples; other keys are passed over."""
-    found = json.loads(text)
-    of_fields = ((field.name, found[field.name]) for field in fields(kind))
-    return {name: tuple(said) if isinstance(said, list) else said for name, said in of_fields}
+def of_fields(kind: type[Any], found: Any) -> dict[str, Any]:
+    """What was found of a dataclass's fields, lists as tuples; other keys are passed over."""
+    said = ((field.name, found[field.name]) for field in fields(kind))
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in said}
 
 
 def _check(said: Broadcast) -> None:
@@ -75,8 +92,13 @@ def _check(said: Broadcast) -> None:
     lists = (said.characters, said.prefixes, said.known)
     if not all(type(listed) is tuple and all(type(x) is str for x in listed) for listed in lists):
         raise ValueError("its characters, prefixes or known words are not lists of texts")
-    if len(said.prefixes) * (len(said.characters) + 1) >= said.domain:
-        raise ValueError("its prefixes do not fit its domain")
+    if said.form not in get_args(Form):
+        raise ValueError("its reports are of a form that is unknown")
+    if said.values + said.nothings > said.domain:
+        raise ValueError("its prefixes, and a nothing for each report, do not fit its domain")
+    for listed in (said.characters, said.prefixes):
+        if len(set(listed)) < len(listed):
+            raise ValueError("one of its characters or prefixes is there twice")
     if said.sampling not in get_args(Sampling) or type(said.round) is not str:
         raise ValueError("its sampling or round is unknown")
 

@@ -44,8 +44,10 @@ class LocalTries(DuckDBRun):
                 **seats,
                 contributions=level.contributions,
                 domain=level.domain,
+                nothings=level.nothings,
                 size=level.size,
                 numerator=level.numerator,
+                form=level.form,
                 purpose=purpose,
             )
         else:

@@ -22,7 +22,7 @@ from dphh.sources.reading import ROWS_OF_NOBODY
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.draws.subset_reports import register_subsets
+from dphh.udfs.draws.subset_reports import register_reports
 from dphh.udfs.draws.votes import register_votes
 from dphh.udfs.kernel.whole_users import WholeUsers, register_whole_users
 
@@ -48,7 +48,7 @@ class DuckDBRun:
             self.con.execute("SET arrow_large_buffer_size = true")
             register_noise(self.con, randomness)
             register_votes(self.con, randomness)
-            register_subsets(self.con, randomness)
+            register_reports(self.con, randomness)
             register_whole_users(self.con, self.whole_users)
             register_forecast(self.con, randomness, self.whole_users)
             self.con.execute(query("text_units"))

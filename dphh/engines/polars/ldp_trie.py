@@ -14,8 +14,8 @@ from dphh.engines.polars.queries import local_tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
+from dphh.udfs.draws.coin_reports import NOTHING, draw_reports
 from dphh.udfs.draws.randomness import SEATS
-from dphh.udfs.draws.subsets import draw_subsets
 
 ENDS = "\x1f"
 #: Reports drawn at a time.
@@ -85,9 +85,13 @@ class LocalTries(PolarsRun):
         return self.fetch("ldp_choice", local_tries.ldp_choice(drawn, level.contributions, greedy))
 
     def _messages(self, level: LocalLevel, chosen: pl.DataFrame, purpose: str) -> pl.DataFrame:
-        """Every user of the level sends all reports, "nothing" where they have no more to say; and
-        the reports that hold a value are counted."""
-        said = np.full(level.users * level.contributions, level.domain - 1, dtype=np.int64)
+        """Every user of the level sends all reports, "nothing" where they have no more to say (a
+        value of its own for each of a user's reports, with coins none); and the reports that hold a
+        value are counted."""
+        nothing = np.full(level.contributions, NOTHING, dtype=np.int64)
+        if level.nothings:
+            nothing = level.values + np.minimum(np.arange(level.contributions), level.nothings - 1)
+        said = np.tile(nothing, level.users)
         place = (chosen["seat"] - level.first_seat - 1) * level.contributions + chosen["report"] - 1
         said[place.to_numpy()] = chosen["value"].to_numpy()
         counted = np.zeros(level.domain, dtype=np.int64)
@@ -96,8 +100,10 @@ class LocalTries(PolarsRun):
             number = pl.Series(np.arange(start, start + len(block)))
             seats = level.first_seat + 1 + number // level.contributions
             names = self._names_of_reports(seats, 1 + number % level.contributions)
-            drawn = draw_subsets(self.randomness, block, level.mechanism, purpose, names)
-            counted += np.bincount(drawn.ravel(), minlength=level.domain)
+            drawn, _ = draw_reports(
+                self.randomness, block, level.mechanism, level.form, purpose, names
+            )
+            counted += np.bincount(drawn, minlength=level.domain)
         return pl.DataFrame({"value": np.arange(level.domain, dtype=np.int64), "reports": counted})
 
     def _names_of_reports(self, seats: pl.Series, numbers: pl.Series) -> Any:

@@ -15,7 +15,7 @@ from dphh.engines.spark.run import SparkRun
 from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
 from dphh.udfs.draws.randomness import SEATS
-from dphh.udfs.spark.functions import register_subset, register_word
+from dphh.udfs.spark.functions import register_report, register_word
 
 
 class LocalTries(SparkRun):
@@ -46,15 +46,17 @@ class LocalTries(SparkRun):
         )
         self.execute("ldp_choice", sampling=level.sampling, contributions=level.contributions)
         if level.mode == "messages":
-            with engine_errors("dphh_subset"):
-                register_subset(self.spark, self.randomness)
+            with engine_errors("dphh_report"):
+                register_report(self.spark, self.randomness)
             self.execute(
                 "ldp_messages",
                 **seats,
                 contributions=level.contributions,
                 domain=level.domain,
+                nothings=level.nothings,
                 size=level.size,
                 numerator=level.numerator,
+                form=level.form,
                 purpose=purpose,
             )
             self.execute("ldp_reports")

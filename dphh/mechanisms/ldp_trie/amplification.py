@@ -35,6 +35,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ from scipy.special import betainc
 from scipy.stats import binom
 
 from dphh.errors import UsageError
+from dphh.privacy.search import crossing
 from dphh.privacy.subset_selection import SubsetSelection
 
 FloatArray = NDArray[np.float64]
@@ -175,41 +177,65 @@ def _divergence(
     with np.errstate(over="ignore"):
         held = idle * rises * here / np.maximum(2 * before, _TINY)
     edge = totals * (ratio * own - other + held) / ((own - other) * (ratio + 1))
-    k = np.floor(np.minimum(edge, totals)) + 1
-    some = k <= totals
-    k, t, before, here = k[some], totals[some], before[some], here[some]
-    point = binom.pmf(k - 1, t - 1, 0.5)
-    beyond = np.where(k > t - 1, 0.0, betainc(k, np.maximum(t - k, 1.0), 0.5))  # P[Bin(t-1) >= k]
-    gain = before * (own - ratio * other) * point
-    loss = rises * (before * (own + other) * beyond + idle * here * (beyond + point / 2))
-    return float(max(np.sum(gain - loss), 0.0) + _SLACK * np.sum(abs(gain) + loss))
+    first = np.floor(np.minimum(edge, totals)) + 1
+
+    def summed(k: FloatArray) -> FloatArray:
+        """From k on, and an error's bound more."""
+        k = np.maximum(k, 1.0)
+        point = binom.pmf(k - 1, totals - 1, 0.5)
+        # P[Bin(t-1) >= k]
+        beyond = np.where(k > totals - 1, 0.0, betainc(k, np.maximum(totals - k, 1.0), 0.5))
+        gain = before * (own - ratio * other) * point
+        loss = rises * (before * (own + other) * beyond + idle * here * (beyond + point / 2))
+        found = gain - loss + _SLACK * (abs(gain) + loss)
+        return np.asarray(np.where(k <= totals, found, 0.0))
+
+    # An edge is rounded: what is positive may begin one earlier. No start gives more than the sum
+    # of what is positive, so the larger is the nearer.
+    return float(np.sum(np.maximum(np.maximum(summed(first), summed(first - 1)), 0.0)))
 
 
-def central_epsilon(hidden: Blanket, reports: int, delta: float) -> float:
-    """The smallest central epsilon at this delta, rounded up; never above the local one."""
+def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 0.0) -> float:
+    """The smallest central epsilon at this delta, rounded up; never above the local one.
+
+    But for `least`, which is handed back if it is enough: for the largest of several.
+    """
     _check_delta(delta)
+    wanted = _depth(math.log(delta))
     return _smallest(
-        lambda epsilon: central_delta(hidden, reports, epsilon, _CUT * delta) <= delta,
+        lambda epsilon: (
+            _depth(_log(central_delta(hidden, reports, epsilon, _CUT * delta))) - wanted
+        ),
+        lambda: _guess(hidden, reports, delta),
+        least,
         hidden.epsilon,
     )
 
 
-def group_epsilon(hidden: Blanket, reports: int, delta: float, size: int) -> float:
+def group_epsilon(
+    hidden: Blanket, reports: int, delta: float, size: int, least: float = 0.0
+) -> float:
     """The central epsilon at this delta if `size` reports are replaced: a user's, of one level.
 
-    One after the other, at epsilon' and delta' each: size epsilon' and delta' times the sum of
-    e^(i epsilon') for i < size.
+    `least` as above. One after the other, at epsilon' and delta' each: size epsilon' and delta'
+    times the sum of e^(i epsilon') for i < size.
     """
     _check_delta(delta)
     if size < 1:
         raise UsageError(f"a group has at least one report, not {size}")
 
-    def suffices(epsilon: float) -> bool:
+    def slack(epsilon: float) -> float:
         growth = math.log(size) if epsilon == 0 else _log_geometric(epsilon, size)
-        each = math.exp(math.log(delta) - growth) * (1 - 1e-12)
-        return each > _TINY and central_delta(hidden, reports, epsilon, _CUT * each) <= each
+        log_each = math.log(delta) - growth - 1e-12
+        if log_each < math.log(_TINY):
+            return -_depth(log_each)
+        found = central_delta(hidden, reports, epsilon, _CUT * math.exp(log_each))
+        return _depth(_log(found)) - _depth(log_each)
 
-    return size * _smallest(suffices, hidden.epsilon) * (1 + 1e-15)
+    def guess() -> float:
+        return _guess(hidden, reports, delta)
+
+    return size * _smallest(slack, guess, least / size, hidden.epsilon) * (1 + 1e-15)
 
 
 def _log_geometric(epsilon: float, size: int) -> float:
@@ -335,15 +361,35 @@ def epsilon_by_blocks(
     return high
 
 
-def _smallest(suffices: Callable[[float], bool], high: float) -> float:
-    """The smallest epsilon that suffices, from above; `high` does."""
-    if suffices(0.0):
-        return 0.0
-    low = 0.0
-    while high - low > _CLOSE * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
+def _smallest(
+    slack: Callable[[float], float], guess: Callable[[], float], least: float, most: float
+) -> float:
+    """The smallest epsilon, but no less than `least`, with which `slack` is 0 or more, from above;
+    `most` keeps its promise."""
+    slack = cache(slack)
+    if least >= most or slack(least) >= 0:
+        return min(least, most)
+    low, high = least, min(max(guess(), 1.5 * least), most)
+    while slack(high) < 0:
+        if high == most:
+            return most
+        low, high = high, min(1.5 * high, most)
+    return crossing(slack, low, high, _CLOSE, relative=True)[1]
+
+
+def _guess(hidden: Blanket, reports: int, delta: float) -> float:
+    """Were it a Gaussian with the same total variation, mu / sqrt(2 pi) or nearly."""
+    variation = central_delta(hidden, reports, 0.0, _CUT * delta)
+    return 2.5 * variation * _depth(math.log(delta)) * math.sqrt(2)
+
+
+def _log(delta: float) -> float:
+    return math.log(max(delta, _TINY))
+
+
+def _depth(log_delta: float) -> float:
+    """About as straight in epsilon as a Gaussian's: few steps find where it crosses another."""
+    return math.sqrt(max(-log_delta, 0.0))
 
 
 def _check_delta(delta: float) -> None:

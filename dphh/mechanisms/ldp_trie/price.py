@@ -3,25 +3,27 @@
 P_0 = X, every character; H = {}. For i = 1..D: ask N users who were never asked before. Each takes
 the prefixes one character longer that its words have, of words not known (V) whose first i
 characters are in P_{i-1}; chooses B of them, or says "nothing" for those that it lacks; and reports
-each by subset selection over Z_i = P_{i-1} x (X and the end), and "nothing". P_i: the eta_max
-values that most reports hold. Those that end are words found, and join H. Passes after the first
-grow a trie anew, from other users, without the words that are found.
+each by subset selection over Z_i = P_{i-1} x (X and the end), and B values that say "nothing", so
+that no user reports a value twice. P_i: the eta_max values that most reports hold. Those that end
+are words found, and join H. Passes after the first grow a trie anew, from other users, without the
+words that are found.
 
 What the plan fixes before any row is read: who can be a value. Level i has so many prefixes as
 P_{i-1} may have at most, whether it does or not; so no report's form depends on anybody's data.
 
 Privacy (docs/ldp_trie.md). Unit: an item, one contribution. Locally: every report is epsilon_0-LDP.
-Centrally: N B reports of a level, shuffled or summed, are (epsilon, delta)-DP by amplification;
-levels and passes ask disjoint users, so the run costs what one level costs. A user has B reports:
-what the ledger books is the price of changing all of them, by group privacy.
+Centrally: the sums of a level's N B reports are (epsilon, delta)-DP, for one of them and for all B
+of a user; levels and passes ask disjoint users, so the run costs what one level costs. What the
+ledger books is the price of changing all that a user sends. Whoever sees mixed messages in place of
+sums is told more: that stands beside it.
 """
 
 from __future__ import annotations
 
 import string
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 from typing import get_args
@@ -31,13 +33,22 @@ import numpy as np
 from dphh.devices.reports.round import MOST_CHARACTERS, Sampling
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel, Mode
-from dphh.mechanisms.terms import FOUND_WITH, LARGEST_EPSILON, check_budget
+from dphh.mechanisms.ldp_trie.local_reports import (
+    Goal,
+    Reports,
+    largest_local,
+    of_sums,
+    randomisers,
+    shuffled,
+)
+from dphh.mechanisms.terms import FOUND_WITH, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
+from dphh.privacy.coin_reports import Form, sizes
 from dphh.privacy.events import ApproximateEvent, LocalEvent
-from dphh.privacy.subset_selection import SubsetSelection, subset_selection
+from dphh.privacy.subset_selection import SubsetSelection
 
 HELP = {
-    "local_epsilon": "What one report may tell; or else --central-epsilon.",
+    "local_epsilon": "What one report may tell; or else --central-epsilon or --user-epsilon.",
     "delta": "Of the central promise, once reports are counted.",
     "users_per_level": "Asked at a level, none twice.",
     "contributions": "Reports that each of them sends.",
@@ -49,8 +60,10 @@ HELP = {
     "other is left out.",
     "known": "Words not asked for, one a line.",
     "mode": "Draw every report, or only how many reports hold each value.",
+    "reports": "What a device sends: a set of so many values, or each by a coin of its own.",
     "central_epsilon": "What the counted reports may tell of one: the largest local epsilon that "
     "keeps to it is taken.",
+    "user_epsilon": "What they may tell of all that a user sends, in the same way.",
     "pad": "Users of nothing sit in for those who are wanting.",
 }
 #: A server counts every value; more than these are no trie's.
@@ -74,33 +87,42 @@ def price_ldp_trie(
     character_set: str | Sequence[str] = string.printable,
     known: Sequence[str | Sequence[str]] = (),
     mode: Mode = "messages",
+    reports: Form | None = None,
     pad: bool = False,
     central_epsilon: float | None = None,
+    user_epsilon: float | None = None,
 ) -> Price:
     """Sequences, grown level by level from locally randomised votes (LDP TrieHH).
 
     local_epsilon: what one report tells of one contribution; delta: for the central promise, after
     all reports are counted; central_epsilon: that promise, instead of local_epsilon, which is then
-    the largest that keeps to it. passes x max_length x users_per_level users are needed, for nobody
-    is asked twice; with `pad`, users who hold nothing sit in for those who are wanting.
+    the largest that keeps to it; user_epsilon: the same for all that a user sends.
+    passes x max_length x users_per_level users are needed, for nobody is asked twice; with `pad`,
+    users who hold nothing sit in for those who are wanting.
     contributions: how many reports each of them sends. max_length: levels; sequences of so many
     characters are found whole. keep: how many prefixes go on from a level at most. sampling: which
     of an over-full user's prefixes are reported, "random" ones or, "greedy", those of most of the
     user's rows. passes: tries grown one after the other, each without the words found before.
     character_set: a text of all characters there are, or a list of tokens; a word with any other is
     left out whole. known: words not asked for. mode: "messages" draws every report, "aggregate"
-    only their counts.
+    only their counts. reports: by "subsets" of so many values, as messages are unless said, or by
+    "coins", each value with a coin of its own, as counts always are.
     """
-    if (local_epsilon is None) == (central_epsilon is None):
+    named = {
+        "local_epsilon": local_epsilon,
+        "central_epsilon": central_epsilon,
+        "user_epsilon": user_epsilon,
+    }
+    if sum(epsilon is not None for epsilon in named.values()) != 1:
         raise UsageError(
-            "local_epsilon, central_epsilon: give one of them; the other follows from it"
+            "local_epsilon, central_epsilon, user_epsilon: give one of them; the others follow "
+            "from it"
         )
-    named = {"local_epsilon": local_epsilon, "central_epsilon": central_epsilon}
     for name, epsilon in named.items():
         if epsilon is not None:
             check_budget(epsilon, delta, name)
             named[name] = float(epsilon)
-    asked, central, delta = *named.values(), float(delta)
+    asked, central, of_user, delta = *named.values(), float(delta)
     for name, value, most in (
         ("users_per_level", users_per_level, 10**12),
         ("contributions", contributions, 10**6),
@@ -116,12 +138,19 @@ def price_ldp_trie(
         )
     if mode not in get_args(Mode):
         raise UsageError(f"mode: found {mode!r}; say one of {', '.join(get_args(Mode))}")
+    form = _form(reports, mode)
     if not isinstance(pad, bool):
         raise UsageError(f"pad: found {pad!r}; say True or False")
     alphabet = _characters(character_set)
-    reports = users_per_level * contributions
-    domains = frozenset(domain for _, domain in _domains(len(alphabet), max_length, keep))
-    local_epsilon = asked or _largest_local(domains, central, delta, reports, mode)
+    of = Reports(users_per_level, contributions, form, delta)
+    # By coins nobody reports "nothing": it is no value.
+    nothings = contributions if form == "subsets" else 0
+    prefixes_below = _prefixes(len(alphabet), max_length, keep)
+    domains = [prefixes * (len(alphabet) + 1) + nothings for prefixes in prefixes_below]
+    local_epsilon, drawn = _drawn(frozenset(domains), asked, central, of_user, of)
+    if mode == "messages":
+        for made in drawn.values():
+            sizes(made, form)  # refuses reports that are no messages
     ladder = [
         LocalLevel(
             level=1 + place % max_length,
@@ -133,19 +162,17 @@ def price_ldp_trie(
             mode=mode,
             prefixes=prefixes,
             characters=len(alphabet),
-            size=mechanism.size,
-            numerator=mechanism.numerator,
+            nothings=nothings,
+            form=form,
+            size=drawn[domain].size,
+            numerator=drawn[domain].numerator,
             keep=keep,
         )
-        for place, (prefixes, mechanism) in enumerate(
-            _randomisers(len(alphabet), max_length, keep, local_epsilon, mode) * passes
+        for place, (prefixes, domain) in enumerate(
+            list(zip(prefixes_below, domains, strict=True)) * passes
         )
     ]
-    priced = {
-        _central(level.mechanism, mode, reports, contributions, delta)
-        for level in ladder[:max_length]
-    }
-    central_epsilon, of_user = (max(prices) for prices in zip(*priced, strict=True))
+    promised = Promised.of(drawn.values(), of)
     return Price(
         verb="ldp_trie",
         method="ldp-triehh",
@@ -161,8 +188,10 @@ def price_ldp_trie(
             ("character_set", character_set if isinstance(character_set, str) else alphabet),
             ("known", _words(known)),
             ("mode", mode),
+            ("reports", form),
             ("pad", pad),
             ("central_epsilon", central),
+            ("user_epsilon", of_user),
         ),
         levels=tuple(ladder),
         privacy=Privacy(
@@ -170,23 +199,30 @@ def price_ldp_trie(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREMS[mode],
+            theorem=THEOREMS[form],
             caveats=(
                 "epsilon is what a report tells whoever receives it; central_epsilon, at delta, "
-                "what the counted reports of all users tell, if nobody learns who sent which "
-                "(by the analysis of 2021 for any local randomiser it would be "
-                f"{_of_2021(local_epsilon, reports, delta):.4g})",
-                f"user_epsilon, at delta: a user's contributions, {contributions:,} a level, all "
-                "replaced, by group privacy; this is what the ledger books for the release",
+                "what the sums of all reports tell of one, and user_epsilon of a user's "
+                f"contributions, {contributions:,} a level, all replaced; the ledger books the "
+                "last for the release, which is made of sums only",
+                "sums only: secure aggregation, or a curator who is trusted with counts. To who "
+                "sees messages, mixed and without senders, one report tells shuffled_epsilon and "
+                "a user's together shuffled_user_epsilon, by group privacy (one, by the analysis "
+                "of 2021 for any local randomiser: "
+                f"{_of_2021(local_epsilon, of.number, delta):.4g})",
                 "which users are asked when is drawn secretly, and nobody is asked twice",
             ),
-            central_epsilon=central_epsilon,
-            user_epsilon=of_user,
+            central_epsilon=promised.central,
+            user_epsilon=promised.of_user,
+            shuffled_epsilon=promised.shuffled,
+            shuffled_user_epsilon=promised.shuffled_user,
             protects="contribution",
         ),
         finds=_finds(ladder, max_length, passes),
         events=(
-            ApproximateEvent(of_user, delta, "LDP TrieHH, what is published, of a whole user"),
+            ApproximateEvent(
+                promised.of_user, delta, "LDP TrieHH, what is published, of a whole user"
+            ),
             LocalEvent(contributions * local_epsilon, "LDP TrieHH, a whole user's reports"),
         ),
     )
@@ -202,103 +238,84 @@ _SEATS = UsersKnown(
     "without it the run needs enough users",
     "say pad := true, and seats that nobody takes stay empty",
 )
-_AMPLIFIED = (
-    "amplification by shuffling, for this randomiser (docs/ldp_trie.md, with proof), group privacy "
-    "for a whole user; both directions"
-)
-THEOREMS: dict[str, str] = {
-    "messages": f"subset selection is epsilon-LDP (Ye & Barg 2017); {_AMPLIFIED}",
-    "aggregate": "values reported independently, with subset selection's two probabilities, are "
-    f"epsilon-LDP; {_AMPLIFIED}",
+_PROVED = "of docs/ldp_trie.md, with proof; both directions"
+THEOREMS: dict[Form, str] = {
+    "subsets": "subset selection is epsilon-LDP (Ye & Barg 2017); sums of its reports, by Theorem "
+    f"B {_PROVED}",
+    "coins": "values reported independently, with subset selection's two probabilities, are "
+    f"epsilon-LDP; sums of such reports, by Theorem A {_PROVED}",
 }
 
 
-def _domains(characters: int, max_length: int, keep: int) -> list[tuple[int, int]]:
-    """For each level: how many prefixes there may be below it, and so how many values."""
+@dataclass(frozen=True)
+class Promised:
+    """What the dearest level tells whom."""
+
+    central: float
+    of_user: float
+    shuffled: float
+    shuffled_user: float
+
+    @classmethod
+    def of(cls, drawn: Iterable[SubsetSelection], of: Reports) -> Promised:
+        levels = list(drawn)
+        mixed, mixed_user = shuffled(levels, of)
+        one, all_of_them = (
+            max(of_sums(each, of, replaced) for each in levels)
+            for replaced in (1, of.contributions)
+        )
+        # Sums are made from mixed messages, so what holds of these holds of sums.
+        return cls(min(one, mixed), min(all_of_them, mixed_user), mixed, mixed_user)
+
+
+def _drawn(
+    domains: frozenset[int],
+    local: float | None,
+    central: float | None,
+    of_user: float | None,
+    of: Reports,
+) -> tuple[float, dict[int, SubsetSelection]]:
+    """The local epsilon that was asked for or follows from a goal, and each level's randomiser."""
+    if local is not None:
+        return local, randomisers(domains, local, of)
+    if central is not None:
+        goal = Goal(1, central)
+    else:
+        assert of_user is not None
+        goal = Goal(of.contributions, of_user)
+    local = largest_local(max(domains), goal, of)
+    return local, randomisers(domains, local, of, goal)
+
+
+def _form(reports: Form | None, mode: Mode) -> Form:
+    if reports is None:
+        return "subsets" if mode == "messages" else "coins"
+    if reports not in get_args(Form):
+        raise UsageError(
+            f"reports: found {reports!r}; say one of {', '.join(get_args(Form))}, or None"
+        )
+    if reports == "subsets" and mode == "aggregate":
+        raise UsageError(
+            "reports: mode 'aggregate' draws each value's count by itself, which is how coins add "
+            "up and subsets do not; say reports='coins', or mode='messages'"
+        )
+    return reports
+
+
+def _prefixes(characters: int, max_length: int, keep: int) -> list[int]:
+    """For each level: how many prefixes there may be below it."""
     prefixes, found = characters, []
     for _ in range(max_length):
-        domain = prefixes * (characters + 1) + 1
+        domain = prefixes * (characters + 1)
         if domain > LARGEST_DOMAIN:
             raise UsageError(
                 f"keep, character_set: {prefixes:,} prefixes with {characters:,} characters are "
                 f"{domain:,} values, and a server counts each; keep fewer, {LARGEST_DOMAIN:,} "
                 "values at most"
             )
-        found.append((prefixes, domain))
+        found.append(prefixes)
         prefixes = min(keep, prefixes * characters)
     return found
-
-
-def _randomisers(
-    characters: int, max_length: int, keep: int, local_epsilon: float, mode: Mode
-) -> list[tuple[int, SubsetSelection]]:
-    """The same, with how its values are reported."""
-    return [
-        (prefixes, _randomiser(domain, local_epsilon, mode))
-        for prefixes, domain in _domains(characters, max_length, keep)
-    ]
-
-
-@lru_cache(maxsize=64)
-def _largest_local(
-    domains: frozenset[int], central: float | None, delta: float, reports: int, mode: Mode
-) -> float:
-    """The largest local epsilon with which no level's counted reports tell more than `central`."""
-    from dphh.mechanisms.ldp_trie.amplification import (
-        Blanket,
-        blanket_of_independent_values,
-        blanket_of_subsets,
-        local_epsilon,
-    )
-
-    assert central is not None
-    drawn = blanket_of_subsets if mode == "messages" else blanket_of_independent_values
-
-    def largest(domain: int) -> float:
-        def blanket(local: float) -> Blanket:
-            return drawn(_randomiser(domain, local, mode))
-
-        return local_epsilon(central, delta, reports, blanket)
-
-    return min(LARGEST_EPSILON, *map(largest, domains))
-
-
-@lru_cache(maxsize=64)
-def _randomiser(domain: int, local_epsilon: float, mode: Mode) -> SubsetSelection:
-    """What is drawn costs local_epsilon at most. Drawn at once, values come independently, which
-    tells a little more: p is the largest that keeps to it even so."""
-    chosen = subset_selection(domain, local_epsilon)
-    if mode == "messages" or chosen.epsilon_of_independent_values <= local_epsilon:
-        return chosen
-    low, high = (chosen.size << 64) // domain + 1, chosen.numerator
-    while high - low > 1:
-        middle = (low + high) // 2
-        tried = SubsetSelection(domain, chosen.size, middle)
-        low, high = (
-            (middle, high)
-            if tried.epsilon_of_independent_values <= local_epsilon
-            else (low, middle)
-        )
-    return SubsetSelection(domain, chosen.size, low)
-
-
-@lru_cache(maxsize=64)
-def _central(
-    mechanism: SubsetSelection, mode: Mode, reports: int, contributions: int, delta: float
-) -> tuple[float, float]:
-    """What a level's counted reports tell of one of them, and of all those of a user."""
-    # Here, not above: amplification takes scipy.stats, half a second that no other verb needs.
-    from dphh.mechanisms.ldp_trie.amplification import (
-        blanket_of_independent_values,
-        blanket_of_subsets,
-        central_epsilon,
-        group_epsilon,
-    )
-
-    drawn = blanket_of_subsets if mode == "messages" else blanket_of_independent_values
-    hidden = drawn(mechanism)
-    one = central_epsilon(hidden, reports, delta)
-    return one, group_epsilon(hidden, reports, delta, contributions) if contributions > 1 else one
 
 
 @lru_cache(maxsize=64)

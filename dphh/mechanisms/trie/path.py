@@ -33,7 +33,7 @@ from dphh.mechanisms.trie.path_rates import (
     removal,
     rounded_up,
 )
-from dphh.mechanisms.trie.search import crossing
+from dphh.privacy.search import crossing
 
 __all__ = [
     "RATE_BITS",

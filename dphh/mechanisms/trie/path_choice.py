@@ -18,7 +18,7 @@ from dphh.mechanisms.trie.path_rates import (
     removal,
     rounded_down,
 )
-from dphh.mechanisms.trie.search import crossing, smallest_integer
+from dphh.privacy.search import crossing, smallest_integer
 from dphh.privacy.special import betaincc
 
 

@@ -6,14 +6,19 @@ from collections.abc import Callable
 
 
 def crossing(
-    slack: Callable[[float], float], low: float, high: float, precision: float
+    slack: Callable[[float], float],
+    low: float,
+    high: float,
+    precision: float,
+    relative: bool = False,
 ) -> tuple[float, float]:
-    """Narrows an interval at whose ends `slack` is on either side of 0 (which counts as above)."""
+    """Narrows an interval at whose ends `slack` is on either side of 0 (which counts as above), to
+    the precision, or to that part of its higher end."""
     at_low, at_high = slack(low), slack(high)
     side = 0
-    while high - low > precision:
+    while high - low > (least := precision * high if relative else precision):
         middle = low + (high - low) * at_low / (at_low - at_high)
-        middle = min(max(middle, low + 0.4 * precision), high - 0.4 * precision)
+        middle = min(max(middle, low + 0.4 * least), high - 0.4 * least)
         here = slack(middle)
         if (here >= 0) == (at_low >= 0):
             low, at_low = middle, here

@@ -1,0 +1,40 @@
+"""Pictures of what was measured: the numbers are those of the page, whose commands made them."""
+
+from __future__ import annotations
+
+from building.lines import Line, lines_svg
+
+#: `examples/gboard_experiments.py --only users`: coverage by what sums tell of a whole user.
+BY_USER_EPSILON = {
+    "at the paper's numbers": ((1, 93.9), (2, 98.8), (4, 99.9)),
+    "as this population is promised it": ((1, 84.7), (2, 92.5), (4, 98.3)),
+    "the paper, at local epsilon 10": ((1, 92.1), (2, 92.1), (4, 92.1)),
+}
+#: `examples/gboard_experiments.py --only reports --users-per-level 100000`: by messages' form.
+BY_FORM = {
+    "subset selection": ((10, 84.2), (11, 89.0), (12, 93.2), (14, 98.2)),
+    "coins": ((10, 84.0), (11, 88.7), (12, 92.8), (14, 96.0)),
+}
+
+
+def coverage_and_user_epsilon() -> str:
+    return lines_svg(
+        "Coverage in percent, by what sums tell of a whole user",
+        "user-level epsilon",
+        [
+            Line(name, points, dashed=name.startswith("the paper"))
+            for name, points in BY_USER_EPSILON.items()
+        ],
+        logs=(True, False),
+        top=100,
+    )
+
+
+def coverage_and_form() -> str:
+    return lines_svg(
+        "Coverage in percent, by the form of messages",
+        "local epsilon",
+        [Line(name, points) for name, points in BY_FORM.items()],
+        bottom=80,
+        top=100,
+    )

@@ -1,0 +1,179 @@
+"""Pairs of laws by their privacy losses on a grid, composed so that errors are on the safe side.
+
+A pair (P, Q) is held as P's chances of each loss ln(P/Q). Every step here gives a pair that
+dominates the true one: its delta is at least as large at every epsilon.
+
+- An atom between two points of the grid is split between them so that both P and Q keep their sums.
+  Merging the two parts is post-processing, so the split pair dominates.
+- A loss that is rounded is rounded up: less of Q on the same P.
+- What is cut off at the high end counts as an infinite loss; what is cut off at the low end moves
+  up to the lowest loss that is kept.
+- Convolutions are direct sums of non-negative numbers, whose relative errors are known. (An FFT
+  errs by 1e-16 of the largest entry, which shows at a delta of 1e-10 and below.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+#: Grids longer than this are made coarser by half: direct sums of 4,000 by 4,000 take 10 ms.
+LONGEST = 4096
+#: Far above what floats do to a loss, far below a step.
+_NUDGE = 1e-12
+_ROUNDING = 2.3e-16  # of one operation, relatively
+
+
+@dataclass(frozen=True)
+class Losses:
+    """P's chances of the losses step * (first + i), and of an infinite one."""
+
+    step: float
+    first: int
+    chances: FloatArray
+    infinite: float
+    #: Chances are off by this part of them at most.
+    slack: float
+
+    @property
+    def at(self) -> FloatArray:
+        places = self.first + np.arange(len(self.chances))
+        return np.asarray(self.step * places, dtype=np.float64)
+
+    def delta(self, epsilon: float) -> float:
+        """At most 1: the sum of [P - e^epsilon Q]_+."""
+        at = self.at
+        over = at > epsilon
+        found = float(np.sum(self.chances[over] * -np.expm1(epsilon - at[over])))
+        return min((found + self.infinite) * (1 + self.slack), 1.0)
+
+    def curve(self) -> FloatArray:
+        """delta at the losses 0, step, 2 step, ... up to the last of the grid."""
+        start = max(-self.first, 0)
+        chances = np.concatenate([np.zeros(max(self.first, 0)), self.chances[start:]])
+        # From point to point, by sums of what is not negative: a loss j steps above counts for
+        # 1 - e^(-j step), which is e^-step of what it counts for one point further, and the rest.
+        passed, rest = math.exp(-self.step), -math.expm1(-self.step)
+        above = np.append(np.cumsum(chances[:0:-1])[::-1], 0.0)
+        points = accumulate(
+            (rest * above[::-1]).tolist(), lambda further, here: passed * further + here
+        )
+        found: FloatArray = np.array(list(points))[::-1] + self.infinite
+        return found
+
+    def epsilon(self, delta: float) -> float:
+        """The smallest epsilon at this delta, rounded up; infinite where none is enough."""
+        if self.infinite * (1 + self.slack) >= delta:
+            return math.inf
+        low, high = 0.0, max(float(self.step * (self.first + len(self.chances))), 0.0)
+        if self.delta(low) <= delta:
+            return 0.0
+        while high - low > 1e-7 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return high
+
+    def with_more(self, infinite: float) -> Losses:
+        return replace(self, infinite=self.infinite + infinite)
+
+    def trimmed(self, cut: float) -> Losses:
+        """Without tails of a chance below `cut`."""
+        rising, falling = np.cumsum(self.chances), np.cumsum(self.chances[::-1])
+        low = int(np.searchsorted(rising, cut, side="right"))
+        high = len(self.chances) - int(np.searchsorted(falling, cut, side="right"))
+        if low >= high:
+            return self
+        kept = self.chances[low:high].copy()
+        kept[0] += float(np.sum(self.chances[:low]))
+        lost = float(np.sum(self.chances[high:]))
+        return replace(self, first=self.first + low, chances=kept, infinite=self.infinite + lost)
+
+    def coarser(self) -> Losses:
+        """On every second point of the grid."""
+        first = self.first // 2
+        chances = np.concatenate([np.zeros(self.first - 2 * first), self.chances])
+        chances = np.append(
+            chances, np.zeros(3 - len(chances) % 2)
+        )  # an odd number, and one pair more
+        even, odd = chances[0::2].copy(), chances[1::2]
+        up = float(np.expm1(-self.step) / np.expm1(-2 * self.step)) * (1 + 1e-15)
+        even[: len(odd)] += odd * (1 - up)
+        even[1 : len(odd) + 1] += odd * up
+        return replace(
+            self, step=2 * self.step, first=first, chances=even, slack=self.slack + 1e-14
+        )
+
+    def followed_by(self, other: Losses, cut: float) -> Losses:
+        """Both, independently or one after the other."""
+        one, two = self, other
+        while one.step < two.step:
+            one = one.coarser()
+        while two.step < one.step:
+            two = two.coarser()
+        shorter = min(len(one.chances), len(two.chances))
+        both = Losses(
+            one.step,
+            one.first + two.first,
+            np.convolve(one.chances, two.chances),
+            one.infinite + two.infinite,
+            one.slack + two.slack + _ROUNDING * (shorter + 4),
+        ).trimmed(cut)
+        while len(both.chances) > LONGEST:
+            both = both.coarser()
+        return both
+
+    def times(self, count: int, cut: float) -> Losses:
+        """`count` of them, one after the other."""
+        squares = [self]
+        while 2 ** len(squares) <= count:
+            squares.append(squares[-1].followed_by(squares[-1], cut))
+        parts = [square for bit, square in enumerate(squares) if count >> bit & 1]
+        return reduce(lambda one, two: one.followed_by(two, cut), parts)
+
+
+def on_grid(
+    chances: FloatArray, losses: FloatArray, outside: float, step: float, slack: float
+) -> Losses:
+    """The pair of which P has these chances of these losses, and `outside` anywhere else."""
+    up = (losses + _NUDGE * (1 + abs(losses))) / step
+    below = np.floor(up)
+    part = np.expm1(-(up - below) * step) / math.expm1(-step)
+    upper = chances * np.minimum(part, 1.0)
+    first = int(below.min())
+    place = (below - first).astype(np.int64)
+    length = int(place.max()) + 2
+    held = np.bincount(place, chances - upper, length) + np.bincount(place + 1, upper, length)
+    return Losses(
+        step,
+        first,
+        np.asarray(held, dtype=np.float64),
+        outside,
+        slack + _ROUNDING * (len(chances) + 8),
+    )
+
+
+def spread(chances: FloatArray, losses: FloatArray) -> float:
+    """The losses' standard deviation: what a grid's step is measured by."""
+    total = float(np.sum(chances))
+    mean = float(np.sum(chances * losses)) / total
+    return math.sqrt(max(float(np.sum(chances * (losses - mean) ** 2)) / total, 0.0))
+
+
+def dominates(one: Losses, other: Losses, cut: float) -> bool:
+    """Whether `one`, with `cut` more of an infinite loss, dominates `other` at epsilons from 0 on.
+
+    On one grid: both curves are straight in e^epsilon between its points.
+    """
+    more, less = one.curve(), other.curve()
+    length = max(len(more), len(less))
+    more = np.append(more, np.full(length - len(more), one.infinite))
+    less = np.append(less, np.full(length - len(less), other.infinite))
+    sure = 1 - one.slack - other.slack - 1e-9
+    return bool(np.all(less <= more * sure + cut / 2))

@@ -1,0 +1,265 @@
+"""What sums of reports tell of a user: never below the truth, enumerated; and published numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations, product
+from math import comb, exp, inf, log
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from scipy.stats import binom
+
+from dphh.mechanisms.ldp_trie.local_reports import randomiser
+from dphh.mechanisms.ldp_trie.losses import Losses, on_grid
+from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_coins, epsilon_of_subsets
+from dphh.privacy.subset_selection import SubsetSelection, subset_selection
+
+Law = dict[tuple[int, ...], float]
+GBOARD, DELTA = Level(500_000, 60), 1e-10
+
+
+# All sums of all reports, enumerated
+
+
+@lru_cache
+def of_subsets(mechanism: SubsetSelection, value: int) -> Law:
+    s, d, p = mechanism.domain, mechanism.size, mechanism.p
+    return {
+        tuple(int(v in held) for v in range(s)): (
+            p / comb(s - 1, d - 1) if value in held else (1 - p) / comb(s - 1, d)
+        )
+        for held in combinations(range(s), d)
+    }
+
+
+@lru_cache
+def of_coins(mechanism: SubsetSelection, value: int) -> Law:
+    chances = [mechanism.p if v == value else mechanism.q for v in range(mechanism.domain)]
+    return {
+        bits: float(np.prod([c if bit else 1 - c for bit, c in zip(bits, chances, strict=True)]))
+        for bits in product((0, 1), repeat=mechanism.domain)
+    }
+
+
+def summed(laws: Sequence[Law]) -> Law:
+    total: Law = {(0,) * len(next(iter(laws[0]))): 1.0}
+    for law in laws:
+        longer: Counter[tuple[int, ...]] = Counter()
+        for counts, chance in total.items():
+            for report, share in law.items():
+                longer[tuple(map(sum, zip(counts, report, strict=True)))] += chance * share
+        total = dict(longer)
+    return total
+
+
+def true_epsilon(one: Law, other: Law, delta: float) -> float:
+    def at(epsilon: float) -> float:
+        return sum(max(c - exp(epsilon) * other.get(key, 0.0), 0.0) for key, c in one.items())
+
+    low, high = 0.0, 50.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if at(middle) <= delta else (middle, high)
+    return high
+
+
+#: What the others report, by user; what this user reports, and what in its place.
+CASES = (
+    [((0, 2),), (0, 1), (2, 3)],
+    [((0, 1),), (0, 1), (2, 3)],
+    [((2, 3),), (0, 1), (2, 3)],
+    [((4, 3),), (0, 1), (2, 3)],
+    [((0, 3),), (0, 1), (0, 2)],
+    [((4, 0),), (0, 4), (4, 1)],
+)
+
+
+@pytest.mark.parametrize("others, before, after", CASES)
+@pytest.mark.parametrize("local", [1.0, 2.5])
+def test_sums_of_coins_are_never_below_the_truth(others, before, after, local):
+    mechanism = subset_selection(5, local)
+    rest = [of_coins(mechanism, value) for user in others for value in user]
+    one, other = (
+        summed([*rest, *(of_coins(mechanism, value) for value in held)]) for held in (before, after)
+    )
+    for delta in (0.02, 0.1):
+        bound = epsilon_of_coins(mechanism, Level(2, 2), 2, delta)
+        assert true_epsilon(one, other, delta) <= bound < inf
+
+
+@pytest.mark.parametrize("others, before, after", CASES)
+@pytest.mark.parametrize("local", [1.0, 2.5])
+def test_sums_of_subsets_are_never_below_the_truth(others, before, after, local):
+    mechanism = subset_selection(9, local, 2)
+    rest = [of_subsets(mechanism, value) for user in others for value in user]
+    one, other = (
+        summed([*rest, *(of_subsets(mechanism, value) for value in held)])
+        for held in (before, after)
+    )
+    for delta in (0.02, 0.1):
+        bound = epsilon_of_subsets(mechanism, Level(2, 2), 2, delta)
+        assert true_epsilon(one, other, delta) <= bound < inf
+
+
+@pytest.mark.parametrize("size, others", [(1, (0, 1, 2, 3)), (2, (0, 2, 3, 1)), (2, (2, 3, 4, 5))])
+def test_one_report_of_subsets_is_never_below_the_truth(size, others):
+    mechanism = subset_selection(6, 1.0, size)
+    rest = [of_subsets(mechanism, value) for value in others]
+    one, other = (summed([*rest, of_subsets(mechanism, value)]) for value in (0, 1))
+    bound = epsilon_of_subsets(mechanism, Level(5, 1), 1, 0.05)
+    truth = true_epsilon(one, other, 0.05)
+    assert truth <= bound <= mechanism.epsilon + 1e-6
+
+
+@pytest.mark.parametrize("form", ["subsets", "coins"])
+@pytest.mark.parametrize("local", [12.0, 20.0, 24.0, 28.0, 30.0, 33.0, 45.0])
+def test_a_report_alone_costs_what_it_tells_however_much(form, local):
+    """Nobody hides it: delta at x is P[the own value, not the other] (1 - e^(x - epsilon))."""
+    delta, alone = 1e-6, Level(1, 1)
+    mechanism = randomiser(180, local, form)
+    s, d = mechanism.domain, mechanism.size
+    with mp.workdps(40):
+        p, q = (
+            mpf(one.numerator) / one.denominator
+            for one in (mechanism.own_chance, mechanism.other_chance)
+        )
+        if form == "subsets":
+            epsilon, apart = mp.log(p * (s - d) / ((1 - p) * d)), p * (s - d) / (s - 1)
+            bound = epsilon_of_subsets(mechanism, alone, 1, delta)
+        else:
+            epsilon, apart = mp.log(p * (1 - q) / ((1 - p) * q)), p * (1 - q)
+            bound = epsilon_of_coins(mechanism, alone, 1, delta)
+        truth = epsilon + mp.log(1 - delta / apart)
+    assert truth <= bound <= 1.002 * truth
+
+
+def test_a_curve_is_its_deltas_at_every_point_to_the_last_digits():
+    """By a step so small that differences of sums would have few left."""
+    chances = np.random.default_rng(3).random(3000)
+    losses = Losses(1e-7, -1000, chances / chances.sum(), 1e-30, 0.0)
+    curve = losses.curve()
+    at = np.arange(len(curve))
+    for place in (0, 7, 1500, 1990):
+        assert curve[place] == pytest.approx(losses.delta(1e-7 * at[place]), rel=1e-9)
+    assert curve[-1] == 1e-30
+
+
+# Whoever else holds the values: exact laws of the counts, which are independent
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 1.0])
+def test_a_user_costs_no_more_whoever_else_holds_the_values(share):
+    level, replaced, delta, mechanism = Level(3000, 10), 3, 1e-5, subset_selection(301, 4.0)
+    n, p, q = level.reports, mechanism.p, mechanism.q
+    bound = epsilon_of_coins(mechanism, level, replaced, delta)
+    held = round(share * (level.users - 1))
+
+    def counted(own: float) -> np.ndarray:
+        law = np.convolve(
+            binom.pmf(np.arange(held + 1), held, p), binom.pmf(np.arange(n - held), n - 1 - held, q)
+        )
+        law = np.convolve(law, [1 - own, own])
+        return np.where(law > 1e-13, law, 0.0)
+
+    up, down = counted(p), counted(q)
+    both = (up > 0) & (down > 0)
+    ratios = np.log(up[both] / down[both])
+
+    # Each count replaced by its loss on a fine lattice, rounded down: below the truth.
+    step = 2e-4
+
+    def rounded(law: np.ndarray, losses: np.ndarray) -> tuple[np.ndarray, int]:
+        place = np.floor(losses / step).astype(int)
+        return np.bincount(place - place.min(), law), int(place.min())
+
+    total, first = np.ones(1), 0
+    for law, losses in [(up[both], ratios), (down[both], -ratios)] * replaced:
+        one, at = rounded(law, losses)
+        total, first = np.convolve(total, one), first + at
+    losses = step * (first + np.arange(len(total)))
+
+    def at_least(epsilon: float) -> float:
+        over = losses > epsilon
+        return float(np.sum(total[over] * -np.expm1(epsilon - losses[over])))
+
+    assert at_least(bound) <= delta
+    if share == 0:  # then it is tight
+        assert at_least(0.93 * bound) > delta
+
+
+# The grid
+
+
+def test_a_grid_dominates_and_is_close():
+    """Randomised response, ten times: against all its outcomes."""
+    epsilon, count = 0.4, 10
+    p = exp(epsilon) / (1 + exp(epsilon))
+    one = on_grid(np.array([p, 1 - p]), np.array([epsilon, -epsilon]), 0.0, 0.03, 0.0)
+    together = one.times(count, 1e-12)
+    k = np.arange(count + 1)
+    for at in (0.0, 0.3, 1.0, 2.0, 3.9):
+        truth = np.maximum(binom.pmf(k, count, p) - exp(at) * binom.pmf(k, count, 1 - p), 0).sum()
+        assert truth <= together.delta(at) <= 1.02 * truth + 1e-3
+
+
+def test_a_coarser_grid_dominates_the_finer():
+    fine = on_grid(np.array([0.5, 0.3, 0.2]), np.array([-0.31, 0.2, 0.77]), 0.0, 0.01, 0.0)
+    coarse = fine.coarser()
+    assert np.isclose(coarse.chances.sum(), fine.chances.sum())
+    for at in np.linspace(-0.5, 1, 40):
+        assert fine.delta(at) <= coarse.delta(at) <= fine.delta(at) + 2e-3
+
+
+def test_what_is_cut_off_is_paid():
+    one = Losses(0.1, -2, np.array([1e-9, 0.5, 0.0, 0.5, 1e-9]), 0.0, 0.0)
+    trimmed = one.trimmed(1e-8)
+    assert trimmed.infinite == 1e-9
+    assert trimmed.delta(5.0) == 1e-9 > one.delta(5.0) == 0
+    assert trimmed.chances.sum() + trimmed.infinite == pytest.approx(1.0 + 2e-9, abs=1e-15)
+
+
+# The Gboard paper's setting
+
+
+def coins(local: float, domain: int = 1_010_000) -> SubsetSelection:
+    """Independent values of this local epsilon."""
+    return randomiser(domain, local, "coins")
+
+
+def test_sixty_reports_of_coins_at_the_papers_setting():
+    assert epsilon_of_coins(coins(10.0), GBOARD, 60, DELTA) == pytest.approx(0.866, abs=1e-3)
+    assert epsilon_of_coins(coins(10.0), GBOARD, 1, DELTA) == pytest.approx(0.1040, abs=1e-4)
+    assert epsilon_of_coins(coins(10.0, 10_100), GBOARD, 60, DELTA) < 0.867
+    assert epsilon_of_coins(coins(8.0), GBOARD, 60, DELTA) == pytest.approx(0.3074, abs=1e-3)
+
+
+def test_sixty_reports_of_subsets_at_the_papers_setting():
+    mechanism = subset_selection(1_000_001, 10.0)
+    assert 0.890 < epsilon_of_subsets(mechanism, GBOARD, 60, DELTA) < 0.894
+    assert 0.106 < epsilon_of_subsets(mechanism, GBOARD, 1, DELTA) < 0.1067
+    assert epsilon_of_subsets(subset_selection(10_101, 10.0), GBOARD, 60, DELTA) > 1.4
+
+
+def test_one_count_of_a_shared_nothing_tells_more_than_all_others():
+    """Why "nothing" is many values: 60 reports of one value, by that value's count alone."""
+    mechanism = subset_selection(1_000_001, 10.0)
+    n, own = GBOARD.reports - 60, np.arange(61)
+    others = binom.pmf(np.arange(700, 2200), n, mechanism.q)
+    one, other = (np.convolve(others, binom.pmf(own, 60, c)) for c in (mechanism.p, mechanism.q))
+    epsilon = epsilon_of_subsets(mechanism, GBOARD, 60, DELTA)
+    assert np.maximum(one - exp(epsilon) * other, 0).sum() > 0.05
+    assert (
+        max(np.maximum(a - exp(5.2) * b, 0).sum() for a, b in ((one, other), (other, one))) > DELTA
+    )
+
+
+def test_more_users_hide_more_and_a_local_bound_is_no_better_than_none():
+    mechanism = coins(4.0, 1000)
+    found = [epsilon_of_coins(mechanism, Level(n, 5), 5, 1e-8) for n in (100, 1000, 10_000, 10**6)]
+    assert found == sorted(found, reverse=True)
+    alone = epsilon_of_coins(mechanism, Level(1, 1), 1, 1e-8)
+    assert alone == pytest.approx(log(exp(mechanism.epsilon_of_independent_values)), rel=0.05)

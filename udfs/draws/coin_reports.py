@@ -1,0 +1,191 @@
+"""Reports of independent values as they are drawn (`dphh.privacy.coin_reports`).
+
+Whether the own value comes up and how many others do is one number, from a table of 320 bits by
+inversion. Then so many others are drawn, and drawn again for each that the report had already, as
+`dphh.udfs.draws.subsets` does: what is kept has no favourites among the others.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dphh.errors import UsageError
+from dphh.privacy.coin_reports import Form, outcomes
+from dphh.privacy.subset_selection import SubsetSelection
+from dphh.udfs.draws.randomness import Randomness, Words, join, numbered_keys, uniform_below
+from dphh.udfs.draws.subsets import draw_subsets
+
+if TYPE_CHECKING:  # a client on a device needs NumPy alone
+    import pyarrow as pa
+
+Integers = NDArray[np.int64]
+
+#: What a report is for that is for no value.
+NOTHING = -1
+_BITS = 320  # of a uniform number; the first 64 decide nearly always
+_BLOCK = 1 << 19  # values drawn at a time
+
+
+def draw_reports(
+    randomness: Randomness,
+    values: Integers,
+    mechanism: SubsetSelection,
+    form: Form,
+    purpose: str,
+    keys: pa.Array | None = None,
+) -> tuple[Integers, Integers]:
+    """One report a value, in either form: what all hold, one after the other and each in rising
+    order, and how many values each has. `keys` as in `draw_subsets`."""
+    if form == "subsets":
+        drawn = draw_subsets(randomness, values, mechanism, purpose, keys)
+        return drawn.ravel(), np.full(len(drawn), mechanism.size, dtype=np.int64)
+    return draw_coins(randomness, values, mechanism, purpose, keys)
+
+
+def draw_coins(
+    randomness: Randomness,
+    values: Integers,
+    mechanism: SubsetSelection,
+    purpose: str,
+    keys: pa.Array | None = None,
+) -> tuple[Integers, Integers]:
+    """Independent values, a report for each of `values`; NOTHING is for none."""
+    held = np.asarray(values, dtype=np.int64)
+    if held.ndim != 1:
+        raise UsageError(f"values must be one array, found {held.ndim} dimensions")
+    if len(held) and not (held.min() >= NOTHING and held.max() < mechanism.domain):
+        raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
+    if keys is not None and len(keys) != len(held):
+        raise UsageError(f"{len(keys)} keys were given for {len(held)} values; give one for each")
+    # A row's number times the domain is an int64.
+    rows = max(min(_BLOCK // (mechanism.size + 1), (1 << 62) // mechanism.domain), 1)
+    blocks = []
+    for start in range(0, len(held), rows):
+        named = None if keys is None else keys[start : start + rows]
+        blocks.append(
+            _draw_block(randomness, held[start : start + rows], mechanism, purpose, named)
+        )
+    none = np.empty(0, dtype=np.int64)
+    return (
+        np.concatenate([none, *(reports for reports, _ in blocks)]),
+        np.concatenate([none, *(sizes for _, sizes in blocks)]),
+    )
+
+
+def _draw_block(
+    randomness: Randomness,
+    held: Integers,
+    mechanism: SubsetSelection,
+    purpose: str,
+    keys: pa.Array | None,
+) -> tuple[Integers, Integers]:
+    own = np.zeros(len(held), dtype=np.bool_)
+    others = np.zeros(len(held), dtype=np.int64)
+    for nothing in (False, True):
+        rows = np.flatnonzero((held == NOTHING) == nothing)
+        if len(rows):
+            drawn = _draw_outcomes(randomness, mechanism, nothing, rows, purpose, keys)
+            own[rows], others[rows] = drawn
+    # A report's number and a value of it are one number: sorted, reports stand in their order.
+    first = np.arange(len(held), dtype=np.int64) * mechanism.domain
+    owners = np.repeat(np.arange(len(held), dtype=np.int64), others)
+    reports = np.concatenate([
+        first[owners] + _others(randomness, held, owners, mechanism, f"{purpose}/others 1", keys),
+        (first + held)[own],
+    ])  # fmt: skip
+    reports.sort()
+    sizes = others + own
+    ends = np.cumsum(sizes)
+    attempt = 1
+    places = np.arange(len(reports))
+    while True:
+        # Of equals, all but the first are drawn again; the own value has no equal.
+        part = reports[places]
+        again = np.flatnonzero(part[1:] == part[:-1]) + 1
+        if not len(again):
+            return reports % mechanism.domain, sizes
+        attempt += 1
+        owners = part[again] // mechanism.domain
+        part[again] = first[owners] + _others(
+            randomness, held, owners, mechanism, f"{purpose}/others {attempt}", keys
+        )
+        reports[places] = part
+        mended = np.unique(owners)
+        places = _places(ends[mended] - sizes[mended], sizes[mended])
+        reports[places] = np.sort(reports[places])
+
+
+def _places(starts: Integers, counts: Integers) -> Integers:
+    """start, start + 1, ... of each, so many."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
+
+
+def _others(
+    randomness: Randomness,
+    held: Integers,
+    owners: Integers,
+    mechanism: SubsetSelection,
+    purpose: str,
+    keys: pa.Array | None,
+) -> Integers:
+    """A uniform value for each of these rows, which rise: not the row's own, where it has one."""
+    drawn = np.empty(len(owners), dtype=np.int64)
+    of = held[owners]
+    for nothing in (False, True):
+        these = np.flatnonzero((of == NOTHING) == nothing)
+        if not len(these):
+            continue
+        named = None
+        if keys is not None:
+            rows, counts = np.unique(owners[these], return_counts=True)
+            named = numbered_keys(keys, rows, counts)
+        bound = mechanism.domain if nothing else mechanism.domain - 1
+        found = uniform_below(randomness, bound, len(these), purpose, named).astype(np.int64)
+        if not nothing:
+            found += found >= of[these]
+        drawn[these] = found
+    return drawn
+
+
+def _draw_outcomes(
+    randomness: Randomness,
+    mechanism: SubsetSelection,
+    nothing: bool,
+    rows: Integers,
+    purpose: str,
+    keys: pa.Array | None,
+) -> tuple[NDArray[np.bool_], Integers]:
+    """Whether the own value comes up, and how many others, for each of these rows.
+
+    By the number of cumulative chances, in units of 2^-320, that do not pass a uniform number of
+    320 bits. Its further words are drawn only where the first equals the top word of a chance.
+    """
+    own, others, tops, chances = _table(mechanism, nothing)
+    named = None if keys is None else keys.take(rows)
+    words = randomness.words(len(rows), f"{purpose}/own", named)
+    passed = np.searchsorted(tops, words, side="right")
+    tied = passed > 0
+    tied[tied] = tops[passed[tied] - 1] == words[tied]
+    for i in np.flatnonzero(tied):
+        one = None if named is None else numbered_keys(named, [int(i)], [_BITS // 64 - 1])
+        rest = randomness.words(_BITS // 64 - 1, f"{purpose}/own, the rest", one)
+        passed[i] = bisect_right(chances, join(np.append(words[i], rest)))
+    return own[passed], others[passed]
+
+
+@lru_cache(maxsize=8)
+def _table(
+    mechanism: SubsetSelection, nothing: bool
+) -> tuple[NDArray[np.bool_], Integers, Words, list[int]]:
+    of = outcomes(mechanism, nothing)
+    total = sum(of.weights)
+    chances = [(below << _BITS) // total for below in accumulate(of.weights[:-1])]
+    tops = np.fromiter((chance >> (_BITS - 64) for chance in chances), np.uint64, len(chances))
+    return np.array(of.own, dtype=np.bool_), np.array(of.others, dtype=np.int64), tops, chances
