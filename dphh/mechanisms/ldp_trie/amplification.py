@@ -47,11 +47,11 @@ from dphh.privacy.subset_selection import SubsetSelection
 FloatArray = NDArray[np.float64]
 
 #: The part of delta that may be cut off, and is then paid.
-_CUT = 1e-6
+CUT = 1e-6
 # More than a hundred times what SciPy's binomials were off by, relatively, against 40 digits.
 _SLACK = 1e-9
 #: Bisections stop when the ends agree to this, relatively.
-_CLOSE = 1e-5
+CLOSE = 1e-5
 _LESS = 1 - 1e-15  # rounds a probability down
 # Blocks of values of m: fewer where C takes more values than `_NARROW`, and m matters less.
 _MOST_BLOCKS, _LEAST_BLOCKS, _NARROW = 48, 6, 1000
@@ -131,7 +131,7 @@ def central_delta(hidden: Blanket, reports: int, epsilon: float, cut: float = 1e
         raise UsageError(f"a central epsilon must be 0 or more, found {epsilon!r}")
     hiding, chances, outside = _binomial(reports - 1, hidden.blanket, cut / 2)
     if hidden.tell == 1.0:  # C = m
-        return min(_divergence(hidden, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0)
+        return min(divergence(hidden, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0)
     delta = outside
     width = len(_binomial(int(hiding[-1]), hidden.tell, cut / 2)[0])
     step = -(-len(hiding) // max(_MOST_BLOCKS * _NARROW // max(width, _NARROW), _LEAST_BLOCKS))
@@ -139,7 +139,7 @@ def central_delta(hidden: Blanket, reports: int, epsilon: float, cut: float = 1e
         # All of a block's chance goes to its least m.
         telling, share, left = _binomial(int(hiding[first]), hidden.tell, cut / 2)
         one_more = np.append(share[1:], 0.0)
-        found = _divergence(hidden, epsilon, telling + 1, share, one_more) + left
+        found = divergence(hidden, epsilon, telling + 1, share, one_more) + left
         delta += found * float(np.sum(chances[first : first + step]))
     return min(delta, 1.0)
 
@@ -158,7 +158,7 @@ def _binomial(n: int, p: float, cut: float) -> tuple[FloatArray, FloatArray, flo
     return values, np.asarray(binom.pmf(values, n, p), dtype=np.float64), outside
 
 
-def _divergence(
+def divergence(
     hidden: Blanket, epsilon: float, totals: FloatArray, before: FloatArray, here: FloatArray
 ) -> float:
     """The sum of [P - e^epsilon Q]_+ over all pairs of counts with these totals t.
@@ -187,9 +187,9 @@ def _divergence(
 
 def central_epsilon(hidden: Blanket, reports: int, delta: float) -> float:
     """The smallest central epsilon at this delta, rounded up; never above the local one."""
-    _check_delta(delta)
+    check_delta(delta)
     return _smallest(
-        lambda epsilon: central_delta(hidden, reports, epsilon, _CUT * delta) <= delta,
+        lambda epsilon: central_delta(hidden, reports, epsilon, CUT * delta) <= delta,
         hidden.epsilon,
     )
 
@@ -200,14 +200,14 @@ def group_epsilon(hidden: Blanket, reports: int, delta: float, size: int) -> flo
     One after the other, at epsilon' and delta' each: size epsilon' and delta' times the sum of
     e^(i epsilon') for i < size.
     """
-    _check_delta(delta)
+    check_delta(delta)
     if size < 1:
         raise UsageError(f"a group has at least one report, not {size}")
 
     def suffices(epsilon: float) -> bool:
         growth = math.log(size) if epsilon == 0 else _log_geometric(epsilon, size)
         each = math.exp(math.log(delta) - growth) * (1 - 1e-12)
-        return each > _TINY and central_delta(hidden, reports, epsilon, _CUT * each) <= each
+        return each > _TINY and central_delta(hidden, reports, epsilon, CUT * each) <= each
 
     return size * _smallest(suffices, hidden.epsilon) * (1 + 1e-15)
 
@@ -215,30 +215,6 @@ def group_epsilon(hidden: Blanket, reports: int, delta: float, size: int) -> flo
 def _log_geometric(epsilon: float, size: int) -> float:
     """ln of the sum of e^(i epsilon) for i < size."""
     return epsilon * (size - 1) + math.log(-math.expm1(-epsilon * size) / -math.expm1(-epsilon))
-
-
-def reports_needed(hidden: Blanket, epsilon: float, delta: float) -> int:
-    """The least number of reports, within 1 in 100,000, that keeps to central (epsilon, delta)."""
-    _check_delta(delta)
-    if epsilon <= 0:
-        raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
-
-    def suffices(reports: int) -> bool:
-        return central_delta(hidden, reports, epsilon, _CUT * delta) <= delta
-
-    high = 1
-    while not suffices(high):
-        high *= 2
-        if high > 1 << 50:
-            raise UsageError(
-                f"more than 2^50 reports would be needed for a central epsilon of {epsilon!r} at "
-                f"delta {delta!r}; ask for a smaller local epsilon"
-            )
-    low = high // 2
-    while high - low > max(1, int(_CLOSE * high)):
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
 
 
 def local_epsilon(
@@ -251,15 +227,14 @@ def local_epsilon(
 
     `blanket` makes a local epsilon's, for instance that of subset selection on a domain.
     """
-    _check_delta(delta)
+    check_delta(delta)
     if epsilon <= 0:
         raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
 
     def keeps(local: float) -> bool:
         found = blanket(local)
         return (
-            found.epsilon <= epsilon
-            or central_delta(found, reports, epsilon, _CUT * delta) <= delta
+            found.epsilon <= epsilon or central_delta(found, reports, epsilon, CUT * delta) <= delta
         )
 
     low = high = epsilon  # what is private locally is private centrally
@@ -267,72 +242,10 @@ def local_epsilon(
         low, high = high, high * 1.5
         if high > 600:
             return low
-    while high - low > _CLOSE * low:
+    while high - low > CLOSE * low:
         middle = (low + high) / 2
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return low
-
-
-# --- what was published ---------------------------------------------------------------------------
-
-
-def closed_form_2021(epsilon: float, reports: int, delta: float) -> float:
-    """Theorem 3.1 of "Hiding among the clones", for whatever is epsilon-LDP."""
-    _check_delta(delta)
-    if not 0 < epsilon <= math.log(reports / (16 * math.log(2 / delta))):
-        raise UsageError(
-            f"the closed form of 2021 needs epsilon <= ln(n / (16 ln(2/delta))), found {epsilon!r} "
-            f"with n = {reports}; take central_epsilon, which has no such condition"
-        )
-    spread = 8 * math.sqrt(math.exp(epsilon) * math.log(4 / delta) / reports)
-    return math.log1p(math.tanh(epsilon / 2) * (spread + 8 * math.exp(epsilon) / reports))
-
-
-def closed_form_2023(epsilon: float, reports: int, delta: float) -> float:
-    """The closed form that the Gboard paper prints as Theorem 2. For comparison: no price.
-
-    It rests on the general theorem of the paper of 2023, which its authors have withdrawn but for a
-    class of randomisers. Randomised response (subsets of one value) is in it, subset selection with
-    d >= 2 was not shown to be: two values' sets that hold both weigh more than the theorem allows.
-    """
-    _check_delta(delta)
-    if not 0 < epsilon <= math.log(reports / (8 * math.log(2 / delta)) - 1):
-        raise UsageError(
-            f"the closed form of 2023 needs epsilon <= ln(n / (8 ln(2/delta)) - 1), found "
-            f"{epsilon!r} with n = {reports}"
-        )
-    spread = 4 * math.sqrt(2 * math.log(4 / delta) / ((math.exp(epsilon) + 1) * reports))
-    return math.log1p(math.expm1(epsilon) * (spread + 4 / reports))
-
-
-def epsilon_by_blocks(
-    epsilon: float, reports: int, delta: float, step: int = 100, bisections: int = 10
-) -> float:
-    """The numeric analysis of 2021 as its authors' public tool does it, with its steps.
-
-    C is taken in blocks of `step` from its mean outwards, each at the end with fewer clones (fewer
-    hide less), and epsilon is halved `bisections` times from the closed form. The Gboard paper's
-    0.315 comes from this.
-    """
-    hidden = any_randomiser(epsilon)
-    n, r = reports - 1, hidden.blanket
-    start = math.ceil(n * r) % step
-    edges = np.arange(start - step, n + step, step, dtype=np.float64)
-    edges = edges[(edges > n * r - 60 * math.sqrt(n * r) - 3 * step)]
-    edges = edges[(edges < n * r + 60 * math.sqrt(n * r) + 3 * step)]
-    chances = np.diff(binom.cdf(np.append(edges - 1, n), n, r))
-    fewest = np.maximum(edges, 0.0)
-    outside = float(binom.cdf(edges[0] - 1, n, r))
-
-    def suffices(central: float) -> bool:
-        nothing = np.zeros_like(chances)
-        return _divergence(hidden, central, fewest + 1, chances, nothing) + outside < delta
-
-    low, high = 0.0, closed_form_2021(epsilon, reports, delta)
-    for _ in range(bisections):
-        middle = (low + high) / 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
 
 
 def _smallest(suffices: Callable[[float], bool], high: float) -> float:
@@ -340,12 +253,12 @@ def _smallest(suffices: Callable[[float], bool], high: float) -> float:
     if suffices(0.0):
         return 0.0
     low = 0.0
-    while high - low > _CLOSE * high:
+    while high - low > CLOSE * high:
         middle = (low + high) / 2
         low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
 
 
-def _check_delta(delta: float) -> None:
+def check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise UsageError(f"delta must lie between 0 and 1, found {delta!r}; 1e-10 is a common one")
