@@ -41,10 +41,21 @@ class Level(Protocol):
     def to_json(self) -> dict[str, Any]: ...
 
 
-class _OnGrid:
-    """Noise and threshold on the integer grid where 2^grid_bits is one user."""
+class _Level:
+    """A level as JSON: its kind, its fields, and what follows from them, where it is `shown`."""
 
     kind: ClassVar[str]
+    shown: ClassVar[tuple[str, ...]] = ()
+
+    def to_json(self: Any) -> dict[str, Any]:
+        said = {**asdict(self), **{name: getattr(self, name) for name in self.shown}}
+        plain = {k: list(v) if isinstance(v, tuple) else v for k, v in said.items()}
+        return {"kind": self.kind, **plain}
+
+
+class _OnGrid(_Level):
+    """Noise and threshold on the integer grid where 2^grid_bits is one user."""
+
     grid_bits: int
     sigma_grid: int
 
@@ -62,6 +73,7 @@ class SetUnionLevel(_OnGrid):
     """One level of the weighted Gaussian policy."""
 
     kind: ClassVar[str] = "set_union"
+    shown = ("sigma", "threshold")
 
     level: int
     max_items: int
@@ -76,14 +88,6 @@ class SetUnionLevel(_OnGrid):
         """In users: so many, holding nothing else, would carry an item over without noise."""
         return self._in_users(self.threshold_grid)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            **asdict(self),
-            "sigma": self.sigma,
-            "threshold": self.threshold,
-        }
-
 
 @dataclass(frozen=True)
 class PrunedLevel(_OnGrid):
@@ -94,6 +98,7 @@ class PrunedLevel(_OnGrid):
     """
 
     kind: ClassVar[str] = "pruned"
+    shown = ("sigma", "threshold")
 
     level: int
     max_items: int
@@ -110,20 +115,13 @@ class PrunedLevel(_OnGrid):
     def threshold(self) -> float | None:
         return None if self.threshold_grid is None else self._in_users(self.threshold_grid)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            **asdict(self),
-            "sigma": self.sigma,
-            "threshold": self.threshold,
-        }
-
 
 @dataclass(frozen=True)
 class CountsLevel(_OnGrid):
     """How many users hold each of given keys: one Gaussian vector, no threshold."""
 
     kind: ClassVar[str] = "counts"
+    shown = ("sigma", "half_width")
 
     level: int
     #: n, the counts: items, times groups where there are any.
@@ -181,15 +179,6 @@ class CountsLevel(_OnGrid):
         """Of an interval, in users, before what bounding may have taken."""
         return self._in_users(max(self.reach.below, self.reach.above))
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            **asdict(self),
-            "lost_grid": None if self.lost_grid is None else list(self.lost_grid),
-            "sigma": self.sigma,
-            "half_width": self.half_width,
-        }
-
 
 @dataclass(frozen=True)
 class FoundCounts:
@@ -222,13 +211,14 @@ class FoundCounts:
 
 
 @dataclass(frozen=True)
-class ForecastLevel:
+class ForecastLevel(_Level):
     """A level of the forecast ladder above the first: two rounds, by what is released below.
 
     A plan leaves open how levels share the noise's budget, and a run fills it in.
     """
 
     kind: ClassVar[str] = "forecast"
+    shown = ("pruning",)
 
     level: int
     #: Noise that all rounds of all levels come to together, in users.
@@ -243,15 +233,17 @@ class ForecastLevel:
     first_sigma: float | None = None
     second_sigma: float | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "pruning": "both", **asdict(self)}
+    @property
+    def pruning(self) -> Pruning:
+        return "both"
 
 
 @dataclass(frozen=True)
-class VoteLevel:
+class VoteLevel(_Level):
     """One level of TrieHH: each user votes with probability p; theta votes make a prefix grow."""
 
     kind: ClassVar[str] = "vote"
+    shown = ("p",)
 
     level: int
     #: p = numerator / 2^64, exactly what is priced and what is drawn.
@@ -262,12 +254,9 @@ class VoteLevel:
     def p(self) -> float:
         return self.numerator / 2.0**64
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, **asdict(self), "p": self.p}
-
 
 @dataclass(frozen=True)
-class BatchLevel:
+class BatchLevel(_Level):
     """One level of TrieHH as the papers have it: `batch` of `users`, drawn without replacement."""
 
     kind: ClassVar[str] = "batch"
@@ -277,12 +266,9 @@ class BatchLevel:
     batch: int
     theta: int
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, **asdict(self)}
-
 
 @dataclass(frozen=True)
-class LocalLevel:
+class LocalLevel(_Level):
     """One level of LDP TrieHH: each of `users` sends `contributions` randomised reports.
 
     A value is a prefix of the level below and what comes next: one of the characters, or the end.
@@ -295,6 +281,7 @@ class LocalLevel:
     kind: ClassVar[str] = "local"
     #: What plans say that were made before they had these fields.
     before: ClassVar[dict[str, Any]] = {"nothings": 1, "form": "subsets"}
+    shown = ("domain", "p", "q", "noise", "stands_out", "stands_out_share")
 
     level: int
     #: Several tries are grown one after the other, from different users: which one this is of.
@@ -352,36 +339,30 @@ class LocalLevel:
         )
         return float(estimate(least, self.reports, self.mechanism))
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            **asdict(self),
-            "domain": self.domain,
-            "p": self.mechanism.p,
-            "q": self.mechanism.q,
-            "noise": self.noise,
-            "stands_out": self.stands_out,
-            "stands_out_share": self.stands_out / self.reports,
-        }
+    @property
+    def p(self) -> float:
+        return self.mechanism.p
+
+    @property
+    def q(self) -> float:
+        return self.mechanism.q
+
+    @property
+    def stands_out_share(self) -> float:
+        return self.stands_out / self.reports
 
 
-KINDS: dict[
-    str,
-    type[SetUnionLevel]
-    | type[PrunedLevel]
-    | type[CountsLevel]
-    | type[ForecastLevel]
-    | type[VoteLevel]
-    | type[BatchLevel]
-    | type[LocalLevel],
-] = {
-    SetUnionLevel.kind: SetUnionLevel,
-    PrunedLevel.kind: PrunedLevel,
-    CountsLevel.kind: CountsLevel,
-    ForecastLevel.kind: ForecastLevel,
-    VoteLevel.kind: VoteLevel,
-    BatchLevel.kind: BatchLevel,
-    LocalLevel.kind: LocalLevel,
+KINDS = {
+    level.kind: level
+    for level in (
+        SetUnionLevel,
+        PrunedLevel,
+        CountsLevel,
+        ForecastLevel,
+        VoteLevel,
+        BatchLevel,
+        LocalLevel,
+    )
 }
 
 

@@ -3,18 +3,20 @@
 --
 --     duckdb -init "$(dphh sql)" < duckdb_shell_session.sql
 
--- What would an item need, at this budget? And longer phrases?
-FROM dphh_price_items(1.0, 1e-8, max_items := 20);
-FROM dphh_price_ngrams(2, 1.0, 1e-8, max_items := 20);
+-- What would an item need, at which budget? And words, and phrases? Prices are plans' own: dphh
+-- writes a table of them.
+.shell dphh sql --prices prices.parquet --epsilon 0.1 --epsilon 0.3 --epsilon 1 --delta 1e-8 --max-items 20 --length 2
+
+FROM 'prices.parquet' WHERE verb = 'items' AND method = 'gaussian' AND epsilon = 1;
+FROM 'prices.parquet' WHERE verb = 'ngrams' AND method = 'forecast' AND epsilon = 1;
 
 -- Is a smaller budget enough for a word that 200 people share?
 SELECT
     epsilon,
-    price.users_needed,
-    price.users_needed <= 200 AS enough
-FROM
-    (VALUES (0.1), (0.3), (1.0)) AS budgets (epsilon),
-    LATERAL dphh_price_items(epsilon, 1e-8, max_items := 20) AS price;
+    users_needed,
+    users_needed <= 200 AS enough
+FROM 'prices.parquet'
+WHERE verb = 'items' AND method = 'gaussian';
 
 -- Messages of 20,000 people, made up here: word N is about 1/N as common as the first, and everyone
 -- has a secret of their own.

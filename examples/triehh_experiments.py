@@ -35,8 +35,8 @@ from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 from triehh_population import Floats, Integers, load
 from triehh_runs import LENGTH, Bits, Simulation, Way, top
+from triehh_sizes import unit_levels
 
-from dphh.mechanisms.trie.triehh_discovery import unit_levels
 from dphh.testing import SeededRandomness
 
 TWEETS = Path(__file__).parents[2] / "shared" / "data"

@@ -32,8 +32,7 @@ from dphh.mechanisms.trie.triehh import (
     preprint_delta,
     theorem_epsilon,
 )
-from dphh.mechanisms.trie.triehh_discovery import discovery_rate
-from dphh.mechanisms.trie.triehh_votes import FixedSize, hypergeometric_tail
+from dphh.mechanisms.trie.triehh_votes import FixedSize, discovery_rate, hypergeometric_tail
 
 LEVELS = 10
 EPSILONS = (1.0, 2.0, 4.0, 8.0)

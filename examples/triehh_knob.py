@@ -9,8 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dphh.errors import UsageError
-from dphh.mechanisms.trie.triehh_discovery import RATE, check_levels, check_rate
-from dphh.mechanisms.trie.triehh_votes import TAIL_ERROR, FloatArray, floats, hypergeometric_tail
+from dphh.mechanisms.trie.triehh_votes import (
+    RATE,
+    TAIL_ERROR,
+    FloatArray,
+    check_levels,
+    check_rate,
+    floats,
+    hypergeometric_tail,
+)
 
 
 def knob(

@@ -17,11 +17,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from triehh_population import Floats, Integers, Population
+from triehh_sizes import unit_levels
 
 from dphh.mechanisms.trie.path import choose_path
 from dphh.mechanisms.trie.triehh import fixed_size_plan, log10_theta
-from dphh.mechanisms.trie.triehh_discovery import discovery_rate, holders_needed, unit_levels
-from dphh.mechanisms.trie.triehh_votes import Bernoulli, FixedSize, Sampling
+from dphh.mechanisms.trie.triehh_votes import (
+    Bernoulli,
+    FixedSize,
+    Sampling,
+    discovery_rate,
+    holders_needed,
+)
 from dphh.udfs.draws.randomness import Randomness
 
 Bits = NDArray[np.bool_]

@@ -50,16 +50,6 @@ def engine(request: pytest.FixtureRequest) -> str:
 SPARK_EXAMPLES = (2, 4)
 
 
-#: What runs on Spark where nothing is said: a release a verb beside the other engines', what Spark
-#: alone has, and its errors. `--engines` says otherwise.
-SPARK_IN_CI = (
-    "test_a_seeds_release_is_the_same",
-    "test_spark.py",
-    "test_errors.py",
-    "test_forecast_neighbours.py",
-)
-
-
 #: Java that starts quickly and takes one processor less to collect its garbage.
 SPARK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -99,17 +89,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _few_on_spark(items: list[pytest.Item]) -> None:
-    """On Spark a test takes seconds: few run there, with one set of values each."""
+    """On Spark a test takes seconds: where nothing is said, those that are marked `on_spark` run
+    there, with one set of values each, or `every` one that has the values that the mark names."""
     seen = set()
     for item in items:
         if "spark" not in _asked_of(item):
             continue
+        mark = item.get_closest_marker("on_spark")
         test = item.nodeid.split("[")[0]
-        all_verbs = SPARK_IN_CI[0] in test and "names" not in item.name
-        among = any(name in test for name in SPARK_IN_CI)
-        if not among or (test in seen and not all_verbs):
+        if mark is None or (test in seen and not _is_of_every(mark, item)):
             item.add_marker(pytest.mark.skip(reason="on Spark with --engines spark"))
         seen.add(test)
+
+
+def _is_of_every(mark: pytest.Mark, item: pytest.Item) -> bool:
+    given = getattr(item, "callspec", None)
+    values = {"every": False, **mark.kwargs}
+    return values.pop("every") and given is not None and values.items() <= given.params.items()
 
 
 def _asked_of(item: pytest.Item) -> set[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.errors import UsageError
-from dphh.privacy.special import erfcx, ndtr, ndtri
+from dphh.privacy.special import erfcx, ndtr
 
 FloatArray = NDArray[np.float64]
 
@@ -172,28 +172,6 @@ def decaying_sigmas(sigma: float, levels: int, decay: float) -> tuple[float, ...
     weights = [math.exp(exponent - max(exponents)) for exponent in exponents]
     total = math.fsum(weights)
     return split_sigma(sigma, [weight / total for weight in weights])
-
-
-def continuous_threshold(sigma: float, max_items: int, delta: float) -> float:
-    """The papers' threshold: max over t <= max_items of 1/sqrt(t) + sigma PhiInv((1-delta)^(1/t)).
-
-    A user's t new items weigh 1/sqrt(t) each; none of them passes, but with probability delta. For
-    comparison with the papers only: dphh releases against an integer threshold.
-
-    The maximum stands at an end. With z(t) = PhiInv((1-delta)^(1/t)) and
-    w(z) = -Phi(z) ln(Phi(z)) / phi(z), dz/dt = w(z)/t. So the slope in t is
-    (sigma sqrt(t) w(z) - 1/2) / t^(3/2), and sqrt(t) w(z(t)) grows with t because w'(z) > -1/2
-    everywhere: once the threshold rises, it goes on rising.
-    """
-    _check_sigma(sigma)
-    _check_delta(delta)
-    if max_items < 1:
-        raise UsageError(f"max_items must be 1 or more, found {max_items!r}; 100 is the default.")
-    return max(
-        # The upper tail keeps what 1 - delta would round away.
-        1 / math.sqrt(t) - sigma * float(ndtri(-math.expm1(math.log1p(-delta) / t)))
-        for t in (1, max_items)
-    )
 
 
 def set_union_delta(epsilon: float, sigma: float, delta_new: float) -> float:

@@ -13,9 +13,11 @@ beside it is in docs/items.md.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import ceil, sqrt
+from math import ceil, expm1, log1p, sqrt
 
-from dphh.privacy.gaussian import continuous_threshold, gaussian_sigma
+from scipy.special import ndtri
+
+from dphh.privacy.gaussian import gaussian_sigma
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness, SystemRandomness
 
@@ -43,6 +45,24 @@ def policy_gaussian(
         for (item, weight), drawn in zip(weights.items(), noise.tolist(), strict=True)
         if weight + drawn / _GRID > rho
     }
+
+
+def continuous_threshold(sigma: float, max_items: int, delta: float) -> float:
+    """The papers' threshold: max over t <= max_items of 1/sqrt(t) + sigma PhiInv((1-delta)^(1/t)).
+
+    A user's t new items weigh 1/sqrt(t) each; none of them passes, but with probability delta. For
+    comparison with the papers only: dphh releases against an integer threshold.
+
+    The maximum stands at an end. With z(t) = PhiInv((1-delta)^(1/t)) and
+    w(z) = -Phi(z) ln(Phi(z)) / phi(z), dz/dt = w(z)/t. So the slope in t is
+    (sigma sqrt(t) w(z) - 1/2) / t^(3/2), and sqrt(t) w(z(t)) grows with t because w'(z) > -1/2
+    everywhere: once the threshold rises, it goes on rising.
+    """
+    return max(
+        # The upper tail keeps what 1 - delta would round away.
+        1 / sqrt(t) - sigma * float(ndtri(-expm1(log1p(-delta) / t)))
+        for t in (1, max_items)
+    )
 
 
 def policy_weights(

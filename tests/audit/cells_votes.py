@@ -15,7 +15,7 @@ from dphh import Corpus, ldp_trie, trie
 from dphh.devices.votes import Collection, read_ballot, vote
 from dphh.levels import BatchLevel
 from dphh.mechanisms.trie.path import path_guarantee
-from dphh.mechanisms.trie.triehh import reverse_delta_at_least
+from examples.triehh_printed import reverse_delta_at_least
 from tests.audit.measure import Measured, counted, released_once, scores, written
 
 

@@ -89,6 +89,7 @@ def test_whoever_comes_or_goes_moves_all_that_is_released_by_the_priced_norm(
     assert moved <= most * weighing.unit**2
 
 
+@pytest.mark.on_spark(every=True)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_seeds_release_is_the_same_on_this_engine_as_by_hand(engine, tmp_path, grouped):
     rows = [(user, WORDS[: 1 + user % 8], ["DE", None, "IT"][user % 3]) for user in range(500)]

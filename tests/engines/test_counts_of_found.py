@@ -62,6 +62,7 @@ def test_all_that_is_found_is_counted_whoever_finds_it(engine, written, how):
     assert sum(event.get("note") == NOTE for event in drew) == 1  # whatever was given back
 
 
+@pytest.mark.on_spark(every=True)
 def test_a_seeds_release_is_the_same_counted_on_this_engine(engine, written):
     plan = PLANS["dpne"](written(ROWS), counts=0.3)
     release = plan.run(engine=engine, randomness=SeededRandomness(4))

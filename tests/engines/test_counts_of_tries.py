@@ -78,6 +78,7 @@ def test_each_leaf_is_counted_and_nothing_above_it(engine, written, how):
     assert repr(release)
 
 
+@pytest.mark.on_spark(every=True)
 def test_a_seeds_release_is_the_same_counted_on_this_engine(engine, written):
     asked = plan(written(ROWS))
     release = asked.run(engine=engine, randomness=SeededRandomness(4))

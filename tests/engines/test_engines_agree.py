@@ -111,6 +111,7 @@ def released(plan, engine):
     return sorted(table, key=str), same
 
 
+@pytest.mark.on_spark(every=True, kind="numbers")
 @OTHERS
 @pytest.mark.parametrize("kind", ["numbers", "names"])
 @pytest.mark.parametrize("verb", VERBS)

@@ -42,6 +42,8 @@ from dphh.udfs.kernel.two_rounds import Plainly
 from tests.engines.ladders import Quiet
 from tests.engines.levels import session_on
 
+pytestmark = pytest.mark.on_spark
+
 WORDS = [f"w{number:02}" for number in range(12)]
 SIGMA_GRID = 2**10
 #: All 144 pairs, each of them once in the texts of who holds them all.

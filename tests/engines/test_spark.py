@@ -30,7 +30,7 @@ from tests.conftest import HERE, full
 from tests.engines.cut_short import DRAWING, killed
 from tests.engines.levels import bare_level, histogram, session_on
 
-pytestmark = pytest.mark.usefixtures("spark")
+pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.on_spark]
 ROWS = {"who": [1, 1, 2, 3], "what": ["a b", "b c", "b", "a"]}
 H = {"a": 591 + 1024, "b": 591 + 1024, "c": 591}
 

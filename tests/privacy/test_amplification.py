@@ -8,6 +8,12 @@ from itertools import combinations, combinations_with_replacement, product
 from math import comb, exp, expm1
 
 import pytest
+from published_amplification import (
+    closed_form_2021,
+    closed_form_2023,
+    epsilon_by_blocks,
+    reports_needed,
+)
 
 from dphh.errors import UsageError
 from dphh.mechanisms.ldp_trie.amplification import (
@@ -17,12 +23,8 @@ from dphh.mechanisms.ldp_trie.amplification import (
     blanket_of_subsets,
     central_delta,
     central_epsilon,
-    closed_form_2021,
-    closed_form_2023,
-    epsilon_by_blocks,
     group_epsilon,
     local_epsilon,
-    reports_needed,
 )
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from triehh_printed import lambert_theta, preprint_corollary_2, reverse_delta_at_least
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
@@ -17,15 +18,12 @@ from dphh.mechanisms.trie.triehh import (
     check_conditions,
     fixed_size_plan,
     fixed_size_price,
-    lambert_theta,
     largest_batch,
     log10_theta,
-    preprint_corollary_2,
     preprint_delta,
     preprint_theta,
     published_delta,
     published_theta,
-    reverse_delta_at_least,
     theorem_epsilon,
 )
 from dphh.mechanisms.trie.triehh_votes import hypergeometric_tail

@@ -11,25 +11,25 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 from triehh_knob import knob, knob_plan
-
-from dphh.errors import UsageError
-from dphh.mechanisms.trie.triehh import fixed_size_plan, largest_batch, theorem_epsilon
-from dphh.mechanisms.trie.triehh_discovery import (
+from triehh_sizes import (
     batch_needed,
-    discovery_rate,
     epsilon_needed,
     frequency_needed,
-    holders_needed,
     least_population,
     p_needed,
     population_needed,
     unit_levels,
     unit_sizes,
 )
+
+from dphh.errors import UsageError
+from dphh.mechanisms.trie.triehh import fixed_size_plan, largest_batch, theorem_epsilon
 from dphh.mechanisms.trie.triehh_votes import (
     Bernoulli,
     FixedSize,
     binomial_tail,
+    discovery_rate,
+    holders_needed,
     hypergeometric_tail,
 )
 

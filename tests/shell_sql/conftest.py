@@ -19,18 +19,6 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 @pytest.fixture
-def value(con: duckdb.DuckDBPyConnection) -> Callable[..., Any]:
-    """The value of one expression, in which `?` stands for the arguments."""
-
-    def evaluate(expression: str, *arguments: Any) -> Any:
-        row = con.execute(f"SELECT {expression}", list(arguments)).fetchone()
-        assert row is not None
-        return row[0]
-
-    return evaluate
-
-
-@pytest.fixture
 def rows(con: duckdb.DuckDBPyConnection) -> Callable[..., list[dict[str, Any]]]:
     """The rows of a query, by the names of its columns."""
 

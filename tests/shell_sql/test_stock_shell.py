@@ -53,6 +53,15 @@ def typed(shell: str, arguments: Sequence[str], text: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.fixture(scope="module")
+def prices(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the table of prices that the page's command writes."""
+    folder = tmp_path_factory.mktemp("prices")
+    (asked,) = re.findall(r"^    dphh (sql --prices .*)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    subprocess.run([sys.executable, "-m", "dphh", *asked.split()], check=True, cwd=folder)
+    return folder
+
+
 def examples() -> list[tuple[str, str]]:
     """The page's queries, each with the table that it shows below."""
     page = PAGE.read_text(encoding="utf-8")
@@ -75,18 +84,21 @@ def test_the_file_is_what_python_loads(file: str) -> None:
 
 @pytest.mark.parametrize("how", ["init", "read"])
 def test_the_page_says_what_the_stock_shell_says(
-    shell: str, file: str, tmp_path: Path, how: str
+    shell: str, file: str, prices: Path, how: str
 ) -> None:
     text = "".join(f"{sql}\n.print ---\n" for sql, _ in examples())
     if how == "read":
         text = f".read '{file}'\n{text}"
     arguments = ["-init", file] if how == "init" else []
-    said = typed(shell, [*arguments, "-markdown"], text, tmp_path).split("---\n")
+    said = typed(shell, [*arguments, "-markdown"], text, prices).split("---\n")
     # A setup statement shows nothing; a Markdown head has dashes of its own, with bars.
     assert [cells(part) for part in said if part.strip()] == [cells(t) for _, t in examples()]
 
 
-def test_the_page_says_what_duckdb_says_in_python() -> None:
+def test_the_page_says_what_duckdb_says_in_python(
+    prices: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(prices)
     with duckdb.connect() as con:
         con.execute(query("shell"))
         for sql, table in examples():
@@ -95,7 +107,7 @@ def test_the_page_says_what_duckdb_says_in_python() -> None:
             columns = ", ".join(f'CAST("{name}" AS VARCHAR)' for name in head)
             body = sql.strip().rstrip(";").rsplit(";", 1)[-1]
             shown = con.execute(f"SELECT {columns} FROM ({body})").fetchall()
-            found = [head, *([cell or "" for cell in row] for row in shown)]
+            found = [head, *(["NULL" if cell is None else cell for cell in row] for row in shown)]
             assert [[cell.strip() for cell in row] for row in found] == cells(table), sql
 
 

@@ -20,6 +20,8 @@ from dphh.engines.duckdb.failures import engine_errors as of_duckdb
 from dphh.engines.polars.failures import engine_errors as of_polars
 from dphh.errors import withholding
 
+pytestmark = pytest.mark.on_spark
+
 SECRET = "SENTINEL123"
 
 

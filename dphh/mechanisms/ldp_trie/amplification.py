@@ -49,11 +49,11 @@ from dphh.privacy.subset_selection import SubsetSelection
 FloatArray = NDArray[np.float64]
 
 #: The part of delta that may be cut off, and is then paid.
-_CUT = 1e-6
+CUT = 1e-6
 # More than a hundred times what SciPy's binomials were off by, relatively, against 40 digits.
 _SLACK = 1e-9
 #: Bisections stop when the ends agree to this, relatively.
-_CLOSE = 1e-5
+CLOSE = 1e-5
 _LESS = 1 - 1e-15  # rounds a probability down
 # Blocks of values of m: fewer where C takes more values than `_NARROW`, and m matters less.
 _MOST_BLOCKS, _LEAST_BLOCKS, _NARROW = 48, 6, 1000
@@ -133,7 +133,7 @@ def central_delta(hidden: Blanket, reports: int, epsilon: float, cut: float = 1e
         raise UsageError(f"a central epsilon must be 0 or more, found {epsilon!r}")
     hiding, chances, outside = _binomial(reports - 1, hidden.blanket, cut / 2)
     if hidden.tell == 1.0:  # C = m
-        return min(_divergence(hidden, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0)
+        return min(divergence(hidden, epsilon, hiding + 1, chances, 0 * chances) + outside, 1.0)
     delta = outside
     width = len(_binomial(int(hiding[-1]), hidden.tell, cut / 2)[0])
     step = -(-len(hiding) // max(_MOST_BLOCKS * _NARROW // max(width, _NARROW), _LEAST_BLOCKS))
@@ -141,7 +141,7 @@ def central_delta(hidden: Blanket, reports: int, epsilon: float, cut: float = 1e
         # All of a block's chance goes to its least m.
         telling, share, left = _binomial(int(hiding[first]), hidden.tell, cut / 2)
         one_more = np.append(share[1:], 0.0)
-        found = _divergence(hidden, epsilon, telling + 1, share, one_more) + left
+        found = divergence(hidden, epsilon, telling + 1, share, one_more) + left
         delta += found * float(np.sum(chances[first : first + step]))
     return min(delta, 1.0)
 
@@ -160,7 +160,7 @@ def _binomial(n: int, p: float, cut: float) -> tuple[FloatArray, FloatArray, flo
     return values, np.asarray(binom.pmf(values, n, p), dtype=np.float64), outside
 
 
-def _divergence(
+def divergence(
     hidden: Blanket, epsilon: float, totals: FloatArray, before: FloatArray, here: FloatArray
 ) -> float:
     """The sum of [P - e^epsilon Q]_+ over all pairs of counts with these totals t.
@@ -200,12 +200,10 @@ def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 
 
     But for `least`, which is handed back if it is enough: for the largest of several.
     """
-    _check_delta(delta)
+    check_delta(delta)
     wanted = _depth(math.log(delta))
     return _smallest(
-        lambda epsilon: (
-            _depth(_log(central_delta(hidden, reports, epsilon, _CUT * delta))) - wanted
-        ),
+        lambda epsilon: _depth(_log(central_delta(hidden, reports, epsilon, CUT * delta))) - wanted,
         lambda: _guess(hidden, reports, delta),
         least,
         hidden.epsilon,
@@ -220,7 +218,7 @@ def group_epsilon(
     `least` as above. One after the other, at epsilon' and delta' each: size epsilon' and delta'
     times the sum of e^(i epsilon') for i < size.
     """
-    _check_delta(delta)
+    check_delta(delta)
     if size < 1:
         raise UsageError(f"a group has at least one report, not {size}")
 
@@ -229,7 +227,7 @@ def group_epsilon(
         log_each = math.log(delta) - growth - 1e-12
         if log_each < math.log(_TINY):
             return -_depth(log_each)
-        found = central_delta(hidden, reports, epsilon, _CUT * math.exp(log_each))
+        found = central_delta(hidden, reports, epsilon, CUT * math.exp(log_each))
         return _depth(_log(found)) - _depth(log_each)
 
     def guess() -> float:
@@ -243,30 +241,6 @@ def _log_geometric(epsilon: float, size: int) -> float:
     return epsilon * (size - 1) + math.log(-math.expm1(-epsilon * size) / -math.expm1(-epsilon))
 
 
-def reports_needed(hidden: Blanket, epsilon: float, delta: float) -> int:
-    """The least number of reports, within 1 in 100,000, that keeps to central (epsilon, delta)."""
-    _check_delta(delta)
-    if epsilon <= 0:
-        raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
-
-    def suffices(reports: int) -> bool:
-        return central_delta(hidden, reports, epsilon, _CUT * delta) <= delta
-
-    high = 1
-    while not suffices(high):
-        high *= 2
-        if high > 1 << 50:
-            raise UsageError(
-                f"more than 2^50 reports would be needed for a central epsilon of {epsilon!r} at "
-                f"delta {delta!r}; ask for a smaller local epsilon"
-            )
-    low = high // 2
-    while high - low > max(1, int(_CLOSE * high)):
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
-
-
 def local_epsilon(
     epsilon: float,
     delta: float,
@@ -277,15 +251,14 @@ def local_epsilon(
 
     `blanket` makes a local epsilon's, for instance that of subset selection on a domain.
     """
-    _check_delta(delta)
+    check_delta(delta)
     if epsilon <= 0:
         raise UsageError(f"a central epsilon must be above 0, found {epsilon!r}")
 
     def keeps(local: float) -> bool:
         found = blanket(local)
         return (
-            found.epsilon <= epsilon
-            or central_delta(found, reports, epsilon, _CUT * delta) <= delta
+            found.epsilon <= epsilon or central_delta(found, reports, epsilon, CUT * delta) <= delta
         )
 
     low = high = epsilon  # what is private locally is private centrally
@@ -293,72 +266,10 @@ def local_epsilon(
         low, high = high, high * 1.5
         if high > 600:
             return low
-    while high - low > _CLOSE * low:
+    while high - low > CLOSE * low:
         middle = (low + high) / 2
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return low
-
-
-# --- what was published ---------------------------------------------------------------------------
-
-
-def closed_form_2021(epsilon: float, reports: int, delta: float) -> float:
-    """Theorem 3.1 of "Hiding among the clones", for whatever is epsilon-LDP."""
-    _check_delta(delta)
-    if not 0 < epsilon <= math.log(reports / (16 * math.log(2 / delta))):
-        raise UsageError(
-            f"the closed form of 2021 needs epsilon <= ln(n / (16 ln(2/delta))), found {epsilon!r} "
-            f"with n = {reports}; take central_epsilon, which has no such condition"
-        )
-    spread = 8 * math.sqrt(math.exp(epsilon) * math.log(4 / delta) / reports)
-    return math.log1p(math.tanh(epsilon / 2) * (spread + 8 * math.exp(epsilon) / reports))
-
-
-def closed_form_2023(epsilon: float, reports: int, delta: float) -> float:
-    """The closed form that the Gboard paper prints as Theorem 2. For comparison: no price.
-
-    It rests on the general theorem of the paper of 2023, which its authors have withdrawn but for a
-    class of randomisers. Randomised response (subsets of one value) is in it, subset selection with
-    d >= 2 was not shown to be: two values' sets that hold both weigh more than the theorem allows.
-    """
-    _check_delta(delta)
-    if not 0 < epsilon <= math.log(reports / (8 * math.log(2 / delta)) - 1):
-        raise UsageError(
-            f"the closed form of 2023 needs epsilon <= ln(n / (8 ln(2/delta)) - 1), found "
-            f"{epsilon!r} with n = {reports}"
-        )
-    spread = 4 * math.sqrt(2 * math.log(4 / delta) / ((math.exp(epsilon) + 1) * reports))
-    return math.log1p(math.expm1(epsilon) * (spread + 4 / reports))
-
-
-def epsilon_by_blocks(
-    epsilon: float, reports: int, delta: float, step: int = 100, bisections: int = 10
-) -> float:
-    """The numeric analysis of 2021 as its authors' public tool does it, with its steps.
-
-    C is taken in blocks of `step` from its mean outwards, each at the end with fewer clones (fewer
-    hide less), and epsilon is halved `bisections` times from the closed form. The Gboard paper's
-    0.315 comes from this.
-    """
-    hidden = any_randomiser(epsilon)
-    n, r = reports - 1, hidden.blanket
-    start = math.ceil(n * r) % step
-    edges = np.arange(start - step, n + step, step, dtype=np.float64)
-    edges = edges[(edges > n * r - 60 * math.sqrt(n * r) - 3 * step)]
-    edges = edges[(edges < n * r + 60 * math.sqrt(n * r) + 3 * step)]
-    chances = np.diff(binom.cdf(np.append(edges - 1, n), n, r))
-    fewest = np.maximum(edges, 0.0)
-    outside = float(binom.cdf(edges[0] - 1, n, r))
-
-    def suffices(central: float) -> bool:
-        nothing = np.zeros_like(chances)
-        return _divergence(hidden, central, fewest + 1, chances, nothing) + outside < delta
-
-    low, high = 0.0, closed_form_2021(epsilon, reports, delta)
-    for _ in range(bisections):
-        middle = (low + high) / 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
 
 
 def _smallest(
@@ -374,12 +285,12 @@ def _smallest(
         if high == most:
             return most
         low, high = high, min(1.5 * high, most)
-    return crossing(slack, low, high, _CLOSE, relative=True)[1]
+    return crossing(slack, low, high, CLOSE, relative=True)[1]
 
 
 def _guess(hidden: Blanket, reports: int, delta: float) -> float:
     """Were it a Gaussian with the same total variation, mu / sqrt(2 pi) or nearly."""
-    variation = central_delta(hidden, reports, 0.0, _CUT * delta)
+    variation = central_delta(hidden, reports, 0.0, CUT * delta)
     return 2.5 * variation * _depth(math.log(delta)) * math.sqrt(2)
 
 
@@ -392,6 +303,6 @@ def _depth(log_delta: float) -> float:
     return math.sqrt(max(-log_delta, 0.0))
 
 
-def _check_delta(delta: float) -> None:
+def check_delta(delta: float) -> None:
     if not 0 < delta < 1:
         raise UsageError(f"delta must lie between 0 and 1, found {delta!r}; 1e-10 is a common one")

@@ -239,8 +239,7 @@ def _paper(
         )
     # Here, not above: scipy.stats takes half a second to import, and only this accounting needs it.
     from dphh.mechanisms.trie.triehh import fixed_size_plan
-    from dphh.mechanisms.trie.triehh_discovery import holders_needed
-    from dphh.mechanisms.trie.triehh_votes import FixedSize
+    from dphh.mechanisms.trie.triehh_votes import FixedSize, holders_needed
 
     plan = fixed_size_plan(users, epsilon, max_length, delta)
     sampling = FixedSize(plan.users, plan.batch)

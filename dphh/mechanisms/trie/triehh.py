@@ -16,12 +16,12 @@ level, L levels. Both theorems say
 
 for D' made from D by replacing one user's word by the empty one, n staying the same, and for this
 direction only. The other direction is false in a corner that the conditions allow: see
-`reverse_delta_at_least`, and docs/trie.md. What is returned is rounded up where it is a price and
+examples/triehh_printed.py, and docs/trie.md. What is returned is rounded up where it is a price and
 down where it is a batch; gamma is that of the whole number of users drawn.
 
 Under the preprint's conditions the published delta holds too, and is the smaller. That mends two
 slips of the preprint: its 0.279 should be 1 - 1/(11 (1 - 0.874)) = 0.2784, and its Corollary 2
-divides by 10 where its proof has theta (`preprint_corollary_2`).
+divides by 10 where its proof has theta (examples/triehh_printed.py).
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import lambertw
-from scipy.stats import hypergeom
 
 from dphh.errors import UsageError
 
@@ -105,7 +103,7 @@ def theorem_epsilon(users: int, theta: int, batch: int, levels: int) -> float:
 
     With m = gamma sqrt(n) this is L ln(1 + theta m / (n - theta m)) = -L ln(1 - theta m / n).
     """
-    _check_counts(users, theta, batch, levels)
+    check_counts(users, theta, batch, levels)
     if theta * batch >= users:
         raise UsageError(
             f"theta times the batch must be below the number of users, found {theta:,} x {batch:,} "
@@ -138,7 +136,7 @@ def preprint_delta(theta: int) -> float:
 def check_conditions(theorem: Theorem, users: int, theta: int, batch: int) -> None:
     """The conditions of a theorem, on whole numbers: nothing is rounded before it is compared."""
     _check_theorem(theorem)
-    _check_counts(users, theta, batch, 1)
+    check_counts(users, theta, batch, 1)
     smallest_theta = 10 if theorem == "preprint" else 4
     if theta < smallest_theta:
         raise UsageError(
@@ -181,30 +179,14 @@ def published_theta(delta: float) -> int:
 
     The authors' code searches so too, from 5 on.
     """
-    _check_delta(delta)
+    check_delta(delta)
     return next(t for t in range(4, _LARGEST_THETA + 1) if _published(t) <= delta)
 
 
 def preprint_theta(delta: float) -> int:
     """The least theta >= 10 with 1 / (0.279 theta!) <= delta."""
-    _check_delta(delta)
+    check_delta(delta)
     return next(t for t in range(10, _LARGEST_THETA + 1) if _preprint(t) <= delta)
-
-
-def lambert_theta(delta: float) -> int:
-    """theta = max{10, ceil(e^(W(C) + 1) - 1/2)}, C = ln(8 / (7 sqrt(2 pi) delta)) / e, as printed.
-
-    The published Corollary 1: it solves sqrt(2 pi) ((theta + 1/2)/e)^(theta + 1/2) = 8/(7 delta)
-    with Lambert's W. For comparison only. That approximation of theta! lies a little above it, so
-    for delta between 3.137e-7 and 3.149e-7 the corollary's theta, 10, is one too few;
-    `published_theta` is exact. From theta = 11 on, 8/7 > (theta - 2) / (theta - 3) leaves room
-    enough for the error, and sometimes theta comes out one more than is needed.
-    """
-    _check_delta(delta)
-    c = (math.log(8 / (7 * math.sqrt(2 * math.pi))) - math.log(delta)) / math.e
-    if c < -1 / math.e:
-        return 10
-    return max(10, math.ceil(math.exp(float(lambertw(c).real) + 1) - 0.5))
 
 
 def log10_theta(users: int) -> int:
@@ -230,8 +212,8 @@ def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
     It asks for epsilon <= L ln(theta + 1); beyond that, gamma <= sqrt(n) / (theta + 1) decides, and
     less is spent than epsilon.
     """
-    _check_counts(users, theta, 1, levels)
-    _check_epsilon(epsilon)
+    check_counts(users, theta, 1, levels)
+    check_epsilon(epsilon)
     low, high = 0, users // (theta + 1)
     while low < high:
         middle = (low + high + 1) // 2
@@ -240,19 +222,6 @@ def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
         else:
             high = middle - 1
     return low
-
-
-def preprint_corollary_2(users: int, epsilon: float, levels: int) -> float:
-    """gamma = (e^(epsilon/L) - 1) / (10 e^(epsilon/L)) sqrt(n), as printed. For comparison only.
-
-    The preprint's figures and experiments use it. It does not keep its epsilon: its proof bounds
-    gamma by (e^(epsilon/L) - 1) / (theta e^(epsilon/L)) sqrt(n), and then that by the same with 10
-    for theta, which is larger. At n = 10^6 (theta 12), epsilon 4 and L 10 the theorem prices it at
-    5.04, not 4.
-    """
-    _check_counts(users, 1, 1, levels)
-    _check_epsilon(epsilon)
-    return -math.expm1(-epsilon / levels) / 10 * math.sqrt(users)
 
 
 # --- both ways ------------------------------------------------------------------------------------
@@ -281,8 +250,8 @@ def fixed_size_plan(
     than was asked for.
     """
     _check_theorem(theorem)
-    _check_counts(users, 1, 1, levels)
-    _check_epsilon(epsilon)
+    check_counts(users, 1, 1, levels)
+    check_epsilon(epsilon)
     if delta is None:
         theta = log10_theta(users)
     else:
@@ -298,35 +267,6 @@ def fixed_size_plan(
             f"give a larger epsilon, fewer levels, or about {needed:,} users."
         )
     return fixed_size_price(users, theta, batch, levels, theorem)
-
-
-# --- the other direction --------------------------------------------------------------------------
-
-
-def reverse_delta_at_least(users: int, theta: int, batch: int, epsilon: float) -> float:
-    """What delta must be at least for P[M(D') in S] <= e^epsilon P[M(D) in S] + delta.
-
-    One word, held by k users of D' and by k + 1 of D, all others holding nothing; S: the word is
-    not found. With F(k) = P[Hypergeometric(n, k, m) < theta] this returns
-    max over k of F(k) - e^epsilon F(k + 1). A single level shows it, so any number of levels does.
-
-    It is large where a batch can hardly miss theta holders. n = 10^4, m = 100, theta = 99, and two
-    users of D' hold nothing: only a batch with both of them has fewer than 99 votes, which has
-    probability 100 x 99 / (10^4 x 9,999) = 9.9e-5 in D' and 0 in D, where one of the two votes.
-    """
-    _check_counts(users, theta, batch, 1)
-    # So many hold nothing; fewer cannot keep a batch below theta votes. F(k) / F(k + 1) falls as
-    # they grow in number, and is below e^epsilon long before the end of this range, or else is
-    # missed, for this is a lower bound.
-    missing = batch - theta + 1
-    if missing < 1:
-        return 0.0
-    last = min(users, missing + max(1000, 8 * missing), missing + 10**6)
-    idle: FloatArray = np.arange(missing, last + 1, dtype=np.float64)
-    without = hypergeom.cdf(theta - 1, users, users - idle, batch)
-    with_user = hypergeom.cdf(theta - 1, users, users - idle + 1, batch)
-    excess = without - math.exp(min(epsilon, 700.0)) * with_user
-    return max(0.0, float(np.max(excess)))
 
 
 # --- checks ---------------------------------------------------------------------------------------
@@ -363,7 +303,7 @@ def _check_theorem(theorem: str) -> None:
         )
 
 
-def _check_counts(users: int, theta: int, batch: int, levels: int) -> None:
+def check_counts(users: int, theta: int, batch: int, levels: int) -> None:
     for name, value in (("users", users), ("theta", theta), ("batch", batch), ("levels", levels)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise UsageError(
@@ -381,14 +321,14 @@ def _check_counts(users: int, theta: int, batch: int, levels: int) -> None:
         )
 
 
-def _check_epsilon(epsilon: float) -> None:
+def check_epsilon(epsilon: float) -> None:
     if not 0 < epsilon < math.inf:
         raise UsageError(
             f"epsilon must be above 0 and finite, found {epsilon!r}; 1.0 is a common choice."
         )
 
 
-def _check_delta(delta: float) -> None:
+def check_delta(delta: float) -> None:
     if not 1e-300 <= delta < 1:
         raise UsageError(
             f"delta must be at least 1e-300 and below 1, found {delta!r}; "

@@ -1,12 +1,17 @@
-"""How many of a word's holders vote at one level of TrieHH: exact tails.
+"""How many of a word's holders vote at one level of TrieHH, and how often it is found so.
 
 A word that W users hold gets a hypergeometric number of votes when m of n users are drawn, and a
 binomial one where every user tosses a coin. Tails are sums of exact probabilities, not
 approximations by a normal or a Poisson. All functions take arrays wherever a number varies.
+
+Proposition 1 of TrieHH: a word that shares no prefix with any other is found with probability
+P[votes >= theta]^L. Shared prefixes and words shorter than L only help.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +27,8 @@ FloatArray = NDArray[np.float64]
 # and many digits; what keeps a delta is kept clear of it.
 TAIL_ERROR = 1e-9
 LARGEST_POPULATION = 2**53
+#: The probability that plans speak of.
+RATE = 0.9
 
 
 @dataclass(frozen=True)
@@ -128,3 +135,53 @@ def _hypergeometric(i: FloatArray, w: FloatArray, n: FloatArray, m: FloatArray) 
 
 def floats(values: ArrayLike) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
+
+
+# --- what is found --------------------------------------------------------------------------------
+
+
+def discovery_rate(sampling: Sampling, theta: int, levels: int, holders: ArrayLike) -> FloatArray:
+    """Proposition 1: P[at least theta of the W holders vote]^L, for each number of holders."""
+    check_levels(levels)
+    return np.asarray(sampling.tail(holders, theta) ** levels, dtype=np.float64)
+
+
+def holders_needed(sampling: Sampling, theta: int, levels: int, rate: float = RATE) -> int:
+    """The least number of holders whose word is found at least so often."""
+    check_levels(levels)
+    check_rate(rate)
+
+    def found(holders: int) -> bool:
+        return float(discovery_rate(sampling, theta, levels, holders)) >= rate
+
+    # The rate is met somewhere between theta and many times theta / chance.
+    high = max(theta, math.ceil(theta / sampling.chance))
+    while high < sampling.most_holders and not found(high):
+        high *= 2
+    high = min(high, sampling.most_holders)
+    if not found(high):
+        raise UsageError(
+            f"rate {rate!r} cannot be had: even a word that everybody holds is found less often "
+            f"over {levels} levels with theta {theta} and this sample; sample more users."
+        )
+    return least(found, theta - 1, high)
+
+
+def least(suffices: Callable[[int], bool], low: int, high: int) -> int:
+    """The least whole number above `low` that suffices, where all from it to `high` do."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def check_levels(levels: int) -> None:
+    if levels < 1:
+        raise UsageError(f"levels must be 1 or more, found {levels!r}; give the longest length.")
+
+
+def check_rate(rate: float) -> None:
+    if not 0 < rate < 1:
+        raise UsageError(
+            f"rate must lie between 0 and 1, found {rate!r}; 0.9 is what plans speak of."
+        )

@@ -1,10 +1,4 @@
-"""What TrieHH will find, before anything is read: worst-case discovery rates and their inverses.
-
-Proposition 1 of TrieHH: a word that W users hold, sharing no prefix with any other word, gets a
-hypergeometric number of votes at each level when m of n users are drawn, and is found with
-probability P[votes >= theta]^L. With Bernoulli sampling, as the path accountant has it, the votes
-are Binomial(W, p) and the rest is the same. Shared prefixes and words shorter than L only help.
-"""
+"""What TrieHH needs to find a word: the inverses of `discovery_rate`, for figures of the papers."""
 
 from __future__ import annotations
 
@@ -12,8 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 
 from dphh.errors import UsageError
@@ -25,39 +17,17 @@ from dphh.mechanisms.trie.triehh import (
     preprint_theta,
     published_theta,
 )
-from dphh.mechanisms.trie.triehh_votes import LARGEST_POPULATION, Bernoulli, FixedSize, Sampling
-
-#: The probability that plans speak of.
-RATE = 0.9
-
-
-def discovery_rate(
-    sampling: Sampling, theta: int, levels: int, holders: ArrayLike
-) -> NDArray[np.float64]:
-    """Proposition 1: P[at least theta of the W holders vote]^L, for each number of holders."""
-    check_levels(levels)
-    return np.asarray(sampling.tail(holders, theta) ** levels, dtype=np.float64)
-
-
-def holders_needed(sampling: Sampling, theta: int, levels: int, rate: float = RATE) -> int:
-    """The least number of holders whose word is found at least so often."""
-    check_levels(levels)
-    check_rate(rate)
-
-    def found(holders: int) -> bool:
-        return float(discovery_rate(sampling, theta, levels, holders)) >= rate
-
-    # The rate is met somewhere between theta and many times theta / chance.
-    high = max(theta, math.ceil(theta / sampling.chance))
-    while high < sampling.most_holders and not found(high):
-        high *= 2
-    high = min(high, sampling.most_holders)
-    if not found(high):
-        raise UsageError(
-            f"rate {rate!r} cannot be had: even a word that everybody holds is found less often "
-            f"over {levels} levels with theta {theta} and this sample; sample more users."
-        )
-    return _least(found, theta - 1, high)
+from dphh.mechanisms.trie.triehh_votes import (
+    LARGEST_POPULATION,
+    RATE,
+    Bernoulli,
+    FixedSize,
+    check_levels,
+    check_rate,
+    discovery_rate,
+    holders_needed,
+    least,
+)
 
 
 def frequency_needed(plan: FixedSizePlan, rate: float = RATE) -> float:
@@ -79,7 +49,7 @@ def batch_needed(holders: int, users: int, theta: int, levels: int, rate: float 
     def found(batch: int) -> bool:
         return float(discovery_rate(FixedSize(users, batch), theta, levels, holders)) >= rate
 
-    return _least(found, theta - 1, users)
+    return least(found, theta - 1, users)
 
 
 def p_needed(holders: int, theta: int, levels: int, rate: float = RATE) -> float:
@@ -165,7 +135,7 @@ def least_population(found: Callable[[int], float], rate: float = RATE) -> int:
         high = 10**exponent
         # From just above one power of ten up to the next, theta is the same and the rate grows.
         if found(high) >= rate:
-            return _least(lambda users: found(users) >= rate, low, high)
+            return least(lambda users: found(users) >= rate, low, high)
         low = high
     raise UsageError(
         f"no population up to 10^15 gives rate {rate!r}; give a larger frequency or epsilon."
@@ -209,23 +179,3 @@ def unit_sizes(
         needed = holders_needed(FixedSize(users, plan.batch), plan.theta, levels, rate)
         rows.append(UnitSize(unit, levels, plan, needed))
     return tuple(rows)
-
-
-def _least(suffices: Callable[[int], bool], low: int, high: int) -> int:
-    """The least whole number above `low` that suffices, where all from it to `high` do."""
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
-
-
-def check_levels(levels: int) -> None:
-    if levels < 1:
-        raise UsageError(f"levels must be 1 or more, found {levels!r}; give the longest length.")
-
-
-def check_rate(rate: float) -> None:
-    if not 0 < rate < 1:
-        raise UsageError(
-            f"rate must lie between 0 and 1, found {rate!r}; 0.9 is what plans speak of."
-        )

@@ -1,0 +1,69 @@
+"""TrieHH's corollaries as printed, and what its theorems miss. For comparison: no price."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import lambertw
+from scipy.stats import hypergeom
+
+from dphh.mechanisms.trie.triehh import check_counts, check_delta, check_epsilon
+
+FloatArray = NDArray[np.float64]
+
+
+def lambert_theta(delta: float) -> int:
+    """theta = max{10, ceil(e^(W(C) + 1) - 1/2)}, C = ln(8 / (7 sqrt(2 pi) delta)) / e, as printed.
+
+    The published Corollary 1: it solves sqrt(2 pi) ((theta + 1/2)/e)^(theta + 1/2) = 8/(7 delta)
+    with Lambert's W. For comparison only. That approximation of theta! lies a little above it, so
+    for delta between 3.137e-7 and 3.149e-7 the corollary's theta, 10, is one too few;
+    `published_theta` is exact. From theta = 11 on, 8/7 > (theta - 2) / (theta - 3) leaves room
+    enough for the error, and sometimes theta comes out one more than is needed.
+    """
+    check_delta(delta)
+    c = (math.log(8 / (7 * math.sqrt(2 * math.pi))) - math.log(delta)) / math.e
+    if c < -1 / math.e:
+        return 10
+    return max(10, math.ceil(math.exp(float(lambertw(c).real) + 1) - 0.5))
+
+
+def preprint_corollary_2(users: int, epsilon: float, levels: int) -> float:
+    """gamma = (e^(epsilon/L) - 1) / (10 e^(epsilon/L)) sqrt(n), as printed. For comparison only.
+
+    The preprint's figures and experiments use it. It does not keep its epsilon: its proof bounds
+    gamma by (e^(epsilon/L) - 1) / (theta e^(epsilon/L)) sqrt(n), and then that by the same with 10
+    for theta, which is larger. At n = 10^6 (theta 12), epsilon 4 and L 10 the theorem prices it at
+    5.04, not 4.
+    """
+    check_counts(users, 1, 1, levels)
+    check_epsilon(epsilon)
+    return -math.expm1(-epsilon / levels) / 10 * math.sqrt(users)
+
+
+def reverse_delta_at_least(users: int, theta: int, batch: int, epsilon: float) -> float:
+    """What delta must be at least for P[M(D') in S] <= e^epsilon P[M(D) in S] + delta.
+
+    One word, held by k users of D' and by k + 1 of D, all others holding nothing; S: the word is
+    not found. With F(k) = P[Hypergeometric(n, k, m) < theta] this returns
+    max over k of F(k) - e^epsilon F(k + 1). A single level shows it, so any number of levels does.
+
+    It is large where a batch can hardly miss theta holders. n = 10^4, m = 100, theta = 99, and two
+    users of D' hold nothing: only a batch with both of them has fewer than 99 votes, which has
+    probability 100 x 99 / (10^4 x 9,999) = 9.9e-5 in D' and 0 in D, where one of the two votes.
+    """
+    check_counts(users, theta, batch, 1)
+    # So many hold nothing; fewer cannot keep a batch below theta votes. F(k) / F(k + 1) falls as
+    # they grow in number, and is below e^epsilon long before the end of this range, or else is
+    # missed, for this is a lower bound.
+    missing = batch - theta + 1
+    if missing < 1:
+        return 0.0
+    last = min(users, missing + max(1000, 8 * missing), missing + 10**6)
+    idle: FloatArray = np.arange(missing, last + 1, dtype=np.float64)
+    without = hypergeom.cdf(theta - 1, users, users - idle, batch)
+    with_user = hypergeom.cdf(theta - 1, users, users - idle + 1, batch)
+    excess = without - math.exp(min(epsilon, 700.0)) * with_user
+    return max(0.0, float(np.max(excess)))
