@@ -36,6 +36,9 @@ from dphh.udfs.draws.randomness import Randomness, uniform_below
 #: Given keys, says which of them somebody holds. The answer is private and stays in the engine.
 Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
 
+#: Keys that are proposed at a time: 32 MB.
+_MOST_PROPOSED = 1 << 22
+
 
 @dataclass(frozen=True)
 class Spurious:
@@ -152,7 +155,8 @@ def spurious_of_class(
         )
     if not passing.any():
         return Spurious.none()
-    keys = _distinct(valid, group, int(passing.sum()), held, randomness, f"{purpose}/spurious")
+    of_class, name = (group, int(absent.sum())), f"{purpose}/spurious"
+    keys = _distinct(valid, of_class, int(passing.sum()), held, randomness, name)
     first, second = [], []
     for column in np.flatnonzero(passing).tolist():
         name, number = f"{purpose}/spurious {group} {column}", int(passing[column])
@@ -165,15 +169,26 @@ def spurious_of_class(
 
 
 def _distinct(
-    valid: ValidClasses, group: int, number: int, held: Held, randomness: Randomness, purpose: str
+    valid: ValidClasses,
+    of_class: tuple[int, int],
+    number: int,
+    held: Held,
+    randomness: Randomness,
+    purpose: str,
 ) -> Integers:
-    """Absent grams of a class, uniformly, none twice, in the order drawn: any split is fair."""
+    """Absent grams of a class, uniformly, none twice, in the order drawn: any split is fair.
+
+    `of_class`: which it is, and how many of its grams are absent. Where few are, most of what is
+    proposed will be rejected: so many more are proposed at a time.
+    """
+    group, absent = of_class
     size = int(valid.sizes[group])
     keys = np.empty(0, dtype=np.int64)
     attempt = 0
     while len(keys) < number:
         attempt += 1
-        count = 2 * (number - len(keys)) + 16
+        missing = number - len(keys)
+        count = min(2 * missing * (size // absent) + 16, _MOST_PROPOSED)
         drawn = uniform_below(randomness, size, count, f"{purpose} {group}/keys {attempt}")
         proposed = valid.keys(group, drawn.astype(np.int64))
         together = np.concatenate([keys, proposed[~held(proposed)]])

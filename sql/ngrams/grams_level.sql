@@ -1,11 +1,17 @@
--- DPNE above the first level: the same set union as words_level.sql, over the valid grams that
--- somebody holds and keeps. All others, held or not, have a weight of 0 and no row: the noise that
--- they would have got is drawn for them together (dphh/ladder/spurious.py).
+-- DPNE above the first level (Kim et al. 2021, Algorithm 1, the loop over k): the same set union as
+-- words_level.sql, over the valid grams that somebody holds and keeps. All others, held or not,
+-- have a weight of 0 and no row.
+-- "For u in V_k: H_k[u] <- 0" is therefore not here but drawn, as the paper does it ("Scaling up
+-- DPNE"), by dphh/ladder/spurious.py, which asks supported.sql: how many grams without a row the
+-- noise lifts over rho_k is Binomial(|V_k| - |supp(H_k)|, P[noise >= rho_k]); which they are is
+-- uniform in V_k without supp(H_k); their noised weights are the noise given that it reaches rho_k.
+-- It is no CTE, since V_k is never written down (sql/plain/dpne_level.sql does, in `absent`).
 -- In: positions (lots, lengths, keys, words), where valid grams stand. Out: noised (key, noisy),
 -- drawn once.
 CREATE TEMP TABLE noised AS
 WITH
 
+-- U_i <- W_i n V_k; if |U_i| > Delta_k, choose Delta_k of it; 1 / sqrt(|U_i|) to each.
 -- Of each whole user the distinct grams that count, $max_items at most, and floor(2^b / sqrt(t))
 -- for each of the t that do (udfs/kernel/contributions.py). What the users of a batch of
 -- rows add together stands in its first row.
@@ -19,6 +25,7 @@ users_contributions AS (
     FROM positions
 ),
 
+-- H_k[u], summed over users.
 histogram AS (
     SELECT
         contribution.key,
@@ -27,6 +34,7 @@ histogram AS (
     GROUP BY contribution.key
 )
 
+-- H_k[u] + N(0, sigma_k^2). What of it is above rho_k goes to S_k in set_union/released.sql.
 SELECT
     key,
     weight + dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy

@@ -14,6 +14,7 @@ numbered AS (
     FROM released
 ),
 
+-- V_k <- (S_1 x S_(k-1)) n (S_(k-1) x S_1), as what begins and what ends a valid gram.
 -- What a valid gram begins with: k - 1 tokens that were released together.
 beginnings AS (
     SELECT
@@ -32,6 +33,7 @@ endings AS (
     WHERE level = CASE $pruning WHEN 'both' THEN $level - 1 ELSE 1 END
 ),
 
+-- W_i <- G_k(w_i), the k-grams in a user's text.
 grams AS (
     SELECT
         texts.user_id,
@@ -39,7 +41,8 @@ grams AS (
     FROM texts, unnest(range(1, len(texts.tokens) - $level + 2)) AS starts (start)
 ),
 
--- Prune what is not valid; a user holds each gram once. A valid gram's key is its two numbers.
+-- U_i <- W_i n V_k. Prune what is not valid; a user holds each gram once. A valid gram's key is its
+-- two numbers.
 held AS (
     SELECT DISTINCT
         grams.user_id,
@@ -61,7 +64,8 @@ placed AS (
     FROM held
 ),
 
--- Bound each user: at most $max_items grams, the first in an order that is the user's own.
+-- If |U_i| > Delta_k, choose Delta_k of it. Bound each user: at most $max_items grams, the first in
+-- an order that is the user's own.
 bounded AS (
     SELECT
         gram,
@@ -71,7 +75,7 @@ bounded AS (
     QUALIFY count(*) OVER (PARTITION BY user_id ORDER BY place) <= $max_items
 ),
 
--- floor(2^b / sqrt(t)) to each of t grams.
+-- 1 / sqrt(|U_i|) to each of U_i: floor(2^b / sqrt(t)) to each of t grams.
 weighed AS (
     SELECT
         gram,
@@ -80,6 +84,7 @@ weighed AS (
     FROM bounded
 ),
 
+-- H_k[u], summed over users.
 histogram AS (
     SELECT
         gram,
@@ -89,7 +94,7 @@ histogram AS (
     GROUP BY gram, key
 ),
 
--- Drawn once: nothing reads the noise before all of it is there.
+-- H_k[u] + N(0, sigma_k^2). Drawn once: nothing reads the noise before all of it is there.
 noised AS MATERIALIZED (
     SELECT
         gram,
@@ -97,7 +102,8 @@ noised AS MATERIALIZED (
     FROM histogram
 ),
 
--- The valid grams that nobody holds, or nobody kept: the rest of V_k, with a weight of 0.
+-- For u in V_k: H_k[u] <- 0. The valid grams that nobody holds, or nobody kept: the rest of V_k,
+-- with a weight of 0.
 absent AS (
     SELECT
         list_append(beginnings.tokens, endings.tokens[-1]) AS gram,
@@ -123,6 +129,7 @@ spurious AS MATERIALIZED (
     FROM absent
 )
 
+-- S_k: if H_k[u] + N(0, sigma_k^2) > rho_k. $threshold is the least integer that passes.
 SELECT
     CAST($level AS INTEGER) AS level,
     gram AS tokens,

@@ -3,6 +3,8 @@
 -- In: noised (code, noisy). Gives (key, noisy).
 WITH
 
+-- DPNE, Algorithm 5: if H[u] + N(0, sigma_1^2) > rho_1, then u goes to S_1. The threshold is the
+-- least integer that passes.
 passed AS (
     SELECT
         code,

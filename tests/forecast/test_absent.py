@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -141,3 +142,26 @@ def test_draws_are_asked_for_with_the_noises_own_probabilities() -> None:
         floor, end = draw.asked["floor"], draw.asked.get("end")
         wanted = ends[column : column + 2], [int(thresholds[group, column]), None]
         assert [floor, end] in wanted
+
+
+def test_few_absent_grams_among_many_that_are_held_are_found_in_few_attempts() -> None:
+    """Of 40,000 valid pairs a user holds all but one. Proposals are in proportion to that."""
+    words = 200
+    masses = np.ones(words)
+    valid = valid_classes(first_rung(words), masses, np.array([float(words)]))
+    (missing,) = valid.keys(0, np.array([12_345]))
+    rows = np.zeros((1, len(bins(SIGMA_GRID).starts)), dtype=np.int64)
+    absent = rows.copy()
+    absent[0, 3] = 1
+    for _ in range(5):
+        asked: list[int] = []
+
+        def held(keys: Integers, asked: list[int] = asked) -> Any:
+            asked.append(len(keys))
+            return keys != missing
+
+        found = spurious_grams(
+            valid, absent, rows, rows + 1, held, bins(SIGMA_GRID), SYSTEM, "test"
+        )
+        assert found.keys.tolist() == [missing]
+        assert len(asked) < 30

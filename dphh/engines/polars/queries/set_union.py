@@ -36,7 +36,8 @@ def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     sums. What the users of a batch of rows add together stands in its first row.
 
     Polars' integer sums wrap around without a word: these cannot, as there are less than
-    2^32 texts, whose users weigh at most 2^b each, and b is at most GRID_BITS.
+    2^32 texts, whose users weigh at most 2^b or a round's unit each: less than 2^24 at any epsilon
+    that has a price.
     """
     contributions = users.select(contribution=_weighed(rule))
     # All rows of a batch but the first are empty; sums of 0 stay, where the rule names them.
