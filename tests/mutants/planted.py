@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants import (
+    adaptive,
     bookkeeping,
     corpora,
     forecasts,
@@ -17,6 +18,7 @@ from tests.mutants import (
 MUTANTS = (
     *randomness.MUTANTS,
     *levels.MUTANTS,
+    *adaptive.MUTANTS,
     *prices.MUTANTS,
     *bookkeeping.MUTANTS,
     *rounds.MUTANTS,

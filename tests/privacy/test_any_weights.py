@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from dphh.privacy import any_weights
 from dphh.privacy.any_weights import (
     MOST_ALONE,
     any_weights_cost,
@@ -148,3 +149,13 @@ def test_where_the_theorem_does_not_hold_nothing_is_promised() -> None:
     assert any_weights_delta(noise, 1024, 10, -(10**6)) == 1.0
     threshold = any_weights_threshold(noise, 1024, 10, 0.9)
     assert noise.tail(threshold - 1024) <= MOST_ALONE
+
+
+def test_what_floats_say_is_where_the_search_begins_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(any_weights, "_about", lambda *_: 0.0)
+    noise = rounded_gaussian(90)
+    threshold = any_weights_threshold(noise, 64, 20, 1e-3)
+    worst = max(passing(each, threshold, 90) for each in (*one_heavy(64, 20), *equal(64, 20)))
+    assert worst <= any_weights_delta(noise, 64, 20, threshold) <= 1e-3
