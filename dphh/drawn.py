@@ -14,7 +14,7 @@ from dphh.price import Price
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
 
 #: Methods whose levels each have an event of their own, and may be left out.
-STEPWISE = ("dpne", "forecast", "sips")
+STEPWISE = ("dpne", "forecast", "sips", "adaptive")
 
 
 def drawn_events(price: Price, ran: Sequence[Level], counted: bool) -> tuple[Event, ...]:

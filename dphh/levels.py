@@ -90,6 +90,14 @@ class SetUnionLevel(_OnGrid):
 
 
 @dataclass(frozen=True)
+class WeighedLevel(SetUnionLevel):
+    """A later round of a set union: what a user gives to an item follows from what earlier rounds'
+    noise left of it. Its threshold covers any weights."""
+
+    kind: ClassVar[str] = "weighed"
+
+
+@dataclass(frozen=True)
 class PrunedLevel(_OnGrid):
     """A level of DPNE above the first: valid grams only, so its threshold hides nobody.
 
@@ -356,6 +364,7 @@ KINDS = {
     level.kind: level
     for level in (
         SetUnionLevel,
+        WeighedLevel,
         PrunedLevel,
         CountsLevel,
         ForecastLevel,

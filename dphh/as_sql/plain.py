@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dphh.as_sql.rows import rows_of
@@ -18,7 +18,9 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.mechanisms.counts.price import OTHER
+from dphh.mechanisms.set_union.adaptive import follows
 from dphh.price import Price
+from dphh.privacy.following import parts_told
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, SEATS
 
@@ -55,6 +57,11 @@ def plain(price: Price, corpus: Corpus | None) -> list[Query]:
 def _queries(price: Price) -> Iterator[Query]:
     yield _step("texts", Step("plain/texts"))
     match price.verb, price.method:
+        case "items", "adaptive":
+            yield _step("texts", Step("plain/nothing_released"))
+            yield _step("texts", Step("plain/nothing_told"))
+            yield from _adaptive([x for x in price.levels if isinstance(x, SetUnionLevel)])
+            yield Query("what is found", FOUND.format(bits=price.levels[0].to_json()["grid_bits"]))
         case ("items", _) | ("ngrams", "dpne"):
             yield _step("texts", Step("plain/nothing_released"))
             for level in price.levels:
@@ -103,6 +110,28 @@ def _ladder(level: Any) -> Iterator[Query]:
     yield Query(section, f"SET VARIABLE threshold = (\n{asked}\n);")
     known |= {"threshold": Written("getvariable('threshold')")}
     yield _step(section, Step("plain/dpne_level", known))
+
+
+def _adaptive(levels: Sequence[SetUnionLevel]) -> Iterator[Query]:
+    """Rounds whose weights follow one another."""
+    for number, level in enumerate(levels):
+        section = f"level {level.level}, round {level.round}"
+        following = follows(levels[:number], level)
+        known = {
+            "equal": following is None,
+            "parts": following.parts if following else 1,
+            "deviation": following.deviation if following else 0,
+            "max_items": level.max_items,
+            "grid_bits": level.grid_bits,
+            "sigma": level.sigma_grid,
+            "salt": SALT,
+            "threshold": level.threshold_grid,
+            "purpose": section,
+        }
+        own = {"parts": parts_told(levels[0].sigma_grid, level.sigma_grid)}
+        yield _step(section, Step("plain/union_round", known))
+        yield _step(section, Step("plain/union_round_released", known))
+        yield _step(section, Step("plain/union_round_told", own))
 
 
 def _rounds(level: Any) -> Iterator[Query]:

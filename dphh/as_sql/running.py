@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from dphh.as_sql.rows import rows_of
@@ -18,9 +19,12 @@ from dphh.levels import (
     SetUnionLevel,
     VoteLevel,
 )
+from dphh.mechanisms.set_union.adaptive import follows
 from dphh.price import Price
+from dphh.privacy.following import parts_told
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, SEATS
+from dphh.udfs.kernel.whole_users import EQUAL
 
 Part = tuple[str, list[Step]]
 
@@ -67,11 +71,34 @@ def _counts(known: dict[str, Any], later: dict[str, str]) -> list[Step]:
 
 def _items(price: Price) -> Iterator[Part]:
     yield "whole users", [GATHER]
+    if price.method == "adaptive":
+        yield from _adaptive([x for x in price.levels if isinstance(x, SetUnionLevel)])
+        return
     for level in price.levels:
         assert isinstance(level, SetUnionLevel)
         forget = [Step("forget_released")] if level.round > 1 else []
         title = f"level {level.level}, round {level.round}"
         yield title, [*forget, *_set_union(level, f"items/round {level.round}")]
+
+
+def _adaptive(levels: Sequence[SetUnionLevel]) -> Iterator[Part]:
+    """Rounds that follow one another in the engine."""
+    for number, level in enumerate(levels):
+        known = _bounded(level, f"items/round {level.round}") | {"is_test": False}
+        later = {"salt": SALT}
+        if following := follows(levels[:number], level):
+            parts = parts_told(levels[0].sigma_grid, levels[number - 1].sigma_grid)
+            before = [
+                Step("told_so_far", {"parts": parts}),
+                Step("forget_released"),
+                Step("weights_of_round", asdict(following)),
+            ]
+            later["w"] = "what (code, w) of the step above is handed over as, to be looked up"
+        else:
+            before, known = [Step("nothing_told")], known | {"w": EQUAL}
+        drawn = Step("words_of_round", known, later)
+        passed = Step("released_of_round", {"threshold": level.threshold_grid})
+        yield f"level {level.level}, round {level.round}", [*before, drawn, passed]
 
 
 def _set_union(level: SetUnionLevel, purpose: str) -> list[Step]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from dphh.engines.rounds import RoundsOf
     from dphh.engines.walking import Trie
     from dphh.ladder.rounds import TwoRoundsOf
     from dphh.ladder.rungs import Ladder, ValidGrams
@@ -60,6 +61,12 @@ class Session(Protocol):
     @draws
     def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
         """Bound, weigh, sum, noise once, threshold: an Arrow table (key, noisy) of what passed."""
+        ...
+
+    @draws
+    def items_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
+        """Rounds of `items_level` whose weights follow earlier ones, all of them one draw: what
+        `rounds` makes of what passed in each. Noised weights of all else go with it."""
         ...
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 #: Kinds of levels whose scores are the noised weights that passed.
-_PASSED = ("set_union", "pruned")
+_PASSED = ("set_union", "weighed", "pruned")
 
 
 class Scored(Protocol):

@@ -23,6 +23,27 @@ dphh_isqrt(n) + CASE WHEN dphh_isqrt(n) * dphh_isqrt(n) < n THEN 1 ELSE 0 END;
 CREATE OR REPLACE TEMP MACRO dphh_even_weight(t, bits) AS
 dphh_isqrt((CAST(1 AS BIGINT) << (2 * bits)) // t);
 
+-- Where an item stands by what earlier rounds told of it, the threshold to come being 2^15, and 400
+-- times that at most.
+CREATE OR REPLACE TEMP MACRO dphh_stands(told, parts, deviation, threshold) AS
+least(
+    greatest(told + CAST(parts AS BIGINT) * deviation, 0) // parts, 400 * CAST(threshold AS BIGINT)
+) * 32768 // threshold;
+
+-- How much a user gives to an item in a later round of a set union, in units of 2^-15: z^(3/4) of
+-- where it stands, z^(-1/2) past the threshold, and 1/20 at least.
+CREATE OR REPLACE TEMP MACRO dphh_weight_at(z) AS
+greatest(
+    CASE
+        WHEN z < 32768 THEN dphh_isqrt(z * dphh_isqrt(z * 32768))
+        ELSE dphh_isqrt(35184372088832 // greatest(z, 1))
+    END,
+    1638
+);
+
+CREATE OR REPLACE TEMP MACRO dphh_weight(told, parts, deviation, threshold) AS
+dphh_weight_at(dphh_stands(told, parts, deviation, threshold));
+
 -- Unsigned 64-bit arithmetic that wraps around at 2^64.
 CREATE OR REPLACE TEMP MACRO dphh_low_word(n) AS
 CAST(n % CAST(18446744073709551616 AS UHUGEINT) AS UBIGINT);

@@ -40,6 +40,9 @@ Asked = Callable[[Corpus], Plan]
 VERBS: dict[str, Asked] = {
     "items": lambda corpus: items(corpus, epsilon=2, delta=1e-5, max_items=10),
     "items-sips": lambda corpus: items(corpus, epsilon=4, delta=1e-5, max_items=10, method="sips"),
+    "items-adaptive": lambda corpus: items(
+        corpus, epsilon=4, delta=1e-5, max_items=10, method="adaptive"
+    ),
     "ngrams": lambda corpus: ngrams(
         corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, spurious=0.5, method="dpne"
     ),

@@ -10,6 +10,7 @@ from dphh import Corpus
 from dphh.engines import open_session
 from dphh.engines.session import Limits, Session
 from dphh.levels import SetUnionLevel
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 
 
 def limits_of(engine: str) -> Limits:
@@ -57,4 +58,19 @@ def in_rounds(
             passed = session.items_level(level, f"round {level.round}")
             keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
             found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
+    return found
+
+
+def in_adaptive_rounds(
+    engine: str, corpus: Corpus, randomness: Any, levels: Sequence[SetUnionLevel]
+) -> list[dict[tuple[str, ...], int]]:
+    """The same of rounds whose weights follow one another."""
+    found: list[dict[tuple[str, ...], int]] = []
+    rounds = AdaptiveRounds(tuple(levels))
+    with session_on(engine, corpus, randomness) as session:
+        session.hold_items()
+        drawn = session.items_rounds(rounds, "items")
+    for _, passed in rounds.read(drawn):
+        keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
+        found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
     return found

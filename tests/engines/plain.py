@@ -22,6 +22,7 @@ from dphh.levels import (
     PrunedLevel,
     SetUnionLevel,
     VoteLevel,
+    WeighedLevel,
 )
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.sql import query
@@ -111,6 +112,33 @@ class Plain:
         )
         found = self.released(1)
         return {gram: found[gram] for gram in found.keys() - before.keys()}
+
+    def items_rounds(
+        self, levels: Sequence[SetUnionLevel], follows: Sequence[Any], purpose: str
+    ) -> list[dict[Gram, int]]:
+        """What each of several rounds releases. `follows`: by what its weights follow, as a round
+        asks (parts, deviation), and how many parts its own noised weights are."""
+        self.run("nothing_told")
+        done = []
+        for level, (parts, deviation, own) in zip(levels, follows, strict=True):
+            before, name = self.released(1), f"{purpose}/round {level.round}"
+            self.run(
+                "union_round",
+                equal=not isinstance(level, WeighedLevel),
+                max_items=level.max_items,
+                grid_bits=level.grid_bits,
+                salt=self._salt(name),
+                sigma=level.sigma_grid,
+                threshold=level.threshold_grid,
+                parts=parts,
+                deviation=deviation,
+                purpose=name,
+            )
+            self.run("union_round_released", threshold=level.threshold_grid)
+            self.run("union_round_told", parts=own)
+            found = self.released(1)
+            done.append({gram: found[gram] for gram in found.keys() - before.keys()})
+        return done
 
     def dpne(
         self, level: PrunedLevel, purpose: str, threshold: int, *, absent: bool = True

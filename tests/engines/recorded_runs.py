@@ -67,6 +67,15 @@ CASES = {
     "sips, one round for two": Case(
         partial(items, max_items=4, method="sips", counts=0.3, **LOOSE), FEW, ((1, 1), (1, 2)), True
     ),
+    "adaptive": Case(
+        partial(items, max_items=4, method="adaptive", **LOOSE), NEAR, ((1, 1), (1, 2), (1, 3))
+    ),
+    "adaptive, one round for two": Case(
+        partial(items, max_items=4, method="adaptive", counts=0.3, **LOOSE),
+        FEW,
+        ((1, 1), (1, 2)),
+        True,
+    ),
     "forecast, three rounds of words": Case(
         partial(FORECAST, max_n=3), NEAR, ((1, 1), (1, 2), (1, 3), 2, 3)
     ),

@@ -19,6 +19,7 @@ from dphh.testing import SeededRandomness
 BUDGET = {"epsilon": 8.0, "delta": 1e-4}
 PLANS = {
     "items": lambda corpus, **more: items(corpus, **BUDGET, **more),
+    "adaptive": lambda corpus, **more: items(corpus, method="adaptive", **BUDGET, **more),
     "sips": lambda corpus, **more: items(corpus, method="sips", **BUDGET, **more),
     "dpne": lambda corpus, **more: ngrams(corpus, max_n=3, method="dpne", **BUDGET, **more),
     "forecast": lambda corpus, **more: ngrams(corpus, max_n=3, method="forecast", **BUDGET, **more),

@@ -96,6 +96,23 @@ def set_union(run: Run, step: str, level: dict[str, Any], before: int) -> Spent:
     return Spent(sigma**-2, new_items(level))
 
 
+def any_new_items(level: dict[str, Any]) -> float:
+    """The same whatever a user gives to each: one heavy item and others alike, or all alike."""
+    unit, most = 2 ** level["grid_bits"], level["max_items"]
+    heavy = np.linspace(0, unit, 4 * unit + 1)
+    rest = np.sqrt((unit**2 - heavy**2) / max(most - 1, 1))
+    one, others = (
+        norm.sf((level["threshold_grid"] - own - 0.5) / level["sigma_grid"])
+        for own in (heavy, rest)
+    )
+    return float((one + (most - 1) * others).max())
+
+
+def weighed(run: Run, step: str, level: dict[str, Any], before: int) -> Spent:
+    """A later round, inside the one draw of all."""
+    return Spent(set_union(run, step, level, before).noise, any_new_items(level))
+
+
 def above(run: Run, level: dict[str, Any], pruning: str) -> tuple[set[Gram], set[Gram]]:
     """Of a longer length: the valid grams that somebody holds, and the others that came out."""
     length = level["level"]
@@ -220,6 +237,7 @@ def local(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
 
 KINDS = {
     "set_union": set_union,
+    "weighed": weighed,
     "pruned": pruned,
     "forecast": forecast,
     "counts": counted,
@@ -244,7 +262,12 @@ def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
         if level.get("valid") == 0 or not grows:
             assert level["released"] == 0
             continue
-        yield steps.pop(0), level, released[level["level"]]
+        if run.plan.price.method == "adaptive":  # all rounds are one draw
+            yield f"{steps[0]}/round {level['round']}", level, released[level["level"]]
+            if level is levels[-1]:
+                steps.pop(0)
+        else:
+            yield steps.pop(0), level, released[level["level"]]
         released[level["level"]] += level["released"]
         if level["kind"] in ("vote", "batch"):
             table = run.release.to_polars().filter(pl.col("level") == level["level"])
@@ -262,7 +285,7 @@ def test_what_is_drawn_is_what_is_priced_booked_and_written(
     run = ran(engine, CASES[case], tmp_path)
     told = list(drew(run))
     ways = [
-        (level["level"], level["round"]) if level["kind"] == "set_union" else level["level"]
+        (level["level"], level["round"]) if "round" in level else level["level"]
         for _, level, _ in told
         if level["kind"] != "counts" or run.plan.verb == "counts"
     ]

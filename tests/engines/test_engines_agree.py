@@ -70,6 +70,10 @@ LOCAL = {
 }  # fmt: skip
 VERBS = {
     "items": lambda c: items(c, epsilon=2, delta=1e-4),
+    "items adaptive": lambda c: items(c, epsilon=2, delta=1e-4, method="adaptive"),
+    "items adaptive over the cap": lambda c: items(
+        c, epsilon=8, delta=1e-4, max_items=2, method="adaptive"
+    ),
     "items sips": lambda c: items(c, epsilon=2, delta=1e-4, method="sips"),
     "items over the cap": lambda c: items(c, epsilon=4, delta=1e-4, max_items=2),
     "items sips over the cap": lambda c: items(

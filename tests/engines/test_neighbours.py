@@ -30,7 +30,8 @@ from dphh.corpus import as_sequences
 from dphh.engines import ENGINES
 from dphh.engines.walking import Trie
 from dphh.ladder.rungs import first_ladder
-from dphh.levels import PrunedLevel, VoteLevel
+from dphh.levels import PrunedLevel, SetUnionLevel, VoteLevel, WeighedLevel
+from dphh.privacy.following import Following
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.levels import bare_level, session_on
@@ -228,3 +229,73 @@ def test_who_is_asked_what_on_devices(engine, sampling, others, newcomer):
     for nothing, said in moved:
         assert not nothing
         assert said.total() <= 2
+
+
+@of_neighbours
+def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
+    """What earlier rounds' noise told of each item that anybody holds, kept or not, is the same
+    for both neighbours: it is an output. Each item must have it, whoever holds it and whatever was
+    given to it; and then no other user's part moves, of what a newcomer holds too, or alone."""
+    threshold, sigma = 40 << BITS, 16 << BITS
+    levels = [
+        SetUnionLevel(1, 2, BITS, sigma, threshold),
+        *(WeighedLevel(1, 2, BITS, sigma // 2, threshold, round=number) for number in (2, 3)),
+    ]
+
+    def told(number: int) -> dict[str, int]:
+        """By the round, of every word that there may be: below, at and far above the threshold."""
+        return {
+            word: (-3 + 9 * place * place * number) << BITS
+            for place, word in enumerate([*WORDS, "rare", "odd"])
+        }
+
+    def rounds(rows: Rows) -> Iterator[Counter[Any]]:
+        looked = []
+        with opened(engine, rows, NoNoise()) as session:
+            session.hold_items()
+            session._nothing_told()
+            for number, level in enumerate(levels):
+                following = Following.after([sigma] * number, threshold) if number else None
+                session._given(level, following, f"round {level.round}")
+                looked.append(noised_by_spelling(session))
+                session._remember(0)
+                noised = [(word, told(number)[word]) for word, *_ in looked[-1]]
+                tell(session, noised)
+                released = pa.array(ROUNDS[number] if number < 2 else [], pa.string())
+                session.forget(pa.table({"key": released, "noisy": [0] * len(released)}))
+        held = {word for _, text in rows for word in text.split()}
+        for number, each in enumerate(looked):
+            # Every item that somebody holds has its row, and is released only if somebody gave.
+            gone = {word for released in ROUNDS[:number] for word in released}
+            assert {word for word, *_ in each} == held - gone
+            assert all(given == (weight > 0) for _, given, weight in each)
+            yield Counter({word: weight for word, _, weight in each if weight})
+
+    is_added_up(rounds, others, newcomer, 2**BITS)
+
+
+def noised_by_spelling(session: Any) -> list[tuple[str, bool, int]]:
+    if session.name == "duckdb":
+        asked = "SELECT dphh_spelled(code), given, noisy FROM noised"
+        return session.con.execute(asked).fetchall()
+    if session.name == "polars":
+        noised = session.tables["noised"]
+        words = session.whole_users.spelled(noised["key"].to_arrow()).to_pylist()
+        return list(zip(words, noised["given"], noised["noisy"], strict=True))
+    return [
+        tuple(row) for row in session.spark.sql("SELECT key, given, noisy FROM noised").collect()
+    ]
+
+
+def tell(session: Any, told: list[tuple[str, int]]) -> None:
+    """In the place of what a round told: what another's noise would have."""
+    words = pa.array([word for word, _ in told], pa.string())
+    values = pa.array([value for _, value in told], pa.int64())
+    if session.name == "spark":
+        session.show("told_before", pa.table({"key": words, "told": values}))
+        return
+    codes = pa.array(session.whole_users.vocabulary.codes(words), pa.int64())
+    if session.name == "duckdb":
+        session.tell("told_before", pa.table({"code": codes, "told": values}))
+    else:
+        session.tables["told_before"] = pl.DataFrame({"key": codes, "told": values})

@@ -10,7 +10,9 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
+from math import isqrt
 from unittest.mock import patch
 
 import duckdb
@@ -31,7 +33,7 @@ from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.ladders import EVERYTHING, check_ladder, climbed, grams_of, valid
-from tests.engines.levels import bare_level, in_rounds, session_on
+from tests.engines.levels import bare_level, in_adaptive_rounds, in_rounds, session_on
 from tests.engines.local_tries import plan_of as local_plan
 from tests.engines.plain import Forecast, Plain
 from tests.engines.tries import grown, grown_of_batches, prefixes
@@ -86,6 +88,46 @@ def test_each_round_of_sips_is_the_plain_one(engine, rows, cap, thresholds, seed
     plain = Plain(rows, SeededRandomness(seed))
     expected = [plain.set_union(level, f"round {level.round}") for level in levels]
     assert in_rounds(engine, corpus_of(rows), SeededRandomness(seed), levels) == expected
+
+
+@example(
+    rows=[(user, [*"abcdefg"[user:], "h", "i"]) for user in range(5)],
+    cap=4,
+    thresholds=(3000, 3000, 200),
+    common=0,
+    seed=1,
+)
+@given(
+    rows=ROWS,
+    cap=st.integers(1, 4),
+    thresholds=st.tuples(*[st.integers(200, 2000)] * 3),
+    common=st.sampled_from([0, 5]),
+    seed=SEEDS,
+)
+@FEW
+def test_rounds_whose_weights_follow_one_another_are_the_plain_ones(
+    engine, rows, cap, thresholds, common, seed
+):
+    """Also where one round takes the place of the later ones."""
+    planned = items(epsilon=8, delta=1e-3, max_items=cap, method="adaptive").levels
+    levels = [
+        replace(level, threshold_grid=threshold, sigma_grid=sigma)
+        for level, threshold, sigma in zip(planned, thresholds, [400, 500, 120], strict=True)
+    ]
+    with (
+        patch("dphh.mechanisms.set_union.adaptive.SIPS_COMMON", common),
+        patch("dphh.mechanisms.set_union.adaptive.round_alone", lambda levels: levels[-1]),
+    ):
+        found = in_adaptive_rounds(engine, corpus_of(rows), SeededRandomness(seed), levels)
+    ran = levels if len(found) == 3 else [levels[0], levels[2]]
+    follows, so_far = [], []
+    for level in ran:
+        told = sum(400**2 * 16 // each.sigma_grid**2 for each in so_far)
+        deviation = isqrt(int(1 / sum(Fraction(1, x.sigma_grid**2) for x in so_far or [level])))
+        follows.append((told or 1, deviation, 400**2 * 16 // level.sigma_grid**2))
+        so_far.append(level)
+    plain = Plain(rows, SeededRandomness(seed))
+    assert plain.items_rounds(ran, follows, "items") == found
 
 
 # DPNE

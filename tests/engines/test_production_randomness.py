@@ -73,6 +73,7 @@ def agreements(count: int, of: int, chance: float) -> bool:
 VERBS = {
     "items": lambda c: items(c, epsilon=4, delta=1e-3, max_items=5),
     "items sips": lambda c: items(c, epsilon=6, delta=1e-3, max_items=5, method="sips"),
+    "items adaptive": lambda c: items(c, epsilon=6, delta=1e-3, max_items=5, method="adaptive"),
     "ngrams": lambda c: ngrams(c, max_n=3, epsilon=20, delta=1e-2, max_items=5, spurious=0.5),
     "ngrams dpne": lambda c: ngrams(
         c, max_n=3, epsilon=20, delta=1e-2, max_items=5, spurious=0.5, method="dpne"

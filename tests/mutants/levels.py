@@ -40,8 +40,8 @@ MUTANTS = (
     ),
     Mutant(
         "which items are kept hangs on the item alone",
-        "places = mixed(self.hashed(held.keys.take(over)) ^ users.take(owner))",
-        "places = mixed(self.hashed(held.keys.take(over)))",
+        "places = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))",
+        "places = mixed(hashed(held.keys.take(over)))",
         (f"{_BOUND}::test_which_items_an_over_full_user_keeps_differs_from_user_to_user",),
     ),
     Mutant(

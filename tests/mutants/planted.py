@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants import (
+    adaptive,
     bookkeeping,
     corpora,
     forecasts,
@@ -19,6 +20,7 @@ MUTANTS = (
     *randomness.MUTANTS,
     *levels.MUTANTS,
     *local_reports.MUTANTS,
+    *adaptive.MUTANTS,
     *prices.MUTANTS,
     *bookkeeping.MUTANTS,
     *rounds.MUTANTS,

@@ -99,9 +99,10 @@ PRICED = (
     ),
     Mutant(
         "sips: the later rounds run after the one in their place",
-        "            rounds = [round_alone(rounds)]\n",
-        "            rounds = [round_alone(rounds), rounds[-1]]\n",
+        "            levels = [round_alone(levels)]\n",
+        "            levels = [round_alone(levels), levels[-1]]\n",
         (_BOOKED,),
+        within="dphh/mechanisms/set_union/levels.py",
     ),
     Mutant(
         "counts of finds: a third less noise than is priced",

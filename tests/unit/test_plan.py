@@ -65,7 +65,7 @@ def test_the_noise_is_the_least_that_a_user_without_new_items_needs():
     assert least < level.sigma < 1.003 * least
 
 
-@pytest.mark.parametrize("method", ["gaussian", "sips"])
+@pytest.mark.parametrize("method", ["gaussian", "sips", "adaptive"])
 @pytest.mark.parametrize("epsilon, delta", [(0.5, 1e-5), (1.0, 1e-8), (8.0, 1e-30), (100.0, 1e-4)])
 @pytest.mark.parametrize("max_items", [1, 100])
 def test_what_is_done_costs_no_more_than_what_is_claimed(method, epsilon, delta, max_items):
@@ -121,7 +121,7 @@ def test_whole_numbers_and_floats_ask_for_the_same():
     assert items(epsilon=1, delta=1e-7).dumps() == items(epsilon=1.0, delta=1e-7).dumps()
 
 
-@pytest.mark.parametrize("method", ["gaussian", "sips"])
+@pytest.mark.parametrize("method", ["gaussian", "sips", "adaptive"])
 def test_plans_go_through_json_and_back(method):
     plan = items(corpus(name="tweets", lower=True), epsilon=1, delta=1e-7, method=method)
     assert plan_from_json(plan.dumps()) == plan
@@ -304,7 +304,7 @@ SAID = [
     ({"max_items": 10**7}, "max_items: found 10,000,000, but with noise sigma = 4.682 the "
      "weights stand on a grid of 2^10 and a user's share of one item would round to nothing; "
      "give at most 1,048,576, or a larger epsilon"),
-    ({"method": "magic"}, "method: found 'magic'; say one of gaussian, sips"),
+    ({"method": "magic"}, "method: found 'magic'; say one of gaussian, sips, adaptive"),
 ]  # fmt: skip
 
 

@@ -23,6 +23,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dphh.privacy.following import WHOLE
+from dphh.privacy.forecast_rounds import shared_out
 from dphh.privacy.set_union import weights
 from dphh.udfs.text.hashes import Integers, Words, mixed, of_numbers
 
@@ -31,6 +33,8 @@ from dphh.udfs.text.hashes import Integers, Words, mixed, of_numbers
 PIECE = 1 << 16
 #: Bits of the place by which an over-full user's keys are chosen.
 _PLACE = 40
+#: Of these, bits of the weight, where the largest are chosen: as many as WHOLE has.
+_WEIGHT = 16
 #: Of sums that are kept in memory: some tens of MB.
 ROWS = 1 << 20
 
@@ -75,6 +79,8 @@ class Evenly:
     salt: int
     #: A hash of each key, by what it is and not by what number it happens to have.
     hashed: Callable[[Integers], Words] = of_numbers
+    #: Whether later rounds ask which keys somebody holds.
+    keeps_zeros: bool = False
 
     def __call__(self, held: Held) -> Integers:
         max_items = len(self.weights) - 1
@@ -83,19 +89,61 @@ class Evenly:
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            users = mixed(of_numbers(held.lots), self.salt)
-            places = mixed(self.hashed(held.keys.take(over)) ^ users.take(owner))
-            places >>= np.uint64(64 - _PLACE)
+            places = _places(held, over, self.salt, self.hashed)
             number = held.number * over_full
             weight[over] = self.weights[-1] * below_cut(owner, places, number, max_items)
         return weight
 
 
+def _places(held: Held, over: Integers, salt: int, hashed: Callable[[Integers], Words]) -> Words:
+    """Where these pairs stand in their user's own order, in _PLACE bits."""
+    users = mixed(of_numbers(held.lots), salt)
+    places = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))
+    places >>= np.uint64(64 - _PLACE)
+    return places
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """floor(unit w / |w|_2) to each of t keys, w being what earlier rounds' noise made of each.
+
+    An over-full user keeps `max_items` keys: those of the largest w, and among equal ones by place.
+    Every key that somebody holds has its w: it had its noise in every earlier round, whoever held
+    it and whether or not anybody gave it something. So w is never a matter of who else holds a key.
+    """
+
+    unit: int
+    max_items: int
+    salt: int
+    #: w of each key, from 1 to WHOLE, and 0 of what nobody held.
+    w: Integers
+    hashed: Callable[[Integers], Words] = of_numbers
+    keeps_zeros: bool = True
+
+    def __call__(self, held: Held) -> Integers:
+        w = self.w.take(held.keys)
+        if not w.all():
+            raise RuntimeError("dphh: an item that a round reads was not there in the one before")
+        over_full = held.number > self.max_items
+        if over_full.any():
+            over = np.flatnonzero(over_full.take(held.owner))
+            owner = held.owner.take(over)
+            places = _places(held, over, self.salt, self.hashed) >> np.uint64(_WEIGHT)
+            places |= (WHOLE - w.take(over)).view(np.uint64) << np.uint64(_PLACE - _WEIGHT)
+            number = held.number * over_full
+            w[over] *= below_cut(owner, places, number, self.max_items)
+        return shared_out(self.unit, w, held.owner, len(held.number))
+
+
 def evenly(
-    max_items: int, grid_bits: int, salt: int, hashed: Callable[[Integers], Words] = of_numbers
+    max_items: int,
+    grid_bits: int,
+    salt: int,
+    hashed: Callable[[Integers], Words] = of_numbers,
+    keeps_zeros: bool = False,
 ) -> Evenly:
     """By a level's parameters."""
-    return Evenly(_weights(grid_bits, max_items), salt, hashed)
+    return Evenly(_weights(grid_bits, max_items), salt, hashed, keeps_zeros)
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,8 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.errors import EngineOutOfMemory
-from dphh.udfs.kernel.contributions import Held, Weigh, contributions, evenly
+from dphh.privacy.following import weights_of
+from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, evenly
 from dphh.udfs.kernel.places import Released, candidates, candidates_that_matter, of_words
 from dphh.udfs.kernel.two_rounds import ByRow, Plainly
 from dphh.udfs.text.hashes import Integers, Words, of_numbers
@@ -29,6 +30,8 @@ from dphh.udfs.text.vocabulary import Vocabulary
 
 #: Of a batch of rows: what offsets of four bytes reach.
 MOST_PLACES = 2**31 - 1
+#: The number of no w among what functions look up: weights are equal.
+EQUAL = -1
 
 
 class WholeUsers:
@@ -48,6 +51,20 @@ class WholeUsers:
         users of these rows add to a histogram of words, in the first row."""
         rule = evenly(max_items, grid_bits, salt, self.hashed_words)
         return weighed(lots, lengths, codes, rule)
+
+    def given_to_words(
+        self, lots: Any, lengths: Any, codes: Any, max_items: int, grid_bits: int, salt: int, w: int
+    ) -> pa.Array:
+        """`dphh_given_to_words(lots, lengths, codes, max_items, grid_bits, salt, w)`: the same by
+        the w of each word, equal ones where `w` is EQUAL, and of every word that anybody holds,
+        also where nobody gives it anything."""
+        return weighed(lots, lengths, codes, self.given(max_items, grid_bits, salt, w))
+
+    def given(self, max_items: int, grid_bits: int, salt: int, w: int) -> Weigh:
+        if w == EQUAL:
+            return evenly(max_items, grid_bits, salt, self.hashed_words, keeps_zeros=True)
+        of_words = self.looked_up[w]
+        return Followed(2**grid_bits, max_items, salt, of_words, self.hashed_words)
 
     def contributions_of_grams(
         self, lots: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
@@ -131,6 +148,15 @@ class WholeUsers:
         return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
 
+def weight_of(told: Any, parts: Any, deviation: Any, threshold: Any) -> pa.Array:
+    """`dphh_weight(told, parts, deviation, threshold)`: w of an item of which earlier rounds' noise
+    told so much."""
+    if not len(told):
+        return pa.array([], pa.int64())
+    known = (column[0].as_py() for column in (parts, deviation, threshold))
+    return pa.array(weights_of(_numbers(told), *known))
+
+
 def each_once(held: Held) -> Integers:
     """No bound: what it adds up is how many users hold a key."""
     return np.ones(len(held.keys), dtype=np.int64)
@@ -174,6 +200,13 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
             [*rows, "INTEGER[]", *level],
             weights,
         ),
+        (
+            "given_to_words",
+            users.given_to_words,
+            [*rows, "INTEGER[]", *level, "INTEGER"],
+            weights,
+        ),
+        ("weight", weight_of, ["BIGINT", "BIGINT", "BIGINT", "BIGINT"], "BIGINT"),
         (
             "contributions_of_grams",
             users.contributions_of_grams,

@@ -18,6 +18,7 @@ from dphh.udfs.draws.noise import noise_function
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.draws.subset_reports import report_function
 from dphh.udfs.draws.votes import Draw, vote_functions
+from dphh.udfs.kernel.whole_users import weight_of
 from dphh.udfs.text.texts import tokens_of
 
 #: Its overloads want an annotation of each of Arrow's types, which have none here.
@@ -32,6 +33,17 @@ def register_noise(spark: SparkSession, randomness: Randomness) -> None:
         return noise(key, sigma, purpose)
 
     _register(spark, "dphh_noise", draw, "bigint")
+
+
+def register_weight(spark: SparkSession) -> None:
+    """`dphh_weight(told, parts, deviation, threshold)`, as in `weight_of`."""
+
+    def weight(
+        told: pa.Array, parts: pa.Array, deviation: pa.Array, threshold: pa.Array
+    ) -> pa.Array:
+        return weight_of(told, parts, deviation, threshold)
+
+    _register(spark, "dphh_weight", weight, "bigint")
 
 
 def register_votes(spark: SparkSession, randomness: Randomness) -> None:

@@ -51,7 +51,7 @@ def register_blocks(
         for piece in block.in_pieces():
             yield {**row_of(piece, "places"), "words": [written]}
 
-    _register_table(spark, "dphh_blocks", of_users, _BLOCKS)
+    register_table(spark, "dphh_blocks", of_users, _BLOCKS)
 
 
 def register_sums_of_words(spark: SparkSession, rule: Evenly) -> None:
@@ -59,7 +59,7 @@ def register_sums_of_words(spark: SparkSession, rule: Evenly) -> None:
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            block, words = block_at(rows, row, "places"), vocabulary(rows, row)
             by_spelling = replace(rule, hashed=of_spellings(words).__getitem__)
             codes, weights = _added(block, block.places, by_spelling)
             spelled = words.take(pa.array(codes))
@@ -76,7 +76,7 @@ def register_counts_of_words(spark: SparkSession) -> None:
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            block, words = block_at(rows, row, "places"), vocabulary(rows, row)
             codes, weights = _added(block, block.places, each_once)
             spelled = words.take(pa.array(codes))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
@@ -103,14 +103,14 @@ def register_remaining(spark: SparkSession, released: Any) -> None:
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            block, words = block_at(rows, row, "places"), vocabulary(rows, row)
             gone = pc.is_in(words, value_set=sent.value.cast(words.type)).to_numpy(False)
             left = block.with_places(
                 np.where(np.append(gone, True)[block.places], -1, block.places)
             )
             yield {**row_of(left, "places"), "words": [packed(pa.table({"word": words}))]}
 
-    _register_table(spark, "dphh_remaining", of_blocks, _BLOCKS)
+    register_table(spark, "dphh_remaining", of_blocks, _BLOCKS)
 
 
 def register_places_of_words(spark: SparkSession, released: Any, single: bool) -> None:
@@ -123,12 +123,12 @@ def register_places_of_words(spark: SparkSession, released: Any, single: bool) -
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "places"), _vocabulary(rows, row)
+            block, words = block_at(rows, row, "places"), vocabulary(rows, row)
             numbers = pc.index_in(words, value_set=sent.value.cast(words.type)).fill_null(-1)
             grams = np.append(numbers.to_numpy(), -1)[block.places]
             yield from _positions(block, grams, grams if single else None, 1)
 
-    _register_table(spark, "dphh_places", of_blocks, _POSITIONS)
+    register_table(spark, "dphh_places", of_blocks, _POSITIONS)
 
 
 def register_places_of_grams(spark: SparkSession, keys: Integers, ahead: int) -> None:
@@ -143,10 +143,10 @@ def register_places_of_grams(spark: SparkSession, keys: Integers, ahead: int) ->
             ends = np.frombuffer(words.as_buffer(), "<i4") if words.is_valid else None
             yield from _positions(block, released.places(block.places), ends, ahead)
 
-    _register_table(spark, "dphh_places", of_blocks, _POSITIONS)
+    register_table(spark, "dphh_places", of_blocks, _POSITIONS)
 
 
-def _register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) -> None:
+def register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) -> None:
     """What is made of the rows, one by one."""
 
     class Function:
@@ -179,7 +179,7 @@ def _register(spark: SparkSession, name: str, handler: type, gives: str) -> None
     spark.udtf.register(name, function)
 
 
-def _vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
+def vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
     """The words that the places of a block are numbers of."""
     column: Any = rows.column("words")
     words: pa.Array = unpacked(column[row].as_buffer()).column("word").combine_chunks()

@@ -6,13 +6,13 @@ from typing import Any
 
 from dphh.engines.climbing import Climbing
 from dphh.engines.duckdb.forecast import DuckDBRounds
-from dphh.engines.duckdb.items import Items
+from dphh.engines.duckdb.rounds import Rounds
 from dphh.ladder.rungs import Ladder
 from dphh.levels import PrunedLevel
 from dphh.udfs.kernel.gathering import Reading
 
 
-class Ngrams(Items, Climbing):
+class Ngrams(Rounds, Climbing):
     def hold_texts(self) -> None:
         self.hold_words(Reading(ends=True))
 

@@ -8,15 +8,15 @@ import polars as pl
 
 from dphh.engines.climbing import Climbing
 from dphh.engines.polars.forecast import PolarsRounds
-from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import ladder as queries
+from dphh.engines.polars.rounds import Rounds
 from dphh.ladder.rungs import Ladder
 from dphh.levels import PrunedLevel
 from dphh.udfs.kernel.gathering import Reading
 from dphh.udfs.text.hashes import of_numbers
 
 
-class Ngrams(Items, Climbing):
+class Ngrams(Rounds, Climbing):
     def hold_texts(self) -> None:
         self.hold_words(Reading(ends=True))
 

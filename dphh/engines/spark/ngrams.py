@@ -6,7 +6,7 @@ from typing import Any
 
 from dphh.engines.climbing import Climbing
 from dphh.engines.spark.failures import engine_errors
-from dphh.engines.spark.items import Items
+from dphh.engines.spark.rounds import Rounds
 from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.rungs import Integers, Ladder
 from dphh.levels import PrunedLevel
@@ -17,7 +17,7 @@ from dphh.udfs.spark.ladder import (
 )
 
 
-class Ngrams(Items, Climbing):
+class Ngrams(Rounds, Climbing):
     def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
         rule = self._rule(level, purpose)
         self._noised(

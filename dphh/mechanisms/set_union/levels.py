@@ -11,25 +11,39 @@ import pyarrow as pa
 from dphh.engines.session import Session
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.price import SIPS_COMMON, round_alone
 from dphh.price import Price
 
 
 def items_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
     session.hold_items()
-    rounds = [level for level in price.levels if isinstance(level, SetUnionLevel)]
-    passed: Any = None
+    planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    if price.method == "adaptive":
+        adaptive = AdaptiveRounds(tuple(planned))
+        drawn = adaptive.read(session.items_rounds(adaptive, "items"))
+    else:
+        drawn = _by_themselves(planned, session)
     most: int | None = None
-    while rounds:
-        level, *rounds = rounds
-        if passed is not None:
-            session.forget(passed)
-        passed = session.items_level(level, f"items/round {level.round}")
+    for level, passed in drawn:
         items = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
         # What an earlier round left weighs no more there than that round's threshold.
         scored = noisy if most is None else np.minimum(noisy, most)
         most = level.threshold_grid
         yield LevelDone(level, rows(level.level, items, singles(items), scored, level.grid_bits))
-        if level.round == 1 and rounds and len(items) < SIPS_COMMON:
-            rounds = [round_alone(rounds)]
+
+
+def _by_themselves(
+    levels: list[SetUnionLevel], session: Session
+) -> Iterator[tuple[SetUnionLevel, Any]]:
+    """Each round a draw of its own."""
+    passed: Any = None
+    while levels:
+        level, *levels = levels
+        if passed is not None:
+            session.forget(passed)
+        passed = session.items_level(level, f"items/round {level.round}")
+        yield level, passed
+        if level.round == 1 and levels and passed.num_rows < SIPS_COMMON:
+            levels = [round_alone(levels)]

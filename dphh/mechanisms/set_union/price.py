@@ -17,18 +17,22 @@ deltas add up, half of delta for each: a user's share of new items in a later ro
 what the earlier ones released. So may the later rounds themselves, within what they were to have
 (a Gaussian filter: Smith & Thakurta 2022; with thresholds: docs/ledger.md): where the first finds
 next to nothing, one round takes the place of the others.
+
+"adaptive": DP-SIPS whose users, from the second round on, give more to items that stand near the
+threshold by the noised weights of all earlier rounds, also of what was not released
+(`dphh.privacy.following`). Thresholds of these rounds cover any weights
+(`dphh.privacy.any_weights`). What is not released stays in the engine. The proof: docs/items.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import ceil, isqrt
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.levels import SetUnionLevel
+from dphh.levels import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts
 from dphh.mechanisms.terms import (
     ADJACENCY,
@@ -41,9 +45,10 @@ from dphh.mechanisms.terms import (
 )
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.accounting import compose
+from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role, SetUnionEvent
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
-from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
     arithmetic_delta,
     delta_shares,
@@ -53,12 +58,13 @@ from dphh.privacy.set_union import (
     users_needed,
 )
 
-Method = Literal["gaussian", "sips"]
+Method = Literal["gaussian", "sips", "adaptive"]
 METHODS = get_args(Method)
 HELP = {
     **BUDGET_HELP,
     "max_items": "How many different items one user may count for.",
-    "method": "gaussian: one round; sips: three, each freeing users of what is found already.",
+    "method": "gaussian: one round; sips: three, each freeing users of what is found already; "
+    "adaptive: users also give more to what stands near the threshold.",
     **Counting.HELP,
 }
 #: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper has 0.3; what
@@ -81,8 +87,10 @@ def price_items(
 
     max_items: how many different items one user may count for; about what a typical user holds.
     method: "gaussian", the weighted Gaussian policy; "sips", three rounds of it, each freeing the
-    users of what is found already, better where users hold many popular items. counts: the share
-    of the budget, such as 0.3, that says of what is found how many users hold it, with intervals.
+    users of what is found already, better where users hold many popular items; "adaptive", the
+    same, where users give more to what earlier rounds' noise shows near the threshold, better
+    still there. counts: the share of the budget, such as 0.3, that says of what is found how many
+    users hold it, with intervals.
     """
     check_budget(epsilon, delta)
     check_max_items(max_items)
@@ -95,7 +103,7 @@ def price_items(
     else:
         shares = sips_shares()
         levels, events, shared_out = price_rounds(
-            epsilon, delta, shares, [max_items] * len(shares), counting
+            epsilon, delta, shares, [max_items] * len(shares), counting, method == "adaptive"
         )
     return Price(
         verb="items",
@@ -116,7 +124,7 @@ def price_items(
             theorem=THEOREMS[method] + counting.theorem,
             delta_shares=shared_out,
         ),
-        finds=finds(levels, max_items),
+        finds=finds(levels, max_items, ALIKE if method == "adaptive" else ""),
         events=events,
         counting=found_counts(events, max_items),
     )
@@ -135,7 +143,19 @@ THEOREMS = {
         "rounds chosen by the first within what they were to have (Smith & Thakurta 2022; "
         "docs/ledger.md); both directions"
     ),
+    "adaptive": (
+        "DP-SIPS (Swanberg, Desfontaines & Haney 2023) with weights that follow earlier rounds' "
+        "noised weights: each round a Gaussian release, given what was seen before, with a "
+        "threshold that covers any weights of new items (proof: docs/items.md), composed exactly "
+        "as Gaussians (Dong, Roth & Su 2019), thresholds' deltas added, the later rounds chosen by "
+        "the first within what they were to have (Smith & Thakurta 2022; docs/ledger.md); both "
+        "directions"
+    ),
 }
+
+
+#: What `adaptive` says of an item's holders.
+ALIKE = "; where they hold other items too, these stand as near the threshold"
 
 
 def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
@@ -144,18 +164,32 @@ def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
 
 
 def round_alone(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
-    """In the place of these rounds: of noise and delta what they were to have, and no more."""
+    """In the place of these rounds: of noise and delta what they were to have, and no more. Its
+    weights are equal: where nothing is common, a first round tells next to nothing of items."""
     first = rounds[0]
     told = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
     noise = rounded_gaussian(isqrt(ceil(1 / told) - 1) + 1)  # the least with 1 / sigma^2 <= told
     delta = sum(new_delta(level) for level in rounds)
-    threshold = new_item_threshold(noise, first.grid_bits, first.max_items, delta)
-    return replace(first, sigma_grid=noise.sigma, threshold_grid=threshold)
+    bits, max_items = first.grid_bits, first.max_items
+    threshold = new_item_threshold(noise, bits, max_items, delta)
+    return SetUnionLevel(first.level, max_items, bits, noise.sigma, threshold, first.round)
+
+
+def _threshold(
+    kind: type[SetUnionLevel], noise: RoundedGaussian, bits: int, max_items: int, delta: float
+) -> int:
+    """Where weights follow earlier rounds, they may be any."""
+    if kind is WeighedLevel:
+        return any_weights_threshold(noise, 2**bits, max_items, delta)
+    return new_item_threshold(noise, bits, max_items, delta)
 
 
 def new_delta(level: SetUnionLevel) -> float:
     """What a level's threshold costs."""
     noise = rounded_gaussian(level.sigma_grid)
+    if isinstance(level, WeighedLevel):
+        unit = 2**level.grid_bits
+        return any_weights_delta(noise, unit, level.max_items, level.threshold_grid)
     return new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
 
 
@@ -214,8 +248,12 @@ def price_rounds(
     shares: Sequence[float],
     bounds: Sequence[int],
     counting: Counting,
+    weighed: bool = False,
 ) -> Rounds:
-    """The rounds' noise and thresholds, the events they cost, and how delta is shared."""
+    """The rounds' noise and thresholds, the events they cost, and how delta is shared.
+
+    weighed: whether weights of the later ones follow from the earlier ones.
+    """
     spare = sum(arithmetic_delta(bound, epsilon) for bound in bounds) + counting.spare(epsilon)
     spare = set_aside(spare, epsilon, delta)
     total = gaussian_sigma(epsilon, delta / 2 - spare)
@@ -227,17 +265,17 @@ def price_rounds(
         zip(sigmas, shares, bounds, strict=True), start=1
     ):
         noise = rounded_gaussian(ceil(sigma * 2**bits))
-        threshold = new_item_threshold(noise, bits, max_items, share * delta / 2)
-        level = SetUnionLevel(
+        kind = WeighedLevel if weighed and index > 1 else SetUnionLevel
+        level = kind(
             level=1,
             max_items=max_items,
             grid_bits=bits,
             sigma_grid=noise.sigma,
-            threshold_grid=threshold,
+            threshold_grid=_threshold(kind, noise, bits, max_items, share * delta / 2),
             round=index,
         )
         levels.append(level)
-        new = new_item_delta(noise, bits, max_items, threshold)
+        new = new_delta(level)
         events += [
             GaussianEvent(level.sigma, f"weighted Gaussian, round {index}", role=Role.LEVEL),
             DeltaEvent(new, f"new items over the threshold, round {index}", role=Role.LEVEL),
@@ -252,7 +290,7 @@ def price_rounds(
     return tuple(levels), tuple(events), shared_out
 
 
-def finds(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
+def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Finds:
     """The most revealing round decides; a later round adds to what the earlier ones found."""
 
     def needed(held: int) -> int:
@@ -273,5 +311,5 @@ def finds(levels: Sequence[SetUnionLevel], max_items: int) -> Finds:
         probability=float(FOUND_WITH),
         users=by_held[0][1],
         users_by_held=by_held,
-        note=f"a user who holds more than {max_items:,} counts for {max_items:,} of them",
+        note=f"a user who holds more than {max_items:,} counts for {max_items:,} of them{said}",
     )

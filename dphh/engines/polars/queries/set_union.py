@@ -7,14 +7,14 @@ from typing import Any
 
 import polars as pl
 
-from dphh.udfs.kernel.contributions import Evenly, Weigh
+from dphh.udfs.kernel.contributions import Weigh
 from dphh.udfs.kernel.whole_users import WholeUsers, each_once, weighed
 
 CODES = pl.List(pl.Int32)
 WEIGHTS = pl.List(pl.Struct({"key": pl.Int64, "weight": pl.Int64}))
 
 
-def words_level(users: pl.LazyFrame, rule: Evenly) -> pl.LazyFrame:
+def words_level(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     """The histogram of the weighted Gaussian policy (Gopi et al. 2020), before its noise: every
     user spreads a vector of L2 norm at most 2^b over what they hold."""
     return histogram(users.rename({"codes": "keys"}), rule)

@@ -1,0 +1,48 @@
+"""Rounds of a set union in DuckDB that follow one another: `sql/set_union/*_round.sql`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dphh.engines.duckdb.items import Items
+from dphh.engines.rounds import InRounds
+from dphh.levels import SetUnionLevel
+from dphh.privacy.following import Following
+from dphh.udfs.kernel.whole_users import EQUAL
+
+
+class Rounds(Items, InRounds):
+    def _nothing_told(self) -> None:
+        self.execute("nothing_told")
+
+    def _given(self, level: SetUnionLevel, following: Following | None, purpose: str) -> None:
+        w = EQUAL if following is None else self.whole_users.look_up_in(self._w(following))
+        is_test = self.randomness.is_test
+        self._noised("words_of_round", level, purpose, is_test=is_test, w=w)
+
+    def _passed(self, threshold: int) -> Any:
+        return self.fetch("released_of_round", threshold=threshold)
+
+    def _remember(self, parts: int) -> None:
+        self.execute("told_so_far", parts=parts)
+        self.rename("told_so_far", "told_before")
+        self.drop("noised")
+
+    def _forget_told(self) -> None:
+        self.drop("noised")
+        self.drop("told_before")
+        self.whole_users.looked_up.clear()
+
+    def _w(self, following: Following) -> Any:
+        """Of every word by its number."""
+        found = self.fetch(
+            "weights_of_round",
+            parts=following.parts,
+            deviation=following.deviation,
+            threshold=following.threshold,
+        )
+        w = np.zeros(len(self.whole_users.vocabulary) + 1, dtype=np.int64)
+        w[found.column("code").to_numpy()] = found.column("w").to_numpy()
+        return w

@@ -1,0 +1,15 @@
+"""What rounds of a set union tell of each word, by their noise."""
+
+from __future__ import annotations
+
+import polars as pl
+
+
+def told_so_far(noised: pl.LazyFrame, before: pl.LazyFrame | None, parts: int) -> pl.LazyFrame:
+    """(key, told) of each word that somebody held in the last round: the sum of noised weights so
+    far, each times its round's parts."""
+    of_last = noised.select("key", told=parts * pl.col("noisy"))
+    if before is None:
+        return of_last
+    joined = of_last.join(before, on="key", how="left", suffix="_before")
+    return joined.select("key", told=pl.col("told") + pl.col("told_before").fill_null(0))

@@ -1,0 +1,51 @@
+"""Rounds of a set union in Spark that follow one another; noised weights stay on the executors."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+from dphh.engines.rounds import InRounds
+from dphh.engines.spark.failures import engine_errors
+from dphh.engines.spark.items import Items
+from dphh.levels import SetUnionLevel
+from dphh.privacy.following import Following
+from dphh.udfs.spark.functions import register_noise, register_weight
+from dphh.udfs.spark.ladder import register_sums_of_words
+from dphh.udfs.spark.rounds import register_given_to_words, register_words_of_blocks
+
+
+class Rounds(Items, InRounds):
+    def _nothing_told(self) -> None:
+        self.execute("nothing_told")
+
+    def _given(self, level: SetUnionLevel, following: Following | None, purpose: str) -> None:
+        rule = replace(self._rule(level, purpose), keeps_zeros=True)
+        with engine_errors("noised_of_round"):
+            register_noise(self.spark, self.randomness)
+        if following is None:
+            with engine_errors("contributions_of_words"):
+                register_sums_of_words(self.spark, rule)
+            self.look("contributions_of_words")
+        else:
+            with engine_errors("weighed_blocks"):
+                register_weight(self.spark)
+                register_words_of_blocks(self.spark)
+                register_given_to_words(self.spark, 2**level.grid_bits, level.max_items, rule.salt)
+            self.execute("numbered_blocks")
+            self.execute("weighed_blocks", **asdict(following))
+            self.drop("numbered_blocks")
+            self.look("given_to_words")
+        self.execute("noised_of_round", sigma=level.sigma_grid, purpose=purpose)
+
+    def _passed(self, threshold: int) -> Any:
+        return self.fetch("released_of_round", threshold=threshold)
+
+    def _remember(self, parts: int) -> None:
+        self.execute("told_so_far", parts=parts)
+        self.rename("told_so_far", "told_before")
+        self.drop("noised")
+
+    def _forget_told(self) -> None:
+        for table in ("noised", "told_before", "numbered_blocks", "weighed_blocks"):
+            self.drop(table)

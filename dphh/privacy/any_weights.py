@@ -1,0 +1,115 @@
+"""The threshold that holds back a user's new items whatever the user gives to each.
+
+Weights are whole numbers whose squares come to at most unit^2, on at most D items, and the noise is
+round(N(0, sigma^2)). A new item of weight w reaches the threshold T with probability
+Q((T - 1/2 - w) / sigma), Q the normal tail. What is asked for is the largest sum of that over a
+user's items. Equal weights are not the worst: their threshold lets through up to 1.77 times its
+delta where weights differ.
+
+Theorem. If Q((T - 1/2 - unit) / sigma) < 0.15, the largest sum over real weights is the largest
+over 0 <= y <= unit of
+
+    c(y) = Q((T - 1/2 - y) / sigma) + (D - 1) Q((T - 1/2 - r(y)) / sigma),
+    r(y) = sqrt((unit^2 - y^2) / (D - 1)):
+
+one item has y, and all others the same. (The proof: docs/items.md.) Whole weights are real ones, so
+it bounds them.
+
+Computed. Both terms of c move one way with y. So the y between two whole numbers a < b are bounded
+by the first term at b and the second at a, where r is rounded up to a whole number, and both are
+tails of the noise's own table, which are upper bounds. No float takes part in what is certified.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import count, pairwise
+from math import isqrt, nextafter
+
+import numpy as np
+
+from dphh.privacy.rounded_gaussian import ONE, RoundedGaussian
+from dphh.privacy.special import ndtr
+
+#: Intervals of y. Where none is a single whole number, thresholds are up to 1 / INTERVALS of one
+#: user's weight too high.
+INTERVALS = 256
+#: What the theorem asks of an item that has all of a user's weight: it passes less often than 0.15.
+MOST_ALONE = Fraction(149, 1000)
+
+
+def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> Fraction:
+    """An upper bound on how likely new items pass, added up, for any weights; 1 where the theorem
+    does not say."""
+    alone = noise.tail(threshold - unit)
+    if alone > MOST_ALONE:
+        return Fraction(1)
+    if max_items == 1:
+        return alone
+    return min(Fraction(1), max(_of_intervals(noise, unit, max_items, threshold)))
+
+
+def any_weights_delta(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> float:
+    """The same as a float, rounded up: what events in the ledger say."""
+    exact = any_weights_cost(noise, unit, max_items, threshold)
+    return min(1.0, nextafter(float(exact), 1.0))
+
+
+def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, delta: float) -> int:
+    """A whole number at which new items of any weights surely cost at most delta.
+
+    Floats say where to begin; what is handed back is certified by the table's exact tails.
+    """
+    budget = Fraction(delta)
+    alone = unit + noise.smallest_with_tail_at_most(min(budget, MOST_ALONE))
+    low, high = alone - 1, alone + 1
+    while _about(noise.sigma, unit, max_items, high) > delta:
+        low, high = high, high + max(1, (high - unit) // 8)
+    while high - low > 1:  # about(high) <= delta < about(low), or low is less than one item needs
+        middle = (low + high) // 2
+        if _about(noise.sigma, unit, max_items, middle) > delta:
+            low = middle
+        else:
+            high = middle
+    return next(
+        at
+        for at in count(max(high, alone))
+        if any_weights_cost(noise, unit, max_items, at) <= budget
+    )
+
+
+def _ends(unit: int) -> list[int]:
+    step = max(1, unit // INTERVALS)
+    return [*range(0, unit, step), unit]
+
+
+def _of_intervals(
+    noise: RoundedGaussian, unit: int, max_items: int, threshold: int
+) -> list[Fraction]:
+    others = max_items - 1
+    tails: dict[int, int] = {}
+
+    def tail(weight: int) -> int:  # in units of 2^-256, exactly
+        if weight not in tails:
+            tails[weight] = int(noise.tail(threshold - weight) * ONE)
+        return tails[weight]
+
+    return [
+        Fraction(tail(end) + others * tail(_rest(unit, start, others)), ONE)
+        for start, end in pairwise(_ends(unit))
+    ]
+
+
+def _rest(unit: int, heavy: int, others: int) -> int:
+    """A whole number that is no less than what each of the others has."""
+    return isqrt((unit * unit - heavy * heavy) // others) + 1
+
+
+def _about(sigma: int, unit: int, max_items: int, threshold: int) -> float:
+    ends = np.array(_ends(unit))
+    if max_items == 1:
+        return float(ndtr((unit + 0.5 - threshold) / sigma))
+    others = max_items - 1
+    rest = np.floor(np.sqrt((unit**2 - ends[:-1] ** 2) // others)) + 1
+    heavy = ndtr((ends[1:] + 0.5 - threshold) / sigma)
+    return float((heavy + others * ndtr((rest + 0.5 - threshold) / sigma)).max())

@@ -1,0 +1,89 @@
+-- One of several rounds of a set union whose weights follow earlier rounds' noise (`items` by
+-- "adaptive"). In the first, $equal is true: any $max_items items, and equal weights.
+-- In: texts (user_id, tokens), one row a row of the corpus; released, of earlier rounds; told
+-- (item, told), of every item that anybody held in the round before.
+-- Out: noised (item, given, noisy), of every item that anybody holds, also where nobody keeps it or
+-- gives it anything: the weights of the next round follow from noised weights, of which each hangs
+-- on its own sum and noise, and none on who else holds the item.
+CREATE OR REPLACE TEMP TABLE noised AS
+WITH
+
+items AS (
+    SELECT
+        user_id,
+        unnest(tokens) AS item
+    FROM texts
+),
+
+-- A user holds each item once. What an earlier round released is taken from everyone.
+held AS (
+    SELECT DISTINCT
+        items.user_id,
+        items.item
+    FROM items
+    ANTI JOIN released ON released.tokens = [items.item]
+),
+
+weighed AS (
+    SELECT
+        held.user_id,
+        held.item,
+        CASE
+            WHEN $equal THEN 1
+            ELSE dphh_weight(told.told, $parts, $deviation, $threshold)
+        END AS w,
+        dphh_place(dphh_spelling(held.item), held.user_id, $salt) AS place
+    FROM held
+    LEFT JOIN told ON held.item = told.item
+),
+
+-- The largest weights first, and among equal ones an order that is the user's own.
+placed AS (
+    SELECT
+        user_id,
+        item,
+        w,
+        CASE
+            WHEN $equal THEN place
+            ELSE (CAST(32768 - w AS UBIGINT) << 24) | (place >> 16)
+        END AS place
+    FROM weighed
+),
+
+counted AS (
+    SELECT
+        user_id,
+        item,
+        w,
+        least(count(*) OVER (PARTITION BY user_id), $max_items) AS number,
+        count(*) OVER (PARTITION BY user_id ORDER BY place) <= $max_items AS kept
+    FROM placed
+),
+
+-- floor(2^b w / |w|) to each item that is kept, the norm rounded up: a user's own is at most 2^b.
+given AS (
+    SELECT
+        item,
+        CASE
+            WHEN NOT kept THEN 0
+            WHEN $equal THEN dphh_even_weight(number, $grid_bits)
+            ELSE (CAST(1 AS BIGINT) << $grid_bits) * w // dphh_root_up(
+                CAST(sum(w * w) FILTER (WHERE kept) OVER (PARTITION BY user_id) AS BIGINT)
+            )
+        END AS weight
+    FROM counted
+),
+
+histogram AS (
+    SELECT
+        item,
+        CAST(sum(weight) AS BIGINT) AS weight
+    FROM given
+    GROUP BY item
+)
+
+SELECT
+    item,
+    weight > 0 AS given,
+    weight + dphh_noise(item, $sigma, $purpose) AS noisy
+FROM histogram;

@@ -1,0 +1,72 @@
+"""How many items each method of `items` finds, on the tweets and on drawn laws.
+
+python -m tests.benchmarks.items_found [--runs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import tempfile
+import time
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+import polars as pl
+
+from dphh import Corpus, items
+
+TWEETS = Path(__file__).parents[2].parent / "shared/data/tweets.parquet"
+USERS = 50_000
+ASKED = ((1.0, 1e-5), (3.0, math.exp(-10)))
+
+
+def tweets() -> pl.DataFrame:
+    frame = pl.read_parquet(TWEETS)
+    words = [" ".join(re.findall("[a-z0-9']+", text.lower())) for text in frame["text"]]
+    return frame.select("user_id", text=pl.Series(words))
+
+
+def drawn(exponent: float, kinds: int, each: int) -> pl.DataFrame:
+    """So many items a user, by a Zipf law of this exponent."""
+    rates = np.arange(1, kinds + 1) ** -exponent
+    found = np.random.default_rng(11).choice(kinds, (USERS, each), p=rates / rates.sum())
+    texts = [" ".join(map(str, row)) for row in found.tolist()]
+    return pl.DataFrame({"user_id": np.arange(USERS), "text": texts})
+
+
+def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
+    for epsilon, delta in ASKED:
+        for method in ("gaussian", "sips", "adaptive"):
+            found, spent = [], []
+            for _ in range(runs):
+                corpus = Corpus(frame, user="user_id", text="text")
+                with tempfile.TemporaryDirectory() as folder:
+                    start = time.process_time()
+                    plan = items(corpus, epsilon=epsilon, delta=delta, method=method)
+                    release = plan.run(
+                        engine="polars",
+                        ledger=Path(folder) / "ledger.sqlite",
+                        progress=lambda _: None,
+                    )
+                    spent.append(time.process_time() - start)
+                found.append(len(release))
+            said = f"{name}, ({epsilon:g}, {delta:.3g}), {method}"
+            print(f"{said:<42}{mean(found):>8,.0f}  {found}  CPU {min(spent):.2f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=2)
+    runs = parser.parse_args().runs
+    if TWEETS.exists():
+        measure("tweets", tweets(), runs)
+    measure("flat", drawn(0.0, 20_000, 10), runs)
+    measure("Zipf 1", drawn(1.0, 200_000, 20), runs)
+    measure("Zipf 1.5", drawn(1.5, 200_000, 20), runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Thresholds for any weights: against every small vector, and vectors made to pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from dphh.privacy import any_weights
+from dphh.privacy.any_weights import (
+    MOST_ALONE,
+    any_weights_cost,
+    any_weights_delta,
+    any_weights_threshold,
+)
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.set_union import new_item_threshold
+
+Weights = NDArray[np.int64]
+#: sigma in grid units, unit, D, delta: where equal weights are the worst, and where they are not.
+CASES = [
+    (12_390, 1024, 30, 2.4e-8),
+    (1_557, 1024, 30, 4.75e-8),
+    (1_790, 1024, 30, 1.5e-10),
+    (1_290, 1024, 30, 1e-6),
+    (737, 1024, 1000, 1e-5),
+    (1_024, 1024, 4, 1e-5),
+    (2_048, 1024, 2, 1e-6),
+    (500, 1000, 100, 1e-12),
+    (90, 64, 20, 1e-3),
+    (4_000, 1024, 1, 1e-6),
+]
+
+
+def vectors(squares: int, items: int, largest: int) -> Iterator[tuple[int, ...]]:
+    """Every descending vector of whole numbers whose squares come to so much at most."""
+    if not items:
+        yield ()
+        return
+    for first in range(min(largest, isqrt(squares)), -1, -1):
+        for rest in vectors(squares - first * first, items - 1, first):
+            yield (first, *rest)
+
+
+@pytest.mark.parametrize("unit", [1, 2, 5, 9])
+@pytest.mark.parametrize("items", [1, 2, 3, 5])
+@pytest.mark.parametrize("sigma", [2, 3, 7, 20])
+def test_no_small_vector_costs_more_than_is_said(unit: int, items: int, sigma: int) -> None:
+    noise = rounded_gaussian(sigma)
+    every = [*vectors(unit * unit, items, unit)]
+    least = unit + noise.smallest_with_tail_at_most(MOST_ALONE)
+    for threshold in range(least, least + 8 * sigma, 3):
+        worst = max(sum(noise.tail_lower(threshold - w) for w in each) for each in every)
+        assert worst <= any_weights_cost(noise, unit, items, threshold)
+
+
+def passing(weights: Weights, threshold: int, sigma: int) -> float:
+    """Summed over items, how likely each passes; by a library of its own."""
+    return float(norm.sf((threshold - 0.5 - weights) / sigma).sum())
+
+
+def whole(squares: NDArray[np.float64], unit: int) -> Weights:
+    """Whole weights from shares of the squared norm."""
+    found = np.floor(unit * np.sqrt(np.maximum(squares, 0) / squares.sum())).astype(np.int64)
+    assert (found**2).sum() <= unit**2
+    return found
+
+
+def one_heavy(unit: int, items: int) -> Iterator[Weights]:
+    for heavy in range(0, unit + 1, max(1, unit // 128)):
+        rest = isqrt((unit**2 - heavy**2) // max(items - 1, 1))
+        yield np.array([heavy, *[rest] * (items - 1)])
+
+
+def equal(unit: int, items: int) -> Iterator[Weights]:
+    for some in range(1, items + 1):
+        yield np.array([isqrt(unit**2 // some)] * some)
+
+
+@pytest.mark.parametrize(("sigma", "unit", "items", "delta"), CASES)
+def test_no_vector_that_looks_for_it_passes_more_often_than_delta(
+    sigma: int, unit: int, items: int, delta: float
+) -> None:
+    """Random ones from flat to spiked, one heavy item among light ones, and climbed ones."""
+    threshold = any_weights_threshold(rounded_gaussian(sigma), unit, items, delta)
+    rng = np.random.default_rng(sigma)
+    worst = max(passing(each, threshold, sigma) for each in one_heavy(unit, items))
+    worst = max(worst, *(passing(each, threshold, sigma) for each in equal(unit, items)))
+    for _ in range(300):
+        squares = rng.dirichlet(np.full(items, 10 ** rng.uniform(-2.5, 2)))
+        worst = max(worst, passing(whole(squares, unit), threshold, sigma))
+    for _ in range(4):
+        squares = rng.dirichlet(np.full(items, 10 ** rng.uniform(-2, 1)))
+        best = passing(whole(squares, unit), threshold, sigma)
+        for _ in range(300):  # moves squares from one item to another, where more pass then
+            one, other = rng.integers(0, items, 2)
+            moved = squares.copy()
+            step = moved[one] * rng.random()
+            moved[one] -= step
+            moved[other] += step
+            now = passing(whole(moved, unit), threshold, sigma)
+            if now > best:
+                squares, best = moved, now
+        worst = max(worst, best)
+    assert worst <= delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("sigma", "unit", "items", "delta"), CASES)
+def test_the_threshold_is_certified_and_hardly_higher_than_it_must_be(
+    sigma: int, unit: int, items: int, delta: float
+) -> None:
+    noise = rounded_gaussian(sigma)
+    threshold = any_weights_threshold(noise, unit, items, delta)
+    cost = any_weights_delta(noise, unit, items, threshold)
+    assert Fraction(cost) >= any_weights_cost(noise, unit, items, threshold)
+    assert 0.97 * delta < cost <= delta
+    lower = threshold - 3 - unit // 128 - sigma // 200
+    least = max(
+        passing(each, lower, sigma) for each in (*one_heavy(unit, items), *equal(unit, items))
+    )
+    assert least > delta
+
+
+def test_the_threshold_for_equal_weights_lets_through_up_to_three_quarters_more() -> None:
+    """One heavy item with light ones: what the old threshold is not made for."""
+    for sigma, items, delta, more in (
+        (1_557, 30, 4.75e-8, 1.2),
+        (1_290, 30, 1e-6, 1.4),
+        (737, 1000, 1e-5, 1.7),
+    ):
+        noise = rounded_gaussian(sigma)
+        old = new_item_threshold(noise, 10, items, delta)
+        new = any_weights_threshold(noise, 1024, items, delta)
+        worst = max(passing(each, old, sigma) for each in one_heavy(1024, items))
+        assert worst > more * delta
+        assert any_weights_delta(noise, 1024, items, old) >= worst
+        assert old < new < 1.03 * old
+
+
+def test_where_the_theorem_does_not_hold_nothing_is_promised() -> None:
+    """An item of all weight that passes as often as not: convex and concave parts mix."""
+    noise = rounded_gaussian(100)
+    assert any_weights_delta(noise, 1024, 10, 1024) == 1.0
+    assert any_weights_delta(noise, 1024, 10, -(10**6)) == 1.0
+    threshold = any_weights_threshold(noise, 1024, 10, 0.9)
+    assert noise.tail(threshold - 1024) <= MOST_ALONE
+
+
+def test_what_floats_say_is_where_the_search_begins_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(any_weights, "_about", lambda *_: 0.0)
+    noise = rounded_gaussian(90)
+    threshold = any_weights_threshold(noise, 64, 20, 1e-3)
+    worst = max(passing(each, threshold, 90) for each in (*one_heavy(64, 20), *equal(64, 20)))
+    assert worst <= any_weights_delta(noise, 64, 20, threshold) <= 1e-3

@@ -1,0 +1,110 @@
+"""Weights that follow earlier noise, against many digits; and what a user gives by them."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dphh.privacy.following import LEAST, MOST_PARTS, WHOLE, Following, parts_told, roots
+from dphh.udfs.kernel.contributions import Followed, contributions
+
+
+@given(
+    told=st.integers(-(2**52), 2**52),
+    sigmas=st.lists(st.integers(50, 2**17), min_size=1, max_size=3),
+    threshold=st.integers(1, 2**22),
+)
+def test_w_is_a_power_of_where_an_item_stands(told: int, sigmas: list[int], threshold: int) -> None:
+    follows = Following.after(sorted(sigmas, reverse=True), threshold)
+    (w,) = follows.weights(np.array([told])).tolist()
+    assert LEAST <= w <= WHOLE
+    with mpmath.workdps(40):
+        stands = max(mpmath.mpf(told) / follows.parts + follows.deviation, 0)
+        z = stands / threshold
+        exact = z ** mpmath.mpf("0.75") if z < 1 else z ** mpmath.mpf("-0.5")
+        # Floors: of where it stands, of z in 2^-15, and of the roots.
+        slack = (1 + mpmath.mpf(WHOLE) / threshold) / max(z * WHOLE, 1) + mpmath.mpf(4) / LEAST
+        assert w <= max(float(exact), 1 / 20) * WHOLE * (1 + float(slack)) + 2
+        assert w >= min(float(exact) * WHOLE * (1 - float(slack)) - 2, WHOLE)
+
+
+def test_the_estimate_is_of_the_least_variance() -> None:
+    sigmas = [28_000, 11_000, 4_200]
+    follows = Following.after(sigmas, 20_000)
+    parts = [parts_told(sigmas[0], sigma) for sigma in sigmas]
+    assert follows.parts == sum(parts)
+    precision = np.array([1 / sigma**2 for sigma in sigmas])
+    assert np.array(parts) / sum(parts) == pytest.approx(precision / precision.sum(), rel=0.01)
+    assert follows.deviation == pytest.approx(precision.sum() ** -0.5, abs=1)
+    assert parts_told(2**17, 50) == MOST_PARTS  # sums of so many users' weights stay in 64 bits
+
+
+def test_what_stands_nearer_the_threshold_is_given_more() -> None:
+    follows = Following.after([1000], 20_000)
+    w = follows.weights(16 * np.arange(-40_000, 19_000, 10))
+    assert (np.diff(w) >= 0).all()
+    w = follows.weights(16 * np.arange(19_001, 10**7, 1000))
+    assert (np.diff(w) <= 0).all()
+    assert follows.weights(np.array([16 * 19_000])) == WHOLE
+    assert follows.weights(np.array([-(2**50), 2**50])).tolist() == [LEAST, LEAST]
+
+
+def test_roots_are_floored() -> None:
+    near = [n * n + step for n in (1, 2, 1000, 2**20 - 1, 2**25, 2**26 - 1) for step in (-1, 0, 1)]
+    squares = np.array([0, *near])
+    found = roots(squares)
+    assert (found**2 <= squares).all()
+    assert ((found + 1) ** 2 > squares).all()
+
+
+def given_by(users: list[list[int]], rule: Followed) -> list[dict[int, int]]:
+    """By each user alone."""
+    return [
+        dict(zip(*(part.tolist() for part in contributions(
+            np.array([number]), np.array([len(held)]), np.array(held), rule)), strict=True))
+        for number, held in enumerate(users)
+    ]  # fmt: skip
+
+
+@given(
+    users=st.lists(
+        st.lists(st.integers(0, 39), min_size=1, max_size=30, unique=True), min_size=1, max_size=6
+    ),
+    w=st.lists(st.sampled_from([LEAST, 2000, 2001, 20_000, WHOLE]), min_size=40, max_size=40),
+    most=st.integers(1, 12),
+    unit=st.sampled_from([16, 1024]),
+)
+def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(
+    users: list[list[int]], w: list[int], most: int, unit: int
+) -> None:
+    rule = Followed(unit, most, 5, np.array(w))
+    alone = given_by(users, rule)
+    for held, gave in zip(users, alone, strict=True):
+        assert gave.keys() == set(held)
+        some = {key: weight for key, weight in gave.items() if weight}
+        assert len(some) <= most
+        assert sum(weight**2 for weight in some.values()) <= unit**2
+        if len(held) <= most:
+            norm = sum(w[key] ** 2 for key in held) ** 0.5
+            assert all(abs(gave[key] - unit * w[key] / norm) <= 1.01 for key in held)
+        elif some and unit > 1000:  # of equal w any: but none of a smaller w than what is left
+            least = min(w[key] for key in some)
+            assert all(w[key] <= least for key in held if not gave[key])
+    lengths = np.array([len(held) for held in users])
+    keys = np.array([key for held in users for key in held])
+    together = contributions(np.arange(len(users)), lengths, keys, rule)
+    sums: dict[int, int] = {}
+    for gave in alone:
+        for key, weight in gave.items():
+            sums[key] = sums.get(key, 0) + weight
+    assert dict(zip(*(part.tolist() for part in together), strict=True)) == sums
+
+
+def test_an_item_without_a_noised_weight_is_an_error_and_not_a_default() -> None:
+    """A default for what nobody held before would say that nobody did."""
+    rule = Followed(1024, 3, 5, np.array([WHOLE, 0]))
+    with pytest.raises(RuntimeError, match="was not there"):
+        given_by([[0, 1]], rule)
