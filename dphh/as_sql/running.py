@@ -247,8 +247,10 @@ def _reports(level: LocalLevel) -> list[Step]:
         "contributions": level.contributions,
         "sampling": level.sampling,
         "domain": level.domain,
+        "nothings": level.nothings,
         "size": level.size,
         "numerator": level.numerator,
+        "form": level.form,
         "purpose": purpose,
     }
     sent = Step("ldp_messages", known) if level.mode == "messages" else Step("ldp_held")

@@ -50,7 +50,8 @@ chosen AS (
     QUALIFY report <= $contributions
 ),
 
--- Every user sends as many reports: "nothing", the last value of all, where there is no more.
+-- Every user sends as many reports: "nothing" where there is no more, another value in each
+-- report, so that no user reports a value twice; with coins it is no value (-1).
 due AS (
     SELECT
         seats.range AS seat,
@@ -62,21 +63,28 @@ said AS (
     SELECT
         due.seat,
         due.report,
-        coalesce(chosen.value, $domain - 1) AS value
+        coalesce(
+            chosen.value,
+            CASE
+                WHEN $nothings > 0 THEN $domain - $nothings + least(due.report, $nothings) - 1
+                ELSE -1
+            END
+        ) AS value
     FROM due
     LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
 ),
 
 -- Algorithm 1, subset selection: a set of $size values, the own one among them with probability
--- $numerator / 2^64.
+-- $numerator / 2^64; or, by $form 'coins', each value by a coin of its own.
 messages AS MATERIALIZED (
     SELECT
-        dphh_subset(
+        dphh_report(
             seat || chr(31) || report,
             value,
             $domain,
             $size,
             CAST($numerator AS UBIGINT),
+            $form,
             $purpose
         ) AS subset
     FROM said
@@ -89,12 +97,12 @@ votes AS (
 ),
 
 -- Or, where reports are only counted, how many hold each value is drawn at once, of all that the
--- level has (docs/ldp_trie.md).
+-- level has but "nothing" (docs/ldp_trie.md).
 holders AS (
     SELECT
         domain.range AS value,
         count(said.value) AS holders
-    FROM range($domain) AS domain
+    FROM range($domain - $nothings) AS domain
     LEFT JOIN said ON domain.range = said.value
     WHERE $mode = 'aggregate'
     GROUP BY domain.range
@@ -104,7 +112,12 @@ drawn AS MATERIALIZED (
     SELECT
         list(value ORDER BY value) AS domain,
         dphh_aggregate(
-            list(holders ORDER BY value), $size, CAST($numerator AS UBIGINT), $purpose
+            list(holders ORDER BY value),
+            ($last_seat - $first_seat) * $contributions,
+            $domain,
+            $size,
+            CAST($numerator AS UBIGINT),
+            $purpose
         ) AS reports
     FROM holders
     HAVING count(*) > 0

@@ -27,7 +27,7 @@ from dphh.levels import (
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
-from dphh.udfs.draws.subset_reports import draw_aggregate, register_subsets
+from dphh.udfs.draws.subset_reports import draw_aggregate, register_reports
 from dphh.udfs.draws.votes import register_votes
 
 Gram = tuple[str, ...]
@@ -69,11 +69,11 @@ class Plain:
         self.con = duckdb.connect(config={"threads": 1})
         register_noise(self.con, randomness)
         register_votes(self.con, randomness)
-        register_subsets(self.con, randomness)
+        register_reports(self.con, randomness)
         self.con.create_function(
             "dphh_aggregate",
             partial(_aggregated, randomness),
-            ["BIGINT[]", "BIGINT", "UBIGINT", "VARCHAR"],  # type: ignore[list-item]
+            ["BIGINT[]", "BIGINT", "BIGINT", "BIGINT", "UBIGINT", "VARCHAR"],  # type: ignore[list-item]
             "BIGINT[]",  # type: ignore[arg-type]
             side_effects=True,
         )
@@ -251,8 +251,10 @@ class Plain:
             sampling=level.sampling,
             mode=level.mode,
             domain=level.domain,
+            nothings=level.nothings,
             size=level.size,
             numerator=level.numerator,
+            form=level.form,
             keep=level.keep,
             purpose=purpose,
         )
@@ -279,9 +281,16 @@ class Plain:
 
 
 def _aggregated(
-    randomness: Any, holders: list[int], size: int, numerator: int, purpose: str
+    randomness: Any,
+    holders: list[int],
+    sent: int,
+    domain: int,
+    size: int,
+    numerator: int,
+    purpose: str,
 ) -> list[int]:
-    """`dphh_aggregate`: how many reports hold each value. It must not know the connection."""
-    mechanism = SubsetSelection(len(holders), size, numerator)
-    drawn = draw_aggregate(randomness, np.array(holders), sum(holders), mechanism, purpose)
+    """`dphh_aggregate`: how many of the reports that were sent hold each value. It must not know
+    the connection."""
+    mechanism = SubsetSelection(domain, size, numerator)
+    drawn = draw_aggregate(randomness, np.array(holders), sent, mechanism, purpose)
     return [int(reports) for reports in drawn]
