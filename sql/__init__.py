@@ -11,13 +11,20 @@ _NAMESAKES = ("plain", "spark")
 
 
 @cache
-def query(name: str) -> str:
-    """The text of `<name>.sql`, which lies in the folder of its mechanism, or at the top."""
+def place(name: str) -> str:
+    """Where `<name>.sql` lies below `sql/`: in the folder of its mechanism, or at the top."""
     folders = [each for each in _top().iterdir() if each.is_dir() and each.name not in _NAMESAKES]
     (found,) = (
-        file for each in [_top(), *folders] if (file := each.joinpath(f"{name}.sql")).is_file()
+        place
+        for place in (f"{name}.sql", *(f"{each.name}/{name}.sql" for each in folders))
+        if _top().joinpath(place).is_file()
     )
-    return found.read_text(encoding="utf-8")
+    return found
+
+
+@cache
+def query(name: str) -> str:
+    return _top().joinpath(place(name)).read_text(encoding="utf-8")
 
 
 def _top() -> Traversable:
