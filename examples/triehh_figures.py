@@ -26,12 +26,9 @@ from matplotlib import pyplot as plt
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from triehh_knob import knob
+from triehh_printed import log10_theta, preprint_delta
 
-from dphh.mechanisms.trie.triehh import (
-    log10_theta,
-    preprint_delta,
-    theorem_epsilon,
-)
+from dphh.mechanisms.trie.triehh import theorem_epsilon
 from dphh.mechanisms.trie.triehh_votes import FixedSize, discovery_rate, hypergeometric_tail
 
 LEVELS = 10

@@ -1,17 +1,97 @@
-"""TrieHH's corollaries as printed, and what its theorems miss. For comparison: no price."""
+"""TrieHH as its preprint has it, and what its theorems miss. For comparison: no price."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import lambertw
 from scipy.stats import hypergeom
 
-from dphh.mechanisms.trie.triehh import check_counts, check_delta, check_epsilon
+from dphh.errors import UsageError
+from dphh.mechanisms.trie.triehh import (
+    LARGEST_THETA,
+    FixedSizePlan,
+    batched,
+    check_conditions,
+    check_counts,
+    check_delta,
+    check_epsilon,
+    theorem_epsilon,
+    up,
+)
 
 FloatArray = NDArray[np.float64]
+
+
+def preprint_delta(theta: int) -> float:
+    """delta = 1 / (0.279 theta!), for theta >= 10."""
+    if theta < 10:
+        raise UsageError(
+            f"theta must be 10 or more for the preprint's theorem, found {theta!r}; "
+            "the published theorem goes down to 4."
+        )
+    return _preprint(theta)
+
+
+def preprint_theta(delta: float) -> int:
+    """The least theta >= 10 with 1 / (0.279 theta!) <= delta."""
+    check_delta(delta)
+    return next(t for t in range(10, LARGEST_THETA + 1) if _preprint(t) <= delta)
+
+
+def log10_theta(users: int) -> int:
+    """theta = ceil(log10 n + 6), for n >= 10^4, by integers.
+
+    delta is then at most 1/(300 n) by the published Corollary 1, at most 1/(100 n) by the
+    preprint's: theta! >= (n / 10^4) 10! >= 360 n.
+    """
+    if users < 10**4:
+        raise UsageError(
+            f"theta by log10 n needs 10,000 users or more, found {users!r}; give a delta instead."
+        )
+    return len(str(users - 1)) + 6
+
+
+def check_preprint(users: int, theta: int, batch: int) -> None:
+    """What the preprint's theorem asks for beyond the published one's conditions."""
+    if theta < 10:
+        raise UsageError(
+            f"theta must be 10 or more for the preprint's theorem, found {theta}; "
+            "take a larger theta, or a smaller delta."
+        )
+    if users < 10**4:
+        raise UsageError(
+            f"the preprint's theorem needs 10,000 users or more, found {users:,}; "
+            "use the published theorem, or the path accountant."
+        )
+    check_conditions(users, theta, batch)
+    if 1000 * (batch * batch + users) > 874 * users * batch:
+        raise UsageError(
+            f"gamma + 1/gamma must be at most 0.874 sqrt(n) for the preprint's theorem, found "
+            f"{(batch + users / batch) / users:.4g} sqrt(n); draw fewer users at each level."
+        )
+
+
+def preprint_price(users: int, theta: int, batch: int, levels: int) -> FixedSizePlan:
+    """What the preprint's theorem says of n, theta, m and L; its conditions are checked."""
+    check_preprint(users, theta, batch)
+    epsilon = theorem_epsilon(users, theta, batch, levels)
+    return FixedSizePlan(users, theta, batch, levels, epsilon, _preprint(theta))
+
+
+def preprint_plan(users: int, epsilon: float, levels: int, delta: float) -> FixedSizePlan:
+    """The least theta that keeps the preprint's delta, and the largest batch that keeps epsilon."""
+    plan = batched(users, epsilon, levels, preprint_theta(delta))
+    return preprint_price(users, plan.theta, plan.batch, levels)
+
+
+def _preprint(theta: int) -> float:
+    if theta > LARGEST_THETA:
+        return math.ulp(0.0)
+    return up(Fraction(1000, 279 * math.factorial(theta)))
 
 
 def lambert_theta(delta: float) -> int:

@@ -17,10 +17,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from triehh_population import Floats, Integers, Population
+from triehh_printed import log10_theta
 from triehh_sizes import unit_levels
 
 from dphh.mechanisms.trie.path import choose_path
-from dphh.mechanisms.trie.triehh import fixed_size_plan, log10_theta
+from dphh.mechanisms.trie.triehh import fixed_size_plan
 from dphh.mechanisms.trie.triehh_votes import (
     Bernoulli,
     FixedSize,

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scipy.special import betaincinv
+from triehh_printed import log10_theta
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
     FixedSizePlan,
-    Theorem,
+    batched,
     fixed_size_plan,
     fixed_size_price,
-    preprint_theta,
     published_theta,
 )
 from dphh.mechanisms.trie.triehh_votes import (
@@ -28,6 +28,13 @@ from dphh.mechanisms.trie.triehh_votes import (
     holders_needed,
     least,
 )
+
+
+def plan_of(users: int, epsilon: float, levels: int, delta: float | None) -> FixedSizePlan:
+    """Without a delta, theta = ceil(log10 n + 6)."""
+    if delta is None:
+        return batched(users, epsilon, levels, log10_theta(users))
+    return fixed_size_plan(users, epsilon, levels, delta)
 
 
 def frequency_needed(plan: FixedSizePlan, rate: float = RATE) -> float:
@@ -73,13 +80,12 @@ def epsilon_needed(
     delta: float,
     levels: int,
     rate: float = RATE,
-    theorem: Theorem = "published",
 ) -> FixedSizePlan:
     """The cheapest plan that finds a word of so many holders at least so often; it has the epsilon.
 
-    Theta follows from delta. The theorems ask for a batch of sqrt(n) at least, hence the floor.
+    Theta follows from delta. The theorem asks for a batch of sqrt(n) at least, hence the floor.
     """
-    theta = published_theta(delta) if theorem == "published" else preprint_theta(delta)
+    theta = published_theta(delta)
     batch = max(batch_needed(holders, users, theta, levels, rate), math.isqrt(users - 1) + 1)
     if batch * (theta + 1) > users:
         raise UsageError(
@@ -88,7 +94,7 @@ def epsilon_needed(
             f"n / (theta + 1) = {users // (theta + 1):,}; give a more frequent word, a larger "
             "delta, or use the path accountant."
         )
-    return fixed_size_price(users, theta, batch, levels, theorem)
+    return fixed_size_price(users, theta, batch, levels)
 
 
 def population_needed(
@@ -97,7 +103,6 @@ def population_needed(
     levels: int,
     delta: float | None = None,
     rate: float = RATE,
-    theorem: Theorem = "published",
 ) -> FixedSizePlan:
     """The plan of the least population in which a word of this frequency is found so often.
 
@@ -109,7 +114,7 @@ def population_needed(
         )
 
     def plan(users: int) -> FixedSizePlan:
-        return fixed_size_plan(users, epsilon, levels, delta, theorem)
+        return plan_of(users, epsilon, levels, delta)
 
     def found(users: int) -> float:
         try:
@@ -169,13 +174,12 @@ def unit_sizes(
     units: Sequence[int] = (1, 2, 3, 4),
     delta: float | None = None,
     rate: float = RATE,
-    theorem: Theorem = "published",
 ) -> tuple[UnitSize, ...]:
     """For each unit size, the plan at the same epsilon and delta and the holders that it needs."""
     rows = []
     for unit in units:
         levels = unit_levels(length, unit)
-        plan = fixed_size_plan(users, epsilon, levels, delta, theorem)
+        plan = plan_of(users, epsilon, levels, delta)
         needed = holders_needed(FixedSize(users, plan.batch), plan.theta, levels, rate)
         rows.append(UnitSize(unit, levels, plan, needed))
     return tuple(rows)

@@ -33,7 +33,7 @@ FOLLOWS = """
 -- Between these queries a run computes public tables and numbers from what was released: a query's
 -- "In:" names the tables, and names such as $unit stay open. So this text is to be read, and to be
 -- run query by query, not as a whole."""
-_MACROS = ("plain/functions", "plain/without_noise", "shell")
+_MACROS = ("plain/functions", "plain/without_noise", "plain/noise_quantile")
 #: What is left of a salt where nothing is drawn.
 SALT = 0
 #: And of a batch: nobody is drawn, so all of them vote.

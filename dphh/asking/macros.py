@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from dphh.as_sql.text import literal
 from dphh.columns import COLUMNS
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
@@ -159,7 +160,7 @@ def macro_sql(name: str, parameters: str, body: str, temporary: bool = False) ->
 def parameters_sql(parameters: Parameters) -> str:
     """The first parameter is positional, if there is any; all others have their defaults."""
     return ", ".join(
-        f'"{name}"' if index == 0 else f'"{name}" := {_literal(default)}'
+        f'"{name}"' if index == 0 else f'"{name}" := {literal(default)}'
         for index, (name, default) in enumerate(parameters.items())
     )
 
@@ -259,15 +260,3 @@ def _rows_type(schema: pa.Schema) -> str:
 
 def _default(parameter: inspect.Parameter) -> Any:
     return None if parameter.default is inspect.Parameter.empty else parameter.default
-
-
-def _literal(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
-    if isinstance(value, (tuple, list)):
-        return "[" + ", ".join(_literal(each) for each in value) + "]"
-    return repr(value)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import groupby
+from pathlib import Path
 
 import click.testing
 import duckdb
@@ -107,6 +108,14 @@ def test_the_queries_of_a_run_are_free_and_leave_nothing_open_without_a_word(ver
     assert "nowhere/*.parquet" in text
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_query_says_which_file_it_is(verb):
+    named = re.findall(r"^-- (sql/\S+\.sql)$", VERBS[verb](NOWHERE).sql(), re.MULTILINE)
+    assert named
+    house = Path(__file__).parents[2]
+    assert [file for file in named if not (house / file).is_file()] == []
+
+
 def test_a_text_cannot_leave_its_literal_nor_a_comment():
     spelled = filled("SELECT $what -- of $what, $n", {"what": "it's\nDROP", "n": 3})
     assert spelled == "SELECT 'it''s\nDROP' -- of $what, 3"
@@ -205,7 +214,7 @@ def test_the_threshold_of_a_level_follows_from_what_is_released_below(
     keys = sorted((words.index(one) << 32) | words.index(other) for one, other in below)
     valid = len(ladder.with_next(np.array(keys, np.int64)).valid_grams())
     con = duckdb.connect()
-    con.execute(macros_called("dphh_noise_quantile", ["shell"]))
+    con.execute(macros_called("dphh_noise_quantile", ["plain/noise_quantile"]))
     con.execute(query("plain/nothing_released"))
     for gram in [*below, *((word,) for word in words)]:
         con.execute("INSERT INTO released VALUES (?, ?, 0)", [len(gram), list(gram)])

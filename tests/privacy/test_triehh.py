@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from triehh_printed import lambert_theta, preprint_corollary_2, reverse_delta_at_least
+from triehh_printed import (
+    check_preprint,
+    lambert_theta,
+    log10_theta,
+    preprint_corollary_2,
+    preprint_delta,
+    preprint_plan,
+    preprint_price,
+    preprint_theta,
+    reverse_delta_at_least,
+)
+from triehh_sizes import plan_of
 
 from dphh.errors import UsageError
 from dphh.mechanisms.trie.triehh import (
     DIRECTION,
+    STATEMENT,
     FixedSizePlan,
-    Theorem,
     check_conditions,
     fixed_size_plan,
     fixed_size_price,
     largest_batch,
-    log10_theta,
-    preprint_delta,
-    preprint_theta,
     published_delta,
     published_theta,
     theorem_epsilon,
@@ -45,7 +54,7 @@ def test_table_1_to_the_digit(
 ) -> None:
     assert log10_theta(users) == theta
     for levels, printed in ((1, one), (10, ten)):
-        plan = fixed_size_price(users, theta, batch, levels, "preprint")
+        plan = preprint_price(users, theta, batch, levels)
         assert plan.gamma == 1
         assert round(math.log10(plan.delta)) == log_delta
         decimals = len(printed) - 2
@@ -79,7 +88,7 @@ def test_corollary_1_of_either_version() -> None:
 def test_corollary_2_of_the_preprint_does_not_keep_its_epsilon() -> None:
     users = 10**6
     batch = math.floor(preprint_corollary_2(users, 4.0, 10) * math.sqrt(users))
-    check_conditions("preprint", users, 12, batch)
+    check_preprint(users, 12, batch)
     assert theorem_epsilon(users, 12, batch, 10) == pytest.approx(5.035, abs=1e-3)
     # At n = 10^4, where theta is 10, it does.
     batch = math.floor(preprint_corollary_2(10**4, 4.0, 10) * 100)
@@ -131,16 +140,18 @@ def test_epsilon_is_the_papers_formula() -> None:
 
 
 def test_plans_spend_at_most_what_was_asked_and_nearly_all_of_it() -> None:
-    theorems: tuple[Theorem, ...] = ("published", "preprint")
+    theorems = ((plan_of, fixed_size_price), (preprint_plan, preprint_price))
     epsilons, deltas = (0.5, 1.0, 3.0, 8.0), (1e-6, 1e-9, None)
-    for theorem, epsilon, delta, levels in itertools.product(
+    for (planned, priced), epsilon, delta, levels in itertools.product(
         theorems, epsilons, deltas, (1, 5, 20)
     ):
         users = 10**7
-        plan = fixed_size_plan(users, epsilon, levels, delta, theorem)
+        if delta is None and planned is preprint_plan:
+            continue  # theta by the logarithm is one rule for both theorems
+        plan = planned(users, epsilon, levels, delta)
         assert plan.epsilon <= epsilon
         assert delta is None or plan.delta <= delta
-        assert fixed_size_price(users, plan.theta, plan.batch, levels, theorem) == plan
+        assert priced(users, plan.theta, plan.batch, levels) == plan
         capped = plan.batch == users // (plan.theta + 1)
         assert capped or theorem_epsilon(users, plan.theta, plan.batch + 1, levels) > epsilon
         # Asked for what it spends, it comes out the same.
@@ -154,43 +165,42 @@ def test_a_large_epsilon_is_cut_where_the_theorem_ends() -> None:
 
 
 def test_a_plan_says_what_is_not_proved() -> None:
-    plan = fixed_size_plan(10**6, 1.0, 10)
+    plan = plan_of(10**6, 1.0, 10, None)
     assert isinstance(plan, FixedSizePlan)
     assert plan.direction == DIRECTION
     assert "replaced by nothing" in plan.caveat
     assert "other direction is not proved" in plan.caveat
-    assert "AISTATS" in plan.statement
+    assert "AISTATS" in STATEMENT
 
 
 # --- conditions -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("theorem", "users", "theta", "batch", "says"),
+    ("check", "users", "theta", "batch", "says"),
     [
-        ("published", 10**4, 3, 100, "theta must be 4 or more"),
-        ("preprint", 10**4, 9, 100, "theta must be 10 or more"),
-        ("preprint", 9_999, 10, 100, "needs 10,000 users or more, found 9,999"),
-        ("published", 99, 10, 10, "at most sqrt"),
-        ("published", 10**4, 10, 99, "gamma = batch / sqrt"),
-        ("published", 10**4, 10, 910, r"n / \(theta \+ 1\) = 909, found 910"),
-        ("published", 10**4, 10, 10**5, "larger than the population"),
-        ("published", 10**4, 10, 0, "batch must be a whole number"),
-        ("other", 10**4, 10, 100, "published, preprint"),
+        (check_conditions, 10**4, 3, 100, "theta must be 4 or more"),
+        (check_preprint, 10**4, 9, 100, "theta must be 10 or more"),
+        (check_preprint, 9_999, 10, 100, "needs 10,000 users or more, found 9,999"),
+        (check_conditions, 99, 10, 10, "at most sqrt"),
+        (check_conditions, 10**4, 10, 99, "gamma = batch / sqrt"),
+        (check_conditions, 10**4, 10, 910, r"n / \(theta \+ 1\) = 909, found 910"),
+        (check_conditions, 10**4, 10, 10**5, "larger than the population"),
+        (check_conditions, 10**4, 10, 0, "batch must be a whole number"),
     ],
 )
 def test_conditions_name_what_was_found_and_what_to_do(
-    theorem: Theorem, users: int, theta: int, batch: int, says: str
+    check: Callable[[int, int, int], None], users: int, theta: int, batch: int, says: str
 ) -> None:
     with pytest.raises(UsageError, match=says):
-        check_conditions(theorem, users, theta, batch)
+        check(users, theta, batch)
 
 
 def test_conditions_hold_up_to_their_edges() -> None:
-    check_conditions("published", 10**4, 99, 100)
-    check_conditions("preprint", 10**4, 99, 100)
-    check_conditions("preprint", 10**4, 10, 909)
-    check_conditions("published", 25, 4, 5)
+    check_conditions(10**4, 99, 100)
+    check_preprint(10**4, 99, 100)
+    check_preprint(10**4, 10, 909)
+    check_conditions(25, 4, 5)
 
 
 def test_too_few_users_are_told_how_many_it_takes() -> None:
@@ -212,7 +222,7 @@ def test_impossible_deltas_are_refused(delta: float) -> None:
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan])
 def test_impossible_epsilons_are_refused(epsilon: float) -> None:
     with pytest.raises(UsageError, match="epsilon must be"):
-        fixed_size_plan(10**6, epsilon, 10)
+        plan_of(10**6, epsilon, 10, None)
 
 
 # --- are they true? -------------------------------------------------------------------------------
@@ -263,8 +273,8 @@ def test_the_published_theorem_holds_on_single_paths(
 
 def test_the_other_direction_fails_in_the_corner() -> None:
     users, theta, batch = 10**4, 99, 100
-    for theorem, claimed in (("published", 1.09e-156), ("preprint", 3.85e-156)):
-        plan = fixed_size_price(users, theta, batch, 10, theorem)
+    for theorem, claimed in ((fixed_size_price, 1.09e-156), (preprint_price, 3.85e-156)):
+        plan = theorem(users, theta, batch, 10)
         assert plan.gamma == 1
         assert plan.delta < claimed
     # Two users of D' hold nothing, all others the word; the batch misses it only with both.

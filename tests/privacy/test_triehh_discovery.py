@@ -17,13 +17,14 @@ from triehh_sizes import (
     frequency_needed,
     least_population,
     p_needed,
+    plan_of,
     population_needed,
     unit_levels,
     unit_sizes,
 )
 
 from dphh.errors import UsageError
-from dphh.mechanisms.trie.triehh import fixed_size_plan, largest_batch, theorem_epsilon
+from dphh.mechanisms.trie.triehh import largest_batch, theorem_epsilon
 from dphh.mechanisms.trie.triehh_votes import (
     Bernoulli,
     FixedSize,
@@ -155,7 +156,7 @@ RULES = [
 
 @pytest.mark.parametrize(("epsilon", "delta", "theta", "holders"), RULES)
 def test_what_the_papers_rule_finds(epsilon: float, delta: float, theta: int, holders: int) -> None:
-    plan = fixed_size_plan(10**7, epsilon, 10, delta)
+    plan = plan_of(10**7, epsilon, 10, delta)
     assert plan.theta == theta
     fixed, coins = FixedSize(plan.users, plan.batch), Bernoulli(plan.fraction)
     assert holders_needed(fixed, theta, 10) == holders
@@ -208,7 +209,7 @@ def test_population_needed_finds_the_word_and_one_much_smaller_does_not(
         assert holders_needed(sampling, plan.theta, 10) <= holders
         fewer = int(plan.users * 0.97)
         if delta is not None:
-            less = fixed_size_plan(fewer, epsilon, 10, delta)
+            less = plan_of(fewer, epsilon, 10, delta)
             rate = discovery_rate(FixedSize(fewer, less.batch), less.theta, 10, frequency * fewer)
             assert float(rate) < 0.9
     needed = [population_needed(f, 2.0, 10, delta).users for f in (0.003, 0.01, 0.03)]
@@ -228,7 +229,7 @@ def test_least_population_takes_the_first_decade_that_will_do() -> None:
 @pytest.mark.parametrize("users", [10**5, 10**6])
 def test_the_knob_trades_epsilon_for_delta_and_has_the_theorem_on_it(users: int) -> None:
     theta, batch = (11, 317) if users == 10**5 else (12, 1000)
-    plan = fixed_size_plan(users, theorem_epsilon(users, theta, batch, 1), 1)
+    plan = plan_of(users, theorem_epsilon(users, theta, batch, 1), 1, None)
     ks = np.arange(theta, users // batch)
     epsilons, deltas = knob(users, theta, batch, 1, ks)
     assert (np.diff(epsilons) < 0).all()

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling, PythonUDFType
+from numpy.typing import DTypeLike
 
 from dphh.udfs.kernel.blocks import places_of_texts
 from dphh.udfs.kernel.contributions import starts
 from dphh.udfs.kernel.given_grams import GivenGrams
-from dphh.udfs.kernel.growing import Growing
 from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.kernel.whole_users import lengths_of, lists_of, one_array
 from dphh.udfs.text.hashes import Integers, of_spellings
@@ -83,6 +83,29 @@ def given_items_of_texts(given: GivenGrams, groups: Sequence[str]) -> Read:
         return lengths, keys.astype(np.int32)
 
     return read
+
+
+class Growing:
+    """An array that grows at its end, where it stands as far as the system can: a large one is not
+    copied."""
+
+    def __init__(self, kind: DTypeLike) -> None:
+        self._room = np.empty(1 << 10, dtype=kind)
+        self._count = 0
+
+    def add(self, values: Any) -> None:
+        end = self._count + len(values)
+        if end > len(self._room):
+            self._room.resize(max(end, len(self._room) * 5 // 4), refcheck=False)
+        self._room[self._count : end] = values
+        self._count = end
+
+    def all(self) -> Any:
+        """A view, for as long as nothing is added."""
+        return self._room[: self._count]
+
+    def __len__(self) -> int:
+        return self._count
 
 
 class Gathering:

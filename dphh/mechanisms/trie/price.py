@@ -238,7 +238,7 @@ def _paper(
             "that must not be taken from the private data, nor be below how many users it holds"
         )
     # Here, not above: scipy.stats takes half a second to import, and only this accounting needs it.
-    from dphh.mechanisms.trie.triehh import fixed_size_plan
+    from dphh.mechanisms.trie.triehh import STATEMENT, fixed_size_plan
     from dphh.mechanisms.trie.triehh_votes import FixedSize, holders_needed
 
     plan = fixed_size_plan(users, epsilon, max_length, delta)
@@ -252,7 +252,7 @@ def _paper(
             UNIT,
             "one user's data replaced by nothing, the number of users staying the same; "
             "one direction",
-            plan.statement,
+            STATEMENT,
             caveats=(plan.caveat, *_ITEMS_FIND_MORE),
             both_directions=False,
         ),

@@ -17,7 +17,8 @@ level, L levels. Both theorems say
 for D' made from D by replacing one user's word by the empty one, n staying the same, and for this
 direction only. The other direction is false in a corner that the conditions allow: see
 examples/triehh_printed.py, and docs/trie.md. What is returned is rounded up where it is a price and
-down where it is a batch; gamma is that of the whole number of users drawn.
+down where it is a batch; gamma is that of the whole number of users drawn. Prices are by the
+published theorem; examples/triehh_printed.py has the preprint's.
 
 Under the preprint's conditions the published delta holds too, and is the smaller. That mends two
 slips of the preprint: its 0.279 should be 1 - 1/(11 (1 - 0.874)) = 0.2784, and its Corollary 2
@@ -29,29 +30,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 
-FloatArray = NDArray[np.float64]
-Theorem = Literal["published", "preprint"]
-
-#: What both theorems prove, for a plan to show.
+#: What the theorem proves, for a plan to show.
 DIRECTION = (
     "one user's data replaced by nothing, the number of users staying the same; "
     "the other direction is not proved, and fails where theta is close to the batch"
 )
-STATEMENTS: dict[Theorem, str] = {
-    "published": "TrieHH, AISTATS 2020, Theorem 1 (supplement, B.1): "
-    "delta = (theta - 2) / ((theta - 3) theta!)",
-    "preprint": "TrieHH, arXiv 1902.08534, Theorem 1: delta = 1 / (0.279 theta!)",
-}
+STATEMENT = (
+    "TrieHH, AISTATS 2020, Theorem 1 (supplement, B.1): delta = (theta - 2) / ((theta - 3) theta!)"
+)
 
 # Above this, theta! is beyond the range of floats, and delta is the smallest of them.
-_LARGEST_THETA = 180
+LARGEST_THETA = 180
 # More than the roundings of one quotient, one logarithm and one product come to.
 _ROUNDINGS = 2.0**-50
 # The populations that integers and floats agree about.
@@ -68,7 +62,6 @@ class FixedSizePlan:
     levels: int
     epsilon: float
     delta: float
-    theorem: Theorem
     direction: str = DIRECTION
 
     @property
@@ -80,11 +73,6 @@ class FixedSizePlan:
     def fraction(self) -> float:
         """m / n, the probability that a user is drawn at a level."""
         return self.batch / self.users
-
-    @property
-    def statement(self) -> str:
-        """Where the guarantee is written."""
-        return STATEMENTS[self.theorem]
 
     @property
     def caveat(self) -> str:
@@ -123,30 +111,13 @@ def published_delta(theta: int) -> float:
     return _published(theta)
 
 
-def preprint_delta(theta: int) -> float:
-    """delta = 1 / (0.279 theta!), for theta >= 10."""
-    if theta < 10:
-        raise UsageError(
-            f"theta must be 10 or more for the preprint's theorem, found {theta!r}; "
-            "the published theorem goes down to 4."
-        )
-    return _preprint(theta)
-
-
-def check_conditions(theorem: Theorem, users: int, theta: int, batch: int) -> None:
-    """The conditions of a theorem, on whole numbers: nothing is rounded before it is compared."""
-    _check_theorem(theorem)
+def check_conditions(users: int, theta: int, batch: int) -> None:
+    """The theorem's conditions, on whole numbers: nothing is rounded before it is compared."""
     check_counts(users, theta, batch, 1)
-    smallest_theta = 10 if theorem == "preprint" else 4
-    if theta < smallest_theta:
+    if theta < 4:
         raise UsageError(
-            f"theta must be {smallest_theta} or more for the {theorem} theorem, found {theta}; "
+            f"theta must be 4 or more for the published theorem, found {theta}; "
             "take a larger theta, or a smaller delta."
-        )
-    if theorem == "preprint" and users < 10**4:
-        raise UsageError(
-            f"the preprint's theorem needs 10,000 users or more, found {users:,}; "
-            "use the published theorem, or the path accountant."
         )
     if theta * theta > users:
         raise UsageError(
@@ -164,11 +135,6 @@ def check_conditions(theorem: Theorem, users: int, theta: int, batch: int) -> No
             f"n / (theta + 1) = {users // (theta + 1):,}, found {batch:,} for {users:,} users and "
             f"theta {theta}; draw fewer users or take a smaller theta."
         )
-    if theorem == "preprint" and 1000 * (batch * batch + users) > 874 * users * batch:
-        raise UsageError(
-            f"gamma + 1/gamma must be at most 0.874 sqrt(n) for the preprint's theorem, found "
-            f"{(batch + users / batch) / users:.4g} sqrt(n); draw fewer users at each level."
-        )
 
 
 # --- theta ----------------------------------------------------------------------------------------
@@ -180,26 +146,7 @@ def published_theta(delta: float) -> int:
     The authors' code searches so too, from 5 on.
     """
     check_delta(delta)
-    return next(t for t in range(4, _LARGEST_THETA + 1) if _published(t) <= delta)
-
-
-def preprint_theta(delta: float) -> int:
-    """The least theta >= 10 with 1 / (0.279 theta!) <= delta."""
-    check_delta(delta)
-    return next(t for t in range(10, _LARGEST_THETA + 1) if _preprint(t) <= delta)
-
-
-def log10_theta(users: int) -> int:
-    """theta = ceil(log10 n + 6), for n >= 10^4, by integers.
-
-    delta is then at most 1/(300 n) by the published Corollary 1, at most 1/(100 n) by the
-    preprint's: theta! >= (n / 10^4) 10! >= 360 n.
-    """
-    if users < 10**4:
-        raise UsageError(
-            f"theta by log10 n needs 10,000 users or more, found {users!r}; give a delta instead."
-        )
-    return len(str(users - 1)) + 6
+    return next(t for t in range(4, LARGEST_THETA + 1) if _published(t) <= delta)
 
 
 # --- gamma and the batch --------------------------------------------------------------------------
@@ -227,35 +174,25 @@ def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
 # --- both ways ------------------------------------------------------------------------------------
 
 
-def fixed_size_price(
-    users: int, theta: int, batch: int, levels: int, theorem: Theorem = "published"
-) -> FixedSizePlan:
-    """What a theorem says of n, theta, m and L; its conditions are checked."""
-    check_conditions(theorem, users, theta, batch)
+def fixed_size_price(users: int, theta: int, batch: int, levels: int) -> FixedSizePlan:
+    """What the theorem says of n, theta, m and L; its conditions are checked."""
+    check_conditions(users, theta, batch)
     epsilon = theorem_epsilon(users, theta, batch, levels)
-    delta = _published(theta) if theorem == "published" else _preprint(theta)
-    return FixedSizePlan(users, theta, batch, levels, epsilon, delta, theorem)
+    return FixedSizePlan(users, theta, batch, levels, epsilon, _published(theta))
 
 
-def fixed_size_plan(
-    users: int,
-    epsilon: float,
-    levels: int,
-    delta: float | None = None,
-    theorem: Theorem = "published",
-) -> FixedSizePlan:
+def fixed_size_plan(users: int, epsilon: float, levels: int, delta: float) -> FixedSizePlan:
     """The least theta that keeps delta, and with it the largest batch that keeps epsilon.
 
-    Without a delta, theta = ceil(log10 n + 6). The plan states what it spends, which is never more
-    than was asked for.
+    The plan states what it spends, which is never more than was asked for.
     """
-    _check_theorem(theorem)
     check_counts(users, 1, 1, levels)
     check_epsilon(epsilon)
-    if delta is None:
-        theta = log10_theta(users)
-    else:
-        theta = published_theta(delta) if theorem == "published" else preprint_theta(delta)
+    return batched(users, epsilon, levels, published_theta(delta))
+
+
+def batched(users: int, epsilon: float, levels: int, theta: int) -> FixedSizePlan:
+    """With this theta, the largest batch that keeps epsilon."""
     batch = largest_batch(users, theta, levels, epsilon)
     if batch * batch < users:
         # gamma >= 1 asks for n >= theta / (1 - e^(-epsilon/L)) squared, and n >= (theta + 1)^2.
@@ -266,25 +203,19 @@ def fixed_size_plan(
             f"over {levels} levels with theta {theta} and {users:,} users (found {batch:,}); "
             f"give a larger epsilon, fewer levels, or about {needed:,} users."
         )
-    return fixed_size_price(users, theta, batch, levels, theorem)
+    return fixed_size_price(users, theta, batch, levels)
 
 
 # --- checks ---------------------------------------------------------------------------------------
 
 
 def _published(theta: int) -> float:
-    if theta > _LARGEST_THETA:
+    if theta > LARGEST_THETA:
         return math.ulp(0.0)
-    return _up(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
+    return up(Fraction(theta - 2, (theta - 3) * math.factorial(theta)))
 
 
-def _preprint(theta: int) -> float:
-    if theta > _LARGEST_THETA:
-        return math.ulp(0.0)
-    return _up(Fraction(1000, 279 * math.factorial(theta)))
-
-
-def _up(exact: Fraction) -> float:
+def up(exact: Fraction) -> float:
     """The least float that is not below."""
     near = float(exact)
     return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
@@ -293,14 +224,6 @@ def _up(exact: Fraction) -> float:
 def _root_above(users: int) -> int:
     root = math.isqrt(users)
     return root if root * root == users else root + 1
-
-
-def _check_theorem(theorem: str) -> None:
-    if theorem not in STATEMENTS:
-        raise UsageError(
-            f"theorem must be one of {', '.join(STATEMENTS)}, found {theorem!r}; "
-            "'published' has the smaller delta."
-        )
 
 
 def check_counts(users: int, theta: int, batch: int, levels: int) -> None:
