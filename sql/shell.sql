@@ -304,8 +304,12 @@ CREATE OR REPLACE TEMP MACRO dphh_price_items(
     WITH
 
     rounds AS (
-        SELECT CASE method WHEN 'sips' THEN dphh_sips_shares() WHEN 'gaussian' THEN [1.0] END
-            AS shares
+        SELECT
+            CASE method
+                WHEN 'sips' THEN dphh_sips_shares()
+                WHEN 'gaussian' THEN [1.0]
+                ELSE error('method: say gaussian or sips; what adaptive costs, a plan of dphh says')
+            END AS shares
     ),
 
     shared AS (
