@@ -113,7 +113,10 @@ def _needed(
     longer: list[PrunedLevel],
 ) -> int | None:
     # Of several rounds the most revealing counts; of the forecast ladder's the last is certain.
-    rounds = first[-1:] if price.method == "forecast" else first
+    # Where weights follow earlier rounds, what an item gets in later ones hangs on its holders'
+    # other items: the first alone is certain, where they have others.
+    certain = {"forecast": first[-1:], "adaptive": first if words == 1 else first[:1]}
+    rounds = certain.get(price.method, first)
 
     def misses(users: int) -> float:
         failure = 0.0

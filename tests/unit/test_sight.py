@@ -66,3 +66,18 @@ def test_what_has_no_such_number_says_so():
         dphh.trie(epsilon=2.0, delta=1e-6, max_length=2).sight(dphh.profile(12))
     with pytest.raises(UsageError, match="words_per_user: found 0"):
         dphh.profile(0)
+
+
+def test_where_weights_follow_earlier_rounds_the_first_round_is_certain():
+    """Later ones give an item less where its holders' other items stand nearer the threshold."""
+    asked = {"epsilon": 1.0, "delta": 1e-7}
+    alone, several = (
+        users
+        for _, ((_, users),) in dphh.items(method="adaptive", **asked)
+        .sight(dphh.profile([1, 12]))
+        .scenarios
+    )
+    assert alone == dphh.items(method="adaptive", **asked).finds.users
+    ((_, ((_, sips),)),) = dphh.items(method="sips", **asked).sight(dphh.profile(12)).scenarios
+    first = dphh.items(method="adaptive", **asked).levels[0]
+    assert several > first.threshold * 12**0.5 > sips
