@@ -1,9 +1,9 @@
 """The functions of this folder for Spark, as Arrow UDFs that run on the executors.
 
 Spark copies what a function holds to its executors when the function is registered, so register
-when the run has begun and its randomness is whole. All are marked non-deterministic: Spark then
-neither calls them twice for one row nor moves them. Write what they draw to Parquet before anything
-reads it, since a task that runs again draws again.
+when the run has begun and its randomness is whole. All that draw are marked non-deterministic:
+Spark then neither calls them twice for one row nor moves them. Write what they draw to Parquet
+before anything reads it, since a task that runs again draws again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def register_noise(spark: SparkSession, randomness: Randomness) -> None:
     def draw(key: pa.Array, sigma: pa.Array, purpose: pa.Array) -> pa.Array:
         return noise(key, sigma, purpose)
 
-    _register(spark, "dphh_noise", draw, "bigint")
+    register_arrow(spark, "dphh_noise", draw, "bigint")
 
 
 def register_votes(spark: SparkSession, randomness: Randomness) -> None:
@@ -43,7 +43,7 @@ def register_votes(spark: SparkSession, randomness: Randomness) -> None:
     ) -> pa.Array:
         return votes(key, users, numerator, theta, purpose)
 
-    _register(spark, "dphh_votes", draw, "bigint")
+    register_arrow(spark, "dphh_votes", draw, "bigint")
 
 
 def register_word(spark: SparkSession, randomness: Randomness) -> None:
@@ -53,7 +53,7 @@ def register_word(spark: SparkSession, randomness: Randomness) -> None:
     def draw(key: pa.Array, purpose: pa.Array) -> pa.Array:
         return word(key, purpose).cast(pa.decimal128(20, 0))
 
-    _register(spark, "dphh_word", draw, "decimal(20, 0)")
+    register_arrow(spark, "dphh_word", draw, "decimal(20, 0)")
 
 
 def register_subset(spark: SparkSession, randomness: Randomness) -> None:
@@ -70,7 +70,7 @@ def register_subset(spark: SparkSession, randomness: Randomness) -> None:
     ) -> pa.Array:
         return subset(key, value, domain, size, numerator, purpose)
 
-    _register(spark, "dphh_subset", draw, "array<bigint>")
+    register_arrow(spark, "dphh_subset", draw, "array<bigint>")
 
 
 def register_tokens(spark: SparkSession, column: str, expression: str) -> None:
@@ -79,8 +79,11 @@ def register_tokens(spark: SparkSession, column: str, expression: str) -> None:
     def tokens(content: pa.Array) -> pa.Array:
         return tokens_of(content, column, expression)
 
-    _register(spark, "dphh_tokens", tokens, "array<string>")
+    register_arrow(spark, "dphh_tokens", tokens, "array<string>")
 
 
-def _register(spark: SparkSession, name: str, function: Draw, gives: str) -> None:
-    spark.udf.register(name, _arrow_udf(function, gives).asNondeterministic())
+def register_arrow(
+    spark: SparkSession, name: str, function: Draw, gives: str, draws: bool = True
+) -> None:
+    declared = _arrow_udf(function, gives)
+    spark.udf.register(name, declared.asNondeterministic() if draws else declared)
