@@ -18,6 +18,7 @@ from dphh.udfs.draws.noise import noise_function
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.draws.subset_reports import subset_function
 from dphh.udfs.draws.votes import Draw, vote_functions
+from dphh.udfs.text.names import spelled_by_duckdb
 from dphh.udfs.text.texts import tokens_of
 
 #: Its overloads want an annotation of each of Arrow's types, which have none here.
@@ -80,6 +81,15 @@ def register_tokens(spark: SparkSession, column: str, expression: str) -> None:
         return tokens_of(content, column, expression)
 
     register_arrow(spark, "dphh_tokens", tokens, "array<string>")
+
+
+def register_names(spark: SparkSession) -> None:
+    """`dphh_name(user_id)`: what DuckDB writes a user as who is no number and no text."""
+
+    def names(users: pa.Array) -> pa.Array:
+        return spelled_by_duckdb(users)
+
+    register_arrow(spark, "dphh_name", names, "string", draws=False)
 
 
 def register_arrow(
