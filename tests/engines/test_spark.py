@@ -309,6 +309,7 @@ def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, mon
     assert private.stat().st_mode & 0o077 == 0
     assert Path(said["spark.local.dir"]).parent == private
     assert Path(said["spark.sql.warehouse.dir"]).parent == private
+    assert said["spark.io.encryption.enabled"] == "true"
 
 
 @pytest.mark.slow
