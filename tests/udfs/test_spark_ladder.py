@@ -324,7 +324,7 @@ def test_round_2_shares_out_the_norm_by_weights(cut: int) -> None:
 
 def test_a_block_whose_grams_did_not_come_fails() -> None:
     """Another block's grams are not its own, also where they are the same."""
-    batches = with_grams(placed(blocks_of(*halves()), [], False), 1)
+    batches = with_grams(placed(blocks_of(USERS, USERS), [], False), 1)
     second = next(i for i, rows in enumerate(batches) if rows.column("block")[0].as_py() == 41)
     assert second > 1
     with pytest.raises(RuntimeError, match="was not there in round 1"):
