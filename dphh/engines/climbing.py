@@ -10,7 +10,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.engines.forecast_rounds import ForecastRounds
-from dphh.engines.two_rounds import TwoRounds
 from dphh.ladder.rounds import TwoRoundsOf
 from dphh.ladder.rungs import Integers, Ladder, ValidGrams
 from dphh.ladder.spurious import with_spurious
@@ -46,7 +45,7 @@ class Climbing(ABC):
         """Of an Arrow table (key, number) the rows whose key has one in `noised`."""
 
     @abstractmethod
-    def _rounds(self, purpose: str) -> ForecastRounds | TwoRounds:
+    def _rounds(self, purpose: str) -> ForecastRounds:
         """The two rounds of a level over `positions`."""
 
     def hold_texts(self) -> None:

@@ -36,9 +36,6 @@ from dphh.udfs.draws.randomness import Randomness, uniform_below
 #: Given keys, says which of them somebody holds. The answer is private and stays in the engine.
 Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
 
-#: Keys that are proposed at a time: 32 MB.
-_MOST_PROPOSED = 1 << 22
-
 
 @dataclass(frozen=True)
 class Spurious:
@@ -140,6 +137,38 @@ def spurious_of_class(
     purpose: str,
 ) -> Spurious:
     """The absent grams of a class that pass, by its bins' numbers and thresholds."""
+    lifted = lifted_of_class(valid, group, absent, negatives, thresholds, law, randomness, purpose)
+    if not len(lifted.bins):
+        return Spurious.none()
+    keys = lifted.proposed[~held(lifted.proposed)][: len(lifted.bins)]
+    return Spurious(keys, lifted.bins, lifted.first, lifted.second)
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """What noise lifts over the thresholds of a class, before it is known which grams are held.
+
+    The first of `proposed` that nobody holds has the first bin and weights, and so on; any split
+    is fair, since the order of `proposed` is drawn.
+    """
+
+    proposed: Integers
+    bins: Integers
+    first: Integers
+    second: Integers
+
+
+def lifted_of_class(
+    valid: ValidClasses,
+    group: int,
+    absent: Integers,
+    negatives: Integers,
+    thresholds: Integers,
+    law: Bins,
+    randomness: Randomness,
+    purpose: str,
+) -> Lifted:
+    """How many absent grams of a class pass, their noised weights, and keys for them."""
     noise = law.noise
     positive = noise.survival(1)
     # Past the table's reach, and of no grams, none passes: there is nothing to draw.
@@ -153,10 +182,9 @@ def spurious_of_class(
             Fraction(noise.survival(threshold), positive),
             f"{purpose}/spurious {group} {column}",
         )
+    nothing = np.empty(0, dtype=np.int64)
     if not passing.any():
-        return Spurious.none()
-    of_class, name = (group, int(absent.sum())), f"{purpose}/spurious"
-    keys = _distinct(valid, of_class, int(passing.sum()), held, randomness, name)
+        return Lifted(nothing, nothing, nothing, nothing)
     first, second = [], []
     for column in np.flatnonzero(passing).tolist():
         name, number = f"{purpose}/spurious {group} {column}", int(passing[column])
@@ -164,34 +192,43 @@ def spurious_of_class(
         after = int(law.starts[column + 1]) if column + 1 < len(passing) else noise.reach + 1
         first.append(draw_between(randomness, noise.sigma, start, after, number, name))
         second.append(draw_above(randomness, noise.sigma, int(thresholds[column]), number, name))
+    proposed = proposed_of_class(
+        valid, group, int(passing.sum()), sum(absent.tolist()), randomness, f"{purpose}/spurious"
+    )
     columns = np.repeat(np.arange(len(passing)), passing)
-    return Spurious(keys, columns, np.concatenate(first), np.concatenate(second))
+    return Lifted(proposed, columns, np.concatenate(first), np.concatenate(second))
 
 
-def _distinct(
-    valid: ValidClasses,
-    of_class: tuple[int, int],
-    number: int,
-    held: Held,
-    randomness: Randomness,
-    purpose: str,
+def proposed_of_class(
+    valid: ValidClasses, group: int, number: int, absent: int, randomness: Randomness, purpose: str
 ) -> Integers:
-    """Absent grams of a class, uniformly, none twice, in the order drawn: any split is fair.
+    """Keys of a class in the order drawn, uniformly and none twice, of which the first `number`
+    that nobody holds are taken. Whoever knows which are held is asked once, for all of them.
 
-    `of_class`: which it is, and how many of its grams are absent. Where few are, most of what is
-    proposed will be rejected: so many more are proposed at a time.
+    While fewer than `number` absent grams were met, a draw meets a new one with a probability of
+    (absent - number + 1) / size at least. Of draws whose mean number of such is m = 2 number + 710,
+    fewer than `number` meet one with a probability of exp(-(m - number)^2 / (2 m)) < 2^-256 at most
+    (Chernoff). Where that takes more draws than the class has grams, these are all proposed, in
+    random order, and none is missing.
     """
-    group, absent = of_class
-    size = int(valid.sizes[group])
-    keys = np.empty(0, dtype=np.int64)
-    attempt = 0
-    while len(keys) < number:
-        attempt += 1
-        missing = number - len(keys)
-        count = min(2 * missing * (size // absent) + 16, _MOST_PROPOSED)
-        drawn = uniform_below(randomness, size, count, f"{purpose} {group}/keys {attempt}")
-        proposed = valid.keys(group, drawn.astype(np.int64))
-        together = np.concatenate([keys, proposed[~held(proposed)]])
-        _, first = np.unique(together, return_index=True)
-        keys = together[np.sort(first)][:number]
-    return keys
+    size, name = int(valid.sizes[group]), f"{purpose} {group}/keys"
+    draws = -(-(2 * number + _MORE) * size // (absent - number + 1))
+    if draws >= size:
+        return valid.keys(group, _in_random_order(size, randomness, name))
+    drawn = uniform_below(randomness, size, draws, name).astype(np.int64)
+    _, first = np.unique(drawn, return_index=True)
+    return valid.keys(group, drawn[np.sort(first)])
+
+
+#: 4 ln(2^256), rounded up.
+_MORE = 710
+
+
+def _in_random_order(count: int, randomness: Randomness, purpose: str) -> Integers:
+    """The numbers below `count`: words are drawn for them until no two are equal, which favours no
+    order, and sort them."""
+    while True:
+        words = randomness.words(count, purpose)
+        order = np.argsort(words)
+        if (np.diff(words[order]) > 0).all():
+            return order

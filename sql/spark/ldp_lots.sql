@@ -12,7 +12,7 @@ users AS (
 everyone AS (
     SELECT
         user_id,
-        CAST(user_id AS STRING) AS name
+        dphh_name(user_id) AS name
     FROM users
     UNION ALL
     SELECT

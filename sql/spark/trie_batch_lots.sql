@@ -6,7 +6,7 @@ WITH
 
 everyone AS (
     SELECT
-        CAST(user_id AS STRING) AS name,
+        dphh_name(user_id) AS name,
         tokens
     FROM one_each
     UNION ALL

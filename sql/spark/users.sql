@@ -14,7 +14,7 @@ of_one_user AS (
 )
 
 SELECT
-    CAST(user_id AS STRING) AS name,
+    dphh_name(user_id) AS name,
     collect_list(content) AS contents
 FROM of_one_user
 GROUP BY user_id;

@@ -21,13 +21,13 @@ import numpy as np
 import polars as pl
 
 from dphh import Corpus, ngrams
-from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.rungs import PAIR, Integers
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import begun
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import contributions
+from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
 EPSILON, DELTA, MAX_N, MAX_ITEMS = 0.02, 1e-6, 2, 40
 WORDS = [f"w{number:02}" for number in range(40)]

@@ -132,9 +132,7 @@ def test_the_spark_page_runs(
     spark.read.parquet(str(tmp_path / "reviews")).createOrReplaceTempView("reviews")
     text = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
     blocks = list(shown(text.replace("s3a://bucket", str(tmp_path))))
-    frame = dphh.Corpus(spark.table("reviews"), user="author", text="body")
-    ledger.add("reviews", frame, epsilon=3.0, delta=1e-7)
-    running = Running(dphh=dphh, spark=spark)
+    running = Running(spark=spark)
     for what in blocks:
         running.run(what)
         assert running.names["release"].manifest["engine"]["name"] == "spark"

@@ -32,7 +32,6 @@ from hypothesis import strategies as st
 from dphh import Corpus
 from dphh.engines import ENGINES
 from dphh.engines.duckdb import gathering
-from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.classes import ValidClasses, valid_classes
 from dphh.ladder.rungs import Ladder, first_ladder
 from dphh.privacy.forecast_rounds import bins
@@ -41,6 +40,7 @@ from dphh.udfs.kernel.contributions import Held
 from dphh.udfs.kernel.two_rounds import Plainly
 from tests.engines.ladders import Quiet
 from tests.engines.levels import session_on
+from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
 pytestmark = pytest.mark.on_spark
 

@@ -8,6 +8,7 @@ comparison that is off by one, each come to another number. On every engine, by 
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from functools import partial
 from math import ceil, isqrt
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import polars as pl
@@ -42,27 +44,40 @@ Lists = list[list[int]]
 
 
 class Noted:
-    """A test's words, named by keys; what they make of noise is worked out here."""
+    """A test's words, named by keys; what they make of noise is worked out here.
+
+    What is drawn for keys is noted in a folder, as it may be drawn in Spark's workers.
+    """
 
     is_test = True
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, folder: Path) -> None:
         self._source = SeededRandomness(seed)
-        #: The round that is under way, and of each what was drawn for which key, how often.
+        self.folder = folder
+        #: The round that is under way, and of each what was drawn for which key.
         self.round = 1
-        self.noise: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self._noise: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._named: set[tuple[str, int]] = set()
 
     def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Any:
         words = self._dealt(count, purpose, keys)
         if keys is not None:
-            names = [int(key) for key in keys.to_pylist()]
-            assert not self.noise[self.round].keys() & set(names), "noise was drawn twice"
+            noted = [purpose, [int(key) for key in keys.to_pylist()], words.tolist()]
+            (self.folder / f"{uuid4().hex}.noted").write_text(json.dumps(noted))
+        return words
+
+    @property
+    def noise(self) -> dict[int, dict[int, int]]:
+        """Read after each round: what was drawn since belongs to it."""
+        for path in self.folder.glob("*.noted"):
+            purpose, names, words = json.loads(path.read_text())
+            path.unlink()
+            assert not self._noise[self.round].keys() & set(names), "noise was drawn twice"
             named = {(purpose, name) for name in names}
             assert not self._named & named, "noise of one name was drawn for both rounds"
             self._named |= named
-            self.noise[self.round] |= dict(zip(names, map(_noise, words.tolist()), strict=True))
-        return words
+            self._noise[self.round] |= dict(zip(names, map(_noise, words), strict=True))
+        return self._noise
 
     def _dealt(self, count: int, purpose: str, keys: pa.Array | None) -> Any:
         return self._source.words(count, purpose, keys)
@@ -86,7 +101,11 @@ class ByHand:
 
     valid: ValidClasses
     users: Lists
-    noise: dict[int, dict[int, int]]
+    noted: Noted
+
+    @property
+    def noise(self) -> dict[int, dict[int, int]]:
+        return self.noted.noise
 
     def row(self, key: int, first: int) -> Row:
         edges = [ceil(edge * SIGMA) for edge in EDGES[1:].tolist()]
@@ -174,16 +193,18 @@ class Ran:
 def ran(engine: str, pairs: list[tuple[int, int]], seed: int, folder: Path) -> Ran:
     masses = np.array([1.0, 2.0, 5.0, 20.0, 60.0, 100.0])
     valid = valid_classes(first_rung(WORDS), masses, np.array([masses.sum()]))
-    users, noted, rng = held_by(9, pairs), Noted(seed), np.random.default_rng(seed)
-    hand = ByHand(valid, users, noted.noise)
+    users, noted, rng = held_by(9, pairs), Noted(seed, folder), np.random.default_rng(seed)
+    hand = ByHand(valid, users, noted)
     found: list[Ran] = []
 
     def drive(both: Any) -> Passed:
         seen = both.first_round(2, valid, bins(SIGMA), UNITS[0])
         assert seen.counts.sum(1).tolist() == valid.sizes.tolist()
+        assert noted.noise[1]
         weights = rng.integers(1, 3_500, seen.counts.shape)
         noted.round = 2
         negatives = both.second_round(weights, UNITS[1])
+        assert noted.noise[2]
         noted.round = 3
         thresholds = rng.integers(1, 3 * SIGMA, seen.counts.shape)
         # Each threshold stands where it decides: at a noised weight of its row, or right above it.
@@ -266,15 +287,17 @@ def test_grams_that_get_nothing_have_their_noise_all_the_same(engine: str, tmp_p
     each in both, and a bin and a sign."""
     masses = np.ones(WORDS)
     valid = valid_classes(first_rung(WORDS), masses, np.array([6.0]))
-    everything, noted = list(range(len(PAIRS))), Noted(3)
-    hand = ByHand(valid, [everything] * 4, noted.noise)
+    everything, noted = list(range(len(PAIRS))), Noted(3, tmp_path)
+    hand = ByHand(valid, [everything] * 4, noted)
     told: list[Any] = []
 
     def drive(both: Any) -> Passed:
         seen = both.first_round(2, valid, bins(SIGMA), 5)
+        assert noted.noise[1]
         noted.round = 2
         told.append(seen.counts)
         told.append(both.second_round(np.ones(seen.counts.shape, dtype=np.int64), 5))
+        assert noted.noise[2]
         noted.round = 3
         passed: Passed = both.passed(np.ones(seen.counts.shape, dtype=np.int64))
         told.append(passed)
@@ -306,7 +329,7 @@ def test_a_gram_that_comes_to_nothing_is_counted_with_those_below(
 
     masses = np.ones(WORDS)
     valid = valid_classes(first_rung(WORDS), masses, np.array([6.0]))
-    noted = Silent(1)
+    noted = Silent(1, tmp_path)
     told: list[Any] = []
 
     def drive(both: Any) -> Passed:

@@ -309,6 +309,7 @@ def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, mon
     assert private.stat().st_mode & 0o077 == 0
     assert Path(said["spark.local.dir"]).parent == private
     assert Path(said["spark.sql.warehouse.dir"]).parent == private
+    assert said["spark.io.encryption.enabled"] == "true"
 
 
 @pytest.mark.slow
@@ -323,6 +324,21 @@ def test_whatever_of_spark_is_killed_a_run_is_paid_for_once_and_leaves_nothing(s
     seen = json.loads((tmp_path / "seen.json").read_text())
     assert seen["wrong"] == []
     assert all(seen["met"].values())
+
+
+def test_the_driver_is_given_what_is_released_and_no_more(tmp_path):
+    """By Spark's own log, of a corpus of 200,000 pairs that somebody holds: results of all tasks
+    together, with Spark's own numbers for each, and the largest broadcast."""
+    subprocess.run(
+        [sys.executable, "-m", "tests.engines.spark_told", str(tmp_path)],
+        cwd=HERE, check=True, timeout=600, capture_output=True,
+        env={**os.environ, "SPARK_CONF_DIR": str(tmp_path)},
+    )  # fmt: skip
+    told = json.loads((tmp_path / "told.json").read_text())
+    assert 500 < told["released"] < 5_000 and told["tasks"] > 20
+    allowed = 64 * told["released"] + 2**20
+    assert 0 < told["results"] <= allowed
+    assert 0 < told["broadcast"] <= allowed
 
 
 def test_spark_is_told_nothing_of_the_data(spark, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.rounds import Passed
 from dphh.ladder.rungs import PAIR
 from dphh.levels import SetUnionLevel
@@ -26,6 +25,7 @@ from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import Held
 from dphh.udfs.kernel.two_rounds import Plainly
+from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
 Integers = NDArray[np.int64]
 SYSTEM = SystemRandomness()

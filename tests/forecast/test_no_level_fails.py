@@ -12,7 +12,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.errors import UsageError
 from dphh.ladder.classes import ValidClasses
 from dphh.ladder.rungs import Integers
@@ -21,6 +20,7 @@ from dphh.mechanisms.ngrams.forecast.climb import begun
 from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import contributions
+from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
 #: Past so many released grams a level is no harder, and takes long.
 MANY = 2_000

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.classes import ValidClasses, valid_classes
 from dphh.ladder.rungs import PAIR, first_rung
 from dphh.privacy.forecast_rounds import bins
@@ -18,6 +17,7 @@ from dphh.udfs.kernel.places import Released
 from dphh.udfs.kernel.two_rounds import ByRow, Plainly
 from dphh.udfs.kernel.whole_users import weighed
 from tests.forecast.in_memory import SIGMA_GRID
+from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
 WORDS = 6
 KEYS = np.array([a << PAIR | b for a in range(WORDS) for b in range(WORDS)])

@@ -12,114 +12,9 @@ _CLASSES = "tests/forecast/test_classes.py"
 _GRID = "tests/forecast/test_rounds.py"
 _PLANNING = "tests/forecast/test_planning.py"
 _SIGNS = "tests/forecast/test_spurious.py"
-_ROUNDS = "dphh/engines/two_rounds.py"
 _EVERY = (f"{_HAND}::test_where_every_gram_is_held_both_rounds_are_what_they_say",)
 _SOME = (f"{_HAND}::test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside",)
 _ZERO = (f"{_HAND}::test_a_gram_that_comes_to_nothing_is_counted_with_those_below",)
-
-ENGINE = (
-    Mutant(
-        "rounds: bins are those of sums without their noise",
-        "law.of(self._first)",
-        "law.of(sums[sizes:])",
-        _EVERY,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: list sizes go out without noise",
-        'lists = self._noised(-1 - np.arange(len(lists)), lists, "list sizes")',
-        "lists = lists.copy()",
-        _EVERY,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: half the noise, in a round alone",
-        "        return sums + draw_rounded_gaussian(",
-        '        return sums + (2 - (what == "round 2")) * draw_rounded_gaussian(',
-        _EVERY,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: a gram that nobody gave anything in round 2 has no noise",
-        "        return sums + draw_rounded_gaussian(",
-        "        return sums + (sums != 0) * draw_rounded_gaussian(",
-        _SOME,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: noise of a smaller table than the one that is priced",
-        "sigma = self._law.noise.sigma",
-        "sigma = self._law.noise.sigma // 2",
-        _EVERY,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: users give twice the norm in round 1",
-        "Plainly(unit)",
-        "Plainly(2 * unit)",
-        _EVERY,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: users give a little more than the norm in round 2",
-        "ByRow(unit, ",
-        "ByRow(unit + 1, ",
-        _EVERY,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: weights are another row's",
-        "weights.ravel()[self._row]",
-        "weights.T.ravel()[self._row]",
-        _EVERY,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: a gram at 0 is not counted as below",
-        "self._row[self._second <= 0]",
-        "self._row[self._second < 0]",
-        _ZERO,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: signs are those of round 1",
-        "self._row[self._second <= 0]",
-        "self._row[self._first <= 0]",
-        _EVERY,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: grams pass by the lowest of all thresholds",
-        "self._second >= thresholds.ravel()[self._row]",
-        "self._second >= thresholds.min()",
-        _EVERY,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: grams pass by the better of both rounds",
-        "self._second >= thresholds.ravel()[self._row]",
-        "np.maximum(self._first, self._second) >= thresholds.ravel()[self._row]",
-        _EVERY,
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: a held gram may come out as one that nobody holds, a second chance",
-        "lambda keys: self._held.places(keys) >= 0",
-        "lambda keys: self._held.places(keys) > len(keys)",
-        (
-            f"{_HAND}::test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside",
-            f"{_BOOKED}::test_what_is_drawn_is_what_is_priced_booked_and_written",
-        ),
-        within=_ROUNDS,
-    ),
-    Mutant(
-        "rounds: what is told of a gram is its first weight twice",
-        "np.concatenate([self._second[kept], drawn.second])",
-        "np.concatenate([self._first[kept], drawn.second])",
-        _EVERY,
-        within=_ROUNDS,
-    ),
-)
 
 QUERIES = (
     Mutant(
@@ -129,6 +24,7 @@ QUERIES = (
         "        (SELECT weight FROM plain_sums WHERE plain_sums.key = noised.key), $sigma\n"
         "    ) AS bin\n",
         _EVERY,
+        within="sql/ngrams/forecast_round_1.sql",
     ),
     Mutant(
         "rounds, DuckDB: list sizes go out without noise",
@@ -148,6 +44,7 @@ QUERIES = (
         "LEFT JOIN histogram ON round_1.key = histogram.key",
         "INNER JOIN histogram ON round_1.key = histogram.key",
         (f"{_HAND}::test_grams_that_get_nothing_have_their_noise_all_the_same",),
+        within="sql/ngrams/forecast_round_2.sql",
     ),
     Mutant(
         "rounds, DuckDB: both rounds' noise has one name",
@@ -186,12 +83,14 @@ QUERIES = (
         "WHERE round_2.second >= thresholds.threshold",
         "WHERE greatest(round_2.first, round_2.second) >= thresholds.threshold",
         _EVERY,
+        within="sql/ngrams/forecast_released.sql",
     ),
     Mutant(
         "rounds, DuckDB: a gram at its threshold does not pass",
         "WHERE round_2.second >= thresholds.threshold",
         "WHERE round_2.second > thresholds.threshold",
         _EVERY,
+        within="sql/ngrams/forecast_released.sql",
     ),
     Mutant(
         "rounds, DuckDB: a held gram may come out as one that nobody holds, a second chance",
@@ -304,8 +203,8 @@ ABSENT = (
     ),
     Mutant(
         "absent: spurious grams are drawn from what is held too",
-        "proposed[~held(proposed)]",
-        "proposed",
+        "lifted.proposed[~held(lifted.proposed)][",
+        "lifted.proposed[",
         (f"{_ABSENT}::test_a_spurious_gram_is_valid_unheld_and_in_its_bin",),
     ),
     Mutant(
@@ -490,4 +389,4 @@ ARITHMETIC = (
     ),
 )
 
-MUTANTS = (*ENGINE, *QUERIES, *ABSENT, *DRIVER, *ARITHMETIC)
+MUTANTS = (*QUERIES, *ABSENT, *DRIVER, *ARITHMETIC)

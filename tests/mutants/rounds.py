@@ -103,15 +103,18 @@ FORECAST = (
     ),
     Mutant(
         "forecast: grams that nobody holds are in no bin",
-        "        return FirstRound(self._by_row(self._row) + self._absent, lists)\n",
-        "        return FirstRound(self._by_row(self._row), lists)\n",
-        (f"{_ROUNDS}::test_round_1_counts_every_valid_gram_held_or_not",),
+        'pl.concat([held, absent.select(*ROW, "grams")]).group_by(ROW)',
+        "held.group_by(ROW)",
+        (
+            "tests/engines/test_rounds_by_hand.py"
+            "::test_where_some_are_held_those_are_counted_as_they_are_and_the_others_beside",
+        ),
     ),
     Mutant(
         "forecast: grams that nobody holds have no sign",
-        "        return self._by_row(self._row[self._second <= 0]) + self._negatives\n",
-        "        return self._by_row(self._row[self._second <= 0])\n",
-        (f"{_CLIMB}::test_spurious_grams_keep_their_budget",),
+        "pl.concat([held_negatives, absent]).group_by(ROW)",
+        "held_negatives.group_by(ROW)",
+        ("tests/engines/test_engines_agree.py::test_a_seeds_release_is_the_same_on_every_engine",),
     ),
     Mutant(
         "forecast: no spurious grams",
@@ -130,14 +133,6 @@ FORECAST = (
         "        order = np.argsort(keys)\n        return cls(keys[order], bins[order]",
         "        order = np.arange(len(keys))\n        return cls(keys[order], bins[order]",
         (f"{_ROUNDS}::test_rows_are_ascending_and_each_once",),
-    ),
-    Mutant(
-        "forecast: both rounds have one noise",
-        "        return sums + draw_rounded_gaussian(self._randomness, sigma, len(sums), purpose, named)\n",
-        "        drawn = draw_rounded_gaussian(self._randomness, sigma, len(sums), purpose, named)\n"
-        "        self._once = getattr(self, '_once', {})\n"
-        "        return sums + self._once.setdefault(len(sums), drawn)\n",
-        (f"{_ROUNDS}::test_both_rounds_have_noise_of_their_own",),
     ),
     Mutant(
         "forecast: tails beyond a half",

@@ -302,13 +302,13 @@ JOURNAL = (
     ),
     Mutant(
         "journal: purposes of both rounds of a level are one",
-        'self._noised(self._keys, second, "round 2")',
-        'self._noised(self._keys, second, "round 1")',
+        'self._noised(sums, "round 2")',
+        'self._noised(sums, "round 1")',
         (
             "tests/engines/test_rounds_by_hand.py"
             "::test_where_every_gram_is_held_both_rounds_are_what_they_say",
         ),
-        within="dphh/engines/two_rounds.py",
+        within="dphh/engines/polars/forecast.py",
     ),
     Mutant(
         "journal: a level's purpose is the one below's, so that a test's noise comes again",

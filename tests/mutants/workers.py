@@ -58,8 +58,8 @@ MUTANTS = (
     ),
     Mutant(
         "Spark: workers share what they have added up",
-        "        def __init__(self) -> None:\n            self.sums = Sums()\n",
-        "        sums = Sums()\n",
+        "        def __init__(self) -> None:\n            self.sums = Sums()\n\n",
+        "        sums = Sums()\n\n",
         (f"{_WORKERS}::test_each_worker_adds_up_what_it_was_given_alone",),
         within=_LADDER,
     ),
@@ -121,24 +121,24 @@ MUTANTS = (
     ),
     Mutant(
         "Spark: what draws may be called twice for a row, or moved",
-        "_arrow_udf(function, gives).asNondeterministic()",
-        "_arrow_udf(function, gives)",
+        "declared.asNondeterministic() if draws else declared)",
+        "declared)",
         (f"{_WORKERS}::test_what_draws_is_called_once_a_row_and_never_moved",),
         within="udfs/spark/functions.py",
     ),
     Mutant(
         "Spark: noise takes its purpose for its key",
-        "        return noise(key, sigma, purpose)\n\n    _register",
-        "        return noise(purpose, sigma, purpose)\n\n    _register",
+        "        return noise(key, sigma, purpose)\n\n    register_arrow",
+        "        return noise(purpose, sigma, purpose)\n\n    register_arrow",
         (f"{_WORKERS}::test_noise_is_that_of_its_key_sigma_and_purpose",),
         within="udfs/spark/functions.py",
     ),
     Mutant(
         "Spark: coins are tossed for a voter more",
-        "        return votes(key, users, numerator, theta, purpose)\n\n    _register",
+        "        return votes(key, users, numerator, theta, purpose)\n\n    register_arrow",
         "        return votes(key, one_more(users), numerator, theta, purpose)\n\n"
         "    def one_more(users: Any) -> Any:\n"
-        "        return pa.array([count + 1 for count in users.to_pylist()])\n\n    _register",
+        "        return pa.array([count + 1 for count in users.to_pylist()])\n\n    register_arrow",
         (f"{_WORKERS}::test_votes_are_those_of_their_rate_and_threshold",),
         within="udfs/spark/functions.py",
     ),
@@ -167,12 +167,40 @@ MUTANTS = (
         within=_SPARK,
     ),
     Mutant(
-        "Spark: round 2 adds up by the rule of round 1",
-        "            register_sums_of_grams(self.spark, rule)\n        self.look",
-        "            self.__dict__.setdefault('rule', rule)\n"
-        "            register_sums_of_grams(self.spark, self.rule)\n        self.look",
+        "Spark: round 2 adds up by the unit of round 1",
+        "            register_shared_contributions(self.session.spark, unit)\n",
+        "            register_shared_contributions(self.session.spark, 900)\n",
         (f"{_WORKERS}::test_each_round_of_a_forecast_adds_up_by_its_own_rule",),
         within=_SPARK,
+    ),
+    Mutant(
+        "Spark: a gram of weight 0 has no row in round 1",
+        "summed(keys.take(order), weights.take(order), keeps_zeros=True)",
+        "summed(keys.take(order), weights.take(order))",
+        (f"{_WORKERS}::test_round_1_adds_plain_weights_and_the_sizes_of_lists",),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: round 2 weighs by another gram's row",
+        "ByRow(unit, Released(grams), g)",
+        "ByRow(unit, Released(grams), g[::-1])",
+        (f"{_WORKERS}::test_round_2_shares_out_the_norm_by_weights",),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: a block is weighed by the grams of the one before too",
+        "                    self.block, self.grams = named[start], []\n",
+        "                    self.block = named[start]\n",
+        (f"{_WORKERS}::test_a_block_whose_grams_did_not_come_fails",),
+        within=_LADDER,
+    ),
+    Mutant(
+        "Spark: a forecast's rounds draw noise of half their sigma",
+        "            sigma=self.law.noise.sigma,\n            purpose=self.purpose,\n            is_test",
+        "            sigma=self.law.noise.sigma // 2,\n            purpose=self.purpose,\n"
+        "            is_test",
+        (f"{_WORKERS}::test_each_round_of_a_forecast_adds_up_by_its_own_rule",),
+        within="dphh/engines/spark/forecast.py",
     ),
     Mutant(
         "Spark: what bounding took gets no noise, for no row is asked for",
@@ -187,13 +215,6 @@ MUTANTS = (
         "    weight + 2 * dphh_noise(CAST(key AS STRING), $sigma, $purpose) AS noisy\n",
         (f"{_WORKERS}::test_a_levels_query_adds_one_draw_of_noise_to_each_sum",),
         within="sql/spark/noised.sql",
-    ),
-    Mutant(
-        "Spark: a round's sums leave out what one alone holds",
-        "FROM contributions\nGROUP BY key;\n",
-        "FROM contributions\nGROUP BY key\nHAVING count(*) > 1;\n",
-        (f"{_WORKERS}::test_the_rounds_of_a_forecast_have_sums_without_noise",),
-        within="sql/spark/forecast_sums.sql",
     ),
     Mutant(
         "Spark: held grams that did not pass are taken for such as nobody holds",
@@ -211,8 +232,8 @@ MUTANTS = (
     ),
     Mutant(
         "Spark: steps are not written",
-        "            self.write(made, self.ask(name, select, parameters))\n",
-        "            self.ask(name, select, parameters).createOrReplaceTempView(made)\n",
+        "                    self.write(made, rows)\n",
+        "                    rows.createOrReplaceTempView(made)\n",
         (f"{_WORKERS}::test_a_step_is_written_whole_and_read_anew",),
         within=_SPARK,
     ),

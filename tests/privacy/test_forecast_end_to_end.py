@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from scipy.stats import beta, chi2
 
-from dphh.engines.two_rounds import Rule, TwoRounds
 from dphh.ladder.classes import valid_classes
 from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import Integers, first_rung
@@ -25,6 +24,7 @@ from dphh.privacy.forecast_rounds import bins, list_weight, plain_weight, unit_f
 from dphh.privacy.gaussian import gaussian_delta
 from tests.conftest import full
 from tests.forecast.in_memory import SYSTEM, InMemory, Positions
+from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
 GRID = 2**13
 WORDS, LEVELS, MU, LEFT = 5, 3, 1.0, 0.8

@@ -32,12 +32,11 @@ from dphh.udfs.draws.noise import draw_rounded_gaussian, register_noise
 from dphh.udfs.kernel import contributions as kernel
 from dphh.udfs.kernel.contributions import evenly
 from dphh.udfs.kernel.given_grams import GivenGrams
-from dphh.udfs.kernel.places import Released
-from dphh.udfs.kernel.two_rounds import ByRow, Plainly
 from dphh.udfs.text.hashes import of_numbers
 from tests.conftest import HERE, NoNoise
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
+from dphh.engines.spark.run import _statements
 from dphh.engines.spark.session import SparkSessionOfRun
 from dphh.udfs.spark import functions as draws
 from dphh.udfs.spark import ladder
@@ -234,10 +233,6 @@ WEIGHTS = {
 }
 
 
-def by_weights(unit: int) -> ByRow:
-    return ByRow(unit, Released(list(WEIGHTS)), np.array(list(WEIGHTS.values())))
-
-
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("released", RUNGS, ids=["pairs", "triples"])
 def test_users_add_their_weight_to_each_valid_gram_once(
@@ -260,25 +255,80 @@ def test_which_grams_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
     assert of_grams(placed(blocks_of(others | mine), [], False), rule) - beside == alone
 
 
-def test_round_1_adds_plain_weights_and_the_sizes_of_lists() -> None:
-    wanted: Counter[int] = Counter()
-    for texts in USERS.values():
-        held = pairs_held(texts, [], False)
-        if held:
-            wanted.update(dict.fromkeys(held, plain_weight(900, len(held))))
-            wanted[-1 - int(list_bin(np.array([len(held)]))[0])] += list_weight(900)
+def named(rows: list[pa.RecordBatch]) -> pa.Table:
+    """With a number for each block."""
+    table = pa.Table.from_batches(rows)
+    return table.append_column("block", pa.array(np.arange(table.num_rows) + 40))
+
+
+def plain(rows: list[pa.RecordBatch], unit: int) -> list[tuple[int, int, int]]:
+    spark = Spark()
+    ladder.register_plain_contributions(spark, unit)  # type: ignore[arg-type]
+    made = spark.call("dphh_plain_contributions", named(rows).combine_chunks().to_batches())
+    return [(row["block"], row["key"], row["weight"]) for row in made.to_pylist()]
+
+
+@pytest.mark.parametrize("unit", [900, 1])
+def test_round_1_adds_plain_weights_and_the_sizes_of_lists(unit: int) -> None:
+    """Of each block by itself, and also where the weight is 0: every gram that is held is named."""
     for parts in ((USERS,), halves()):
-        assert of_grams(placed(blocks_of(*parts), [], False), Plainly(900)) == wanted
+        found = plain(placed(blocks_of(*parts), [], False), unit)
+        assert len({row[:2] for row in found}) == len(found)
+        for number, users in enumerate(parts):
+            wanted: Counter[int] = Counter()
+            for texts in users.values():
+                held = pairs_held(texts, [], False)
+                if held:
+                    wanted.update(dict.fromkeys(held, plain_weight(unit, len(held))))
+                    if list_weight(unit):
+                        wanted[-1 - int(list_bin(np.array([len(held)]))[0])] += list_weight(unit)
+            assert {key: weight for b, key, weight in found if b == 40 + number} == wanted
 
 
-def test_round_2_shares_out_the_norm_by_weights() -> None:
+def with_grams(rows: list[pa.RecordBatch], cut: int) -> list[pa.RecordBatch]:
+    """Blocks after the grams that their users hold, in batches of so many rows."""
+    blocks = named(rows)
+    parts = []
+    for row, (block,) in enumerate(zip(blocks.column("block").to_pylist(), strict=True)):
+        held = sorted({key for b, key, _ in plain(rows, 900) if b == block and key >= 0})
+        nothing = pa.nulls(len(held), pa.binary())
+        columns = [pa.array([block] * len(held)), pa.array(held), [WEIGHTS[key] for key in held]]
+        grams = [*columns, nothing, nothing, nothing]
+        names = ["block", "gram", "g", "lots", "lengths", "keys"]
+        whole = blocks.slice(row, 1).select(["block", "lots", "lengths", "keys"])
+        parts += [pa.table(grams, names), whole]
+    table = pa.concat_tables(parts, promote_options="default").combine_chunks()
+    batches: list[pa.RecordBatch] = table.to_batches(max_chunksize=cut)
+    return batches
+
+
+def shared(batches: Iterable[pa.RecordBatch], unit: int) -> Counter[int]:
+    spark = Spark()
+    ladder.register_shared_contributions(spark, unit)  # type: ignore[arg-type]
+    added: Counter[int] = Counter()
+    for row in spark.call("dphh_shared_contributions", batches).to_pylist():
+        added[row["key"]] += row["weight"]
+    return added
+
+
+@pytest.mark.parametrize("cut", [1, 4, 1_000])
+def test_round_2_shares_out_the_norm_by_weights(cut: int) -> None:
     wanted: Counter[int] = Counter()
     for texts in USERS.values():
         g = {key: WEIGHTS[key] for key in pairs_held(texts, [], False)}
         length = isqrt(max(sum(x * x for x in g.values()), 1) - 1) + 1
         wanted.update({key: 900 * x // length for key, x in g.items()})
     for parts in ((USERS,), halves()):
-        assert of_grams(placed(blocks_of(*parts), [], False), by_weights(900)) == wanted
+        assert shared(with_grams(placed(blocks_of(*parts), [], False), cut), 900) == wanted
+
+
+def test_a_block_whose_grams_did_not_come_fails() -> None:
+    """Another block's grams are not its own, also where they are the same."""
+    batches = with_grams(placed(blocks_of(USERS, USERS), [], False), 1)
+    second = next(i for i, rows in enumerate(batches) if rows.column("block")[0].as_py() == 41)
+    assert second > 1
+    with pytest.raises(RuntimeError, match="was not there in round 1"):
+        shared([*batches[:second], batches[-1]], 900)
 
 
 def test_sums_that_leave_a_worker_early_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,15 +429,10 @@ def test_a_levels_query_adds_one_draw_of_noise_to_each_sum() -> None:
     assert noised == {"a": 12 + noise[0], "b": noise[1], "c": 1 + noise[2]}
 
 
-def test_the_rounds_of_a_forecast_have_sums_without_noise() -> None:
-    con = duckdb.connect()
-    rows = {"key": [-1, 4, 4, 9], "weight": [5, 3, 7, 1]}
-    con.register("contributions", pa.table(rows))
-    sums_of = con.execute(query_for("spark", "forecast_sums")).fetchall()
-    assert sorted(sums_of) == [(-1, 5), (4, 10), (9, 1)]
-
-
-DRAWS = ("dphh_noise", "dphh_votes", "dphh_word", "dphh_subset")
+DRAWS = (
+    "dphh_noise", "dphh_votes", "dphh_word", "dphh_subset", "dphh_absent_bins",
+    "dphh_absent_negatives", "dphh_absent_that_pass",
+)  # fmt: skip
 
 
 def steps_asked_by(verbs: set[str]) -> set[str]:
@@ -411,6 +456,21 @@ def test_no_query_that_draws_is_looked_at_or_fetched() -> None:
 
     assert {"noised", "counts_level", "trie_level"} <= set(filter(draws_something, written))
     assert looked_at and not set(filter(draws_something, looked_at))
+
+
+def test_no_view_of_a_file_draws() -> None:
+    """Files that are executed make views beside their tables."""
+    made = [
+        (kind, select)
+        for path in (HERE / "sql" / "spark").glob("*.sql")
+        for kind, _, select in _statements(path.stem)
+    ]
+
+    def draws_something(select: str) -> bool:
+        return any(f"{name}(" in select for name in DRAWS)
+
+    assert sum(draws_something(select) for kind, select in made if kind == "TABLE") > 8
+    assert not any(draws_something(select) for kind, select in made if kind == "VIEW")
 
 
 def test_a_step_is_written_whole_and_read_anew() -> None:
@@ -488,32 +548,51 @@ def test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold() -> Non
 
 
 def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
-    """What is registered when the sums are fetched is the rule of the round."""
+    """What is registered when a round runs is the rule of the round."""
     rows = placed(blocks_of(USERS), [], False)
-    added: list[Counter[Any]] = []
+    seen: list[Any] = []
 
-    class Adding(Asked):
+    class Rounds(Asked):
         placed = 1
+
+        def execute(self, name: str, **parameters: Any) -> None:
+            super().execute(name, **parameters)
+            if name == "forecast_round_1":
+                batches = named(rows).to_batches()
+                made = self.spark.call("dphh_plain_contributions", batches).to_pylist()
+                seen.append([(row["block"], row["key"], row["weight"]) for row in made])
+            if name == "forecast_round_2":
+                batches = with_grams(rows, 100)
+                made = self.spark.call("dphh_shared_contributions", batches).to_pylist()
+                seen.append({row["key"]: row["weight"] for row in made})
 
         def fetch(self, name: str, **parameters: Any) -> Any:
             super().fetch(name, **parameters)
-            added.append(sums(self.spark, rows))
-            return pa.table({"key": [*added[-1]], "weight": [*added[-1].values()]})
+            names = ("class", "bin", "grams", "negatives", "noisy", "key", "first", "second")
+            return pa.table({name: pa.array([0], pa.int64()) for name in names})
 
     class Step:
         def run(self, rounds: Any) -> ForecastRelease:
             count = len(VOCABULARY)
             valid = valid_classes(first_rung(count), np.ones(count), np.array([4.0]))
-            seen = rounds.first_round(2, valid, bins(2**11), 900)
-            rounds.second_round(np.full(seen.counts.shape, 64), 500)
+            shape = rounds.first_round(2, valid, bins(2**11), 900).counts.shape
+            rounds.second_round(np.full(shape, 64), 500)
+            rounds.passed(np.full(shape, 3))
             return ForecastRelease(np.empty(0, np.int64), np.empty(0), (0.1, 0.1), 0.0)
 
-    session = Adding()
+    session = Rounds()
     vocabulary = first_ladder(pa.array(VOCABULARY), "both")
     session.forecast_level(Step(), vocabulary, "level 2")  # type: ignore[arg-type]
-    evenly_shared = ByRow(500, Released(list(WEIGHTS)), np.full(len(WEIGHTS), 64))
-    assert added == [of_grams(rows, Plainly(900)), of_grams(rows, evenly_shared)]
-    assert [query for query, _ in session.run] == 2 * ["contributions_of_grams", "forecast_sums"]
+    assert seen == [plain(rows, 900), dict(shared(with_grams(rows, 100), 500))]
+    run = [query for query, _ in session.run if not query.startswith(("drop", "show"))]
+    assert run == [
+        "forecast_round_1", "forecast_rows", "list_sizes", "forecast_round_2", "forecast_signs",
+        "forecast_lifted", "forecast_released",
+    ]  # fmt: skip
+    for step in ("forecast_round_1", "forecast_round_2"):
+        given = asked(session, step)
+        assert (given["sigma"], given["purpose"], given["is_test"]) == (2**11, "level 2", True)
+    assert asked(session, "forecast_lifted") == {"sigma": 2**11, "purpose": "level 2"}
 
 
 def test_counts_are_asked_for_with_their_own_noise() -> None:

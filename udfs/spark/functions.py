@@ -1,9 +1,9 @@
 """The functions of this folder for Spark, as Arrow UDFs that run on the executors.
 
 Spark copies what a function holds to its executors when the function is registered, so register
-when the run has begun and its randomness is whole. All are marked non-deterministic: Spark then
-neither calls them twice for one row nor moves them. Write what they draw to Parquet before anything
-reads it, since a task that runs again draws again.
+when the run has begun and its randomness is whole. All that draw are marked non-deterministic:
+Spark then neither calls them twice for one row nor moves them. Write what they draw to Parquet
+before anything reads it, since a task that runs again draws again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.draws.subset_reports import report_function
 from dphh.udfs.draws.votes import Draw, vote_functions
 from dphh.udfs.kernel.whole_users import weight_of
+from dphh.udfs.text.names import spelled_by_duckdb
 from dphh.udfs.text.texts import tokens_of
 
 #: Its overloads want an annotation of each of Arrow's types, which have none here.
@@ -32,7 +33,7 @@ def register_noise(spark: SparkSession, randomness: Randomness) -> None:
     def draw(key: pa.Array, sigma: pa.Array, purpose: pa.Array) -> pa.Array:
         return noise(key, sigma, purpose)
 
-    _register(spark, "dphh_noise", draw, "bigint")
+    register_arrow(spark, "dphh_noise", draw, "bigint")
 
 
 def register_weight(spark: SparkSession) -> None:
@@ -43,7 +44,7 @@ def register_weight(spark: SparkSession) -> None:
     ) -> pa.Array:
         return weight_of(told, parts, deviation, threshold)
 
-    _register(spark, "dphh_weight", weight, "bigint")
+    register_arrow(spark, "dphh_weight", weight, "bigint")
 
 
 def register_votes(spark: SparkSession, randomness: Randomness) -> None:
@@ -55,7 +56,7 @@ def register_votes(spark: SparkSession, randomness: Randomness) -> None:
     ) -> pa.Array:
         return votes(key, users, numerator, theta, purpose)
 
-    _register(spark, "dphh_votes", draw, "bigint")
+    register_arrow(spark, "dphh_votes", draw, "bigint")
 
 
 def register_word(spark: SparkSession, randomness: Randomness) -> None:
@@ -65,7 +66,7 @@ def register_word(spark: SparkSession, randomness: Randomness) -> None:
     def draw(key: pa.Array, purpose: pa.Array) -> pa.Array:
         return word(key, purpose).cast(pa.decimal128(20, 0))
 
-    _register(spark, "dphh_word", draw, "decimal(20, 0)")
+    register_arrow(spark, "dphh_word", draw, "decimal(20, 0)")
 
 
 def register_report(spark: SparkSession, randomness: Randomness) -> None:
@@ -83,7 +84,7 @@ def register_report(spark: SparkSession, randomness: Randomness) -> None:
     ) -> pa.Array:
         return report(key, value, domain, size, numerator, form, purpose)
 
-    _register(spark, "dphh_report", draw, "array<bigint>")
+    register_arrow(spark, "dphh_report", draw, "array<bigint>")
 
 
 def register_tokens(spark: SparkSession, column: str, expression: str) -> None:
@@ -92,8 +93,20 @@ def register_tokens(spark: SparkSession, column: str, expression: str) -> None:
     def tokens(content: pa.Array) -> pa.Array:
         return tokens_of(content, column, expression)
 
-    _register(spark, "dphh_tokens", tokens, "array<string>")
+    register_arrow(spark, "dphh_tokens", tokens, "array<string>")
 
 
-def _register(spark: SparkSession, name: str, function: Draw, gives: str) -> None:
-    spark.udf.register(name, _arrow_udf(function, gives).asNondeterministic())
+def register_names(spark: SparkSession) -> None:
+    """`dphh_name(user_id)`: what DuckDB writes a user as who is no number and no text."""
+
+    def names(users: pa.Array) -> pa.Array:
+        return spelled_by_duckdb(users)
+
+    register_arrow(spark, "dphh_name", names, "string", draws=False)
+
+
+def register_arrow(
+    spark: SparkSession, name: str, function: Draw, gives: str, draws: bool = True
+) -> None:
+    declared = _arrow_udf(function, gives)
+    spark.udf.register(name, declared.asNondeterministic() if draws else declared)

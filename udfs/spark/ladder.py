@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession, functions
 
 from dphh.udfs.kernel.blocks import Block, block_at, block_of_tokens, row_of
-from dphh.udfs.kernel.contributions import Evenly, Held, Sums, Weigh, contributions
+from dphh.udfs.kernel.contributions import Evenly, Held, Sums, Weigh, contributions, summed
 from dphh.udfs.kernel.places import Released, candidates, candidates_that_matter
+from dphh.udfs.kernel.two_rounds import ByRow, Plainly
 from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.text.arrow_bytes import packed, unpacked
 from dphh.udfs.text.hashes import Integers, of_spellings
@@ -95,6 +97,64 @@ def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
             yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
     register_sums(spark, of_blocks, "key bigint, weight bigint")
+
+
+def register_plain_contributions(spark: SparkSession, unit: int) -> None:
+    """`dphh_plain_contributions(table(named_blocks))`: in round 1 of the forecast ladder, to
+    (block, key, weight). What the users of a block add to a key stands once, 0 or more."""
+    rule = Plainly(unit)
+
+    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+        for row in range(rows.num_rows):
+            block, named = block_at(rows, row, "keys"), rows.column("block")[row].as_py()
+            keys, weights = _added(block, block.places, rule)
+            order = np.argsort(keys)
+            keys, weights = summed(keys.take(order), weights.take(order), keeps_zeros=True)
+            yield {"block": np.full(len(keys), named), "key": keys, "weight": weights}
+
+    register_table(
+        spark, "dphh_plain_contributions", of_blocks, "block bigint, key bigint, weight bigint"
+    )
+
+
+def register_shared_contributions(spark: SparkSession, unit: int) -> None:
+    """`dphh_shared_contributions(table(blocks_and_grams))`: in round 2, to (key, weight).
+
+    Rows are (block, gram, g, lots, lengths, keys), those of a block together: first the grams that
+    its users hold, each with its g, and then the block. A block whose grams did not come fails.
+    """
+
+    class Function:
+        def __init__(self) -> None:
+            self.sums = Sums()
+            self.block: int | None = None
+            self.grams: list[tuple[Integers, Integers]] = []
+
+        def eval(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
+            named = rows.column("block").to_numpy()
+            whole = rows.column("gram").is_null().to_numpy(False)
+            change = (np.diff(named) != 0) | (np.diff(whole) != 0) | whole[1:]
+            starts = np.r_[0, np.flatnonzero(change) + 1, len(named)].tolist()
+            for start, stop in pairwise(starts):
+                if named[start] != self.block:
+                    self.block, self.grams = named[start], []
+                if whole[start]:
+                    yield from self.sums.with_more(self.shared(rows, start))
+                else:
+                    grams, g = (rows.column(name)[start:stop] for name in ("gram", "g"))
+                    self.grams.append((grams.to_numpy(), g.to_numpy()))
+
+        def shared(self, rows: pa.RecordBatch, row: int) -> pa.RecordBatch:
+            block = block_at(rows, row, "keys")
+            none = np.empty(0, dtype=np.int64)
+            grams, g = (np.concatenate([none, *(part[i] for part in self.grams)]) for i in range(2))
+            added = _added(block, block.places, ByRow(unit, Released(grams), g))
+            return pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
+
+        def terminate(self) -> Iterator[pa.Table]:
+            yield from self.sums.left()
+
+    _register(spark, "dphh_shared_contributions", Function, "key bigint, weight bigint")
 
 
 def register_remaining(spark: SparkSession, released: Any) -> None:

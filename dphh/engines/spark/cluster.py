@@ -22,11 +22,14 @@ from dphh.engines.session import Limits
 from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
 
-#: What a session of dphh's own does without: they show or store how much of the data there is.
+#: What a session of dphh's own is told, lest it show or store how much of the data there is, or
+#: leave rows that can be read.
 _QUIET = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
+    # Rows that it shuffles or spills, which a killed Java leaves on the disk.
+    "spark.io.encryption.enabled": "true",
 }
 _NO_EVENT_LOG = "spark.eventLog.enabled=false"
 #: What Java is told when Python starts it; the launcher reads it.

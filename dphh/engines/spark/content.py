@@ -23,10 +23,16 @@ from dphh.engines.duckdb.content import check_patterns, tokens_sql
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.errors import CorpusError
 from dphh.sources.reading import NO_GROUPS, NO_UNITS, refuse_missing_columns
-from dphh.udfs.spark.functions import register_tokens
+from dphh.udfs.spark.functions import register_names, register_tokens
 
 #: Types whose values are written alike everywhere, beside texts.
 _PLAIN = (IntegralType, BooleanType, DateType, NullType)
+
+#: Of a user who is written alike everywhere; for others see `register_names`.
+_PLAIN_NAME = (
+    "CREATE OR REPLACE TEMPORARY FUNCTION dphh_name (user_id {kind}) RETURNS STRING "
+    "RETURN CAST(user_id AS STRING)"
+)
 
 
 def open_corpus(run: Opening, corpus: Corpus) -> Loader:
@@ -46,10 +52,17 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     user = _user(corpus, types)
     group = _group(corpus.by, types)
     run.tokens = name, expression
+    of_user = types[corpus.user] if isinstance(corpus.user, str) else StringType()
+    plain = _is_text(of_user) or isinstance(of_user, _PLAIN)
+    kind = of_user.simpleString() if isinstance(of_user, IntegralType) else "string"
 
     def load_and_look() -> None:
         load()
         register_tokens(run.spark, name, expression)
+        if plain:
+            run.spark.sql(_PLAIN_NAME.format(kind=kind))
+        else:
+            register_names(run.spark)
         run.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "

@@ -6,9 +6,9 @@ from typing import Any
 
 from dphh.engines.climbing import Climbing
 from dphh.engines.spark.failures import engine_errors
+from dphh.engines.spark.forecast import SparkRounds
 from dphh.engines.spark.rounds import Rounds
-from dphh.engines.two_rounds import Rule, TwoRounds
-from dphh.ladder.rungs import Integers, Ladder
+from dphh.ladder.rungs import Ladder
 from dphh.levels import PrunedLevel
 from dphh.udfs.spark.ladder import (
     register_places_of_grams,
@@ -29,15 +29,8 @@ class Ngrams(Rounds, Climbing):
         passed = self.fetch("released", threshold=level.threshold_grid)
         return passed, self.count("noised")
 
-    def _rounds(self, purpose: str) -> TwoRounds:
-        return TwoRounds(self._sums, self.randomness, purpose)
-
-    def _sums(self, rule: Rule) -> tuple[Integers, Integers]:
-        with engine_errors("forecast_sums"):
-            register_sums_of_grams(self.spark, rule)
-        self.look("contributions_of_grams")
-        sums = self.fetch("forecast_sums")
-        return sums.column("key").to_numpy(), sums.column("weight").to_numpy()
+    def _rounds(self, purpose: str) -> SparkRounds:
+        return SparkRounds(self, purpose)
 
     def _place(self, ladder: Ladder) -> None:
         if len(ladder.rungs) == 1 and self.texts_kept:

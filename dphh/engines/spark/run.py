@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -35,11 +36,17 @@ _SETTINGS = {
     "spark.sql.variable.substitute": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.adaptive.enabled": "true",
+    # To broadcast a table, Spark collects it on the driver. The run's own are private; what is
+    # public says so itself (`show`).
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "-1",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.sources.partitionOverwriteMode": "static",
 }
 #: What a file of `sql/` makes, before the query that makes it.
-_CREATE = re.compile(r"^CREATE (?:TEMP )?(?:TABLE|VIEW) (\w+) AS$", re.MULTILINE)
+_CREATE = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
+#: Public tables of so many bytes are sent to every executor whole where they are joined.
+_SENT_WHOLE = 64 * 2**20
 #: DuckDB writes a parameter $name, Spark :name.
 _PARAMETER = re.compile(r"\$(\w+)")
 
@@ -107,17 +114,21 @@ class SparkRun:
         self._shut.append(undo)
 
     def execute(self, name: str, **parameters: Any) -> None:
-        """Run one file of `sql/` and write the table it makes."""
+        """Run one file of `sql/` and write the tables that it makes, one after the other."""
         with engine_errors(name):
-            made, select = _statement(name)
-            self.write(made, self.ask(name, select, parameters))
+            for kind, made, select in _statements(name):
+                rows = self.ask(name, select, parameters)
+                if kind == "VIEW":
+                    rows.createOrReplaceTempView(made)
+                else:
+                    self.write(made, rows)
 
     def look(self, name: str, **parameters: Any) -> None:
         """As `execute`, with a view in place of a table: for what is cheap, certain and drawn of
         nothing."""
         with engine_errors(name):
-            made, select = _statement(name)
-            self.ask(name, select, parameters).createOrReplaceTempView(made)
+            for _, made, select in _statements(name):
+                self.ask(name, select, parameters).createOrReplaceTempView(made)
 
     def fetch(self, name: str, **parameters: Any) -> Any:
         """Run one file of `sql/` that asks, and give its answer as an Arrow table."""
@@ -127,7 +138,8 @@ class SparkRun:
     def ask(self, step: str, select: str, parameters: dict[str, Any]) -> DataFrame:
         # Spark would describe the job by this program's path and line.
         self.spark.sparkContext.setJobDescription(f"dphh: {step}")
-        return self.spark.sql(select, args={k: _literal(v) for k, v in parameters.items()})
+        args = {k: _literal(v) for k, v in parameters.items() if f":{k}" in select}
+        return self.spark.sql(select, args=args)
 
     def has(self, table: str) -> bool:
         return table in self._written
@@ -150,9 +162,12 @@ class SparkRun:
         self._written[table] = name
 
     def show(self, table: str, rows: Any) -> None:
-        """Let queries read an Arrow table of the driver's."""
+        """Let queries read an Arrow table of the driver's: what is public."""
         self.drop(table)
-        self.spark.createDataFrame(rows).createOrReplaceTempView(table)
+        shown = self.spark.createDataFrame(rows)
+        if rows.nbytes <= _SENT_WHOLE:
+            shown = shown.hint("broadcast")
+        shown.createOrReplaceTempView(table)
 
     def refuse_rows_of_nobody(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
@@ -184,12 +199,11 @@ class SparkRun:
         return self._folder.path
 
 
-def _statement(name: str) -> tuple[str, str]:
-    """What a file of `sql/` makes, and by which query."""
-    text = query_for("spark", name)
-    made = _CREATE.search(text)
-    assert made is not None, name
-    return made[1], _parameters(text[made.end() :])
+def _statements(name: str) -> Iterator[tuple[str, str, str]]:
+    """What a file of `sql/` makes, one after the other: a table or a view, its name, its query."""
+    _, *parts = _CREATE.split(query_for("spark", name))
+    for kind, made, text in zip(*(parts[i::3] for i in range(3)), strict=True):
+        yield kind, made, _parameters(text.partition(";\n")[0])
 
 
 def _parameters(text: str) -> str:

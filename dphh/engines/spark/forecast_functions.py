@@ -1,0 +1,112 @@
+"""What Spark's queries of the forecast ladder call on executors: bins, and draws for valid grams
+that nobody holds. What draws is written to Parquet before anything reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from dphh.ladder.absent import Lifted, bins_of_class, lifted_of_class, negatives_of_row
+from dphh.ladder.classes import ValidClasses
+from dphh.privacy.forecast_rounds import bins
+from dphh.udfs.draws.randomness import Randomness
+from dphh.udfs.kernel.whole_users import lists_of
+from dphh.udfs.spark.functions import register_arrow
+from dphh.udfs.text.hashes import Integers
+
+_FALLEN = "array<struct<bin: bigint, grams: bigint>>"
+_LIFTED = "array<struct<place: bigint, key: bigint, bin: bigint, first: bigint, second: bigint>>"
+
+
+def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidClasses) -> None:
+    """A row is a class, or a bin of one, so they are few. `valid` is made of releases alone, and is
+    sent to the executors whole."""
+    sent = spark.sparkContext.broadcast(valid)
+
+    def bin_of(noisy: pa.Array, sigma: pa.Array) -> pa.Array:
+        if not len(noisy):
+            return pa.array([], pa.int64())
+        return pa.array(bins(sigma[0].as_py()).of(noisy.to_numpy()))
+
+    def absent_bins(
+        group: pa.Array, grams: pa.Array, sigma: pa.Array, purpose: pa.Array
+    ) -> pa.Array:
+        def of_class(row: tuple[Any, ...]) -> dict[str, Integers]:
+            group, grams, sigma, purpose = row
+            fallen = bins_of_class(group, grams, bins(sigma), randomness, purpose)
+            return {"bin": np.arange(len(fallen)), "grams": np.array(fallen, dtype=np.int64)}
+
+        return _lists(of_class, ("bin", "grams"), group, grams, sigma, purpose)
+
+    def absent_negatives(
+        group: pa.Array, column: pa.Array, grams: pa.Array, sigma: pa.Array, purpose: pa.Array
+    ) -> pa.Array:
+        drawn = [
+            negatives_of_row(group, column, grams, bins(sigma), randomness, purpose)
+            for group, column, grams, sigma, purpose in _rows(group, column, grams, sigma, purpose)
+        ]
+        return pa.array(drawn, pa.int64())
+
+    def absent_that_pass(
+        group: pa.Array, rows: pa.Array, sigma: pa.Array, purpose: pa.Array
+    ) -> pa.Array:
+        def of_class(row: tuple[Any, ...]) -> dict[str, Any]:
+            group, rows, sigma, purpose = row
+            absent, negatives, thresholds = (
+                np.array([each[name] for each in rows], dtype=np.int64)
+                for name in ("grams", "negatives", "threshold")
+            )
+            lifted = lifted_of_class(
+                sent.value,
+                group,
+                absent,
+                negatives,
+                thresholds,
+                bins(sigma),
+                randomness,
+                purpose,
+            )
+            return _by_place(lifted)
+
+        names = ("place", "key", "bin", "first", "second")
+        return _lists(of_class, names, group, rows, sigma, purpose)
+
+    register_arrow(spark, "dphh_bin", bin_of, "bigint", draws=False)
+    register_arrow(spark, "dphh_absent_bins", absent_bins, _FALLEN)
+    register_arrow(spark, "dphh_absent_negatives", absent_negatives, "bigint")
+    register_arrow(spark, "dphh_absent_that_pass", absent_that_pass, _LIFTED)
+
+
+def _by_place(lifted: Lifted) -> dict[str, Any]:
+    """At each place a key that may pass, and at the first ones what passes."""
+    more = len(lifted.proposed) - len(lifted.bins)
+    told = {
+        name: pa.concat_arrays([pa.array(values, pa.int64()), pa.nulls(more, pa.int64())])
+        for name, values in (
+            ("bin", lifted.bins),
+            ("first", lifted.first),
+            ("second", lifted.second),
+        )
+    }
+    return {"place": np.arange(len(lifted.proposed)), "key": lifted.proposed, **told}
+
+
+def _rows(*columns: pa.Array) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.to_pylist() for column in columns), strict=True))
+
+
+def _lists(
+    of_row: Callable[[tuple[Any, ...]], dict[str, Any]], names: tuple[str, ...], *columns: pa.Array
+) -> pa.Array:
+    """Of each row a list of structs of integers."""
+    made = [of_row(row) for row in _rows(*columns)]
+    lengths = np.array([len(row[names[0]]) for row in made], dtype=np.int64)
+    values = [
+        pa.concat_arrays([pa.array([], pa.int64()), *(pa.array(row[name]) for row in made)])
+        for name in names
+    ]
+    return lists_of(lengths, pa.StructArray.from_arrays(values, names))

@@ -1,0 +1,62 @@
+-- What a level of the forecast ladder releases: every valid gram whose noised weight in round 2
+-- reaches the threshold of its row, held or not. In the order of keys, which does not say which is
+-- which.
+-- In: round_2, lifted; thresholds (class, bin, threshold), public.
+WITH
+
+held AS (
+    SELECT
+        round_2.key,
+        round_2.bin,
+        round_2.first,
+        round_2.second
+    FROM round_2
+    INNER JOIN thresholds
+        ON round_2.class = thresholds.class AND round_2.bin = thresholds.bin
+    WHERE round_2.second >= thresholds.threshold
+),
+
+-- Of the keys that were drawn, those that nobody holds, numbered anew.
+unheld AS (
+    SELECT
+        lifted.class,
+        lifted.key,
+        row_number() OVER (PARTITION BY lifted.class ORDER BY lifted.place) - 1 AS place
+    FROM lifted
+    LEFT ANTI JOIN round_2 ON lifted.key = round_2.key
+),
+
+spurious AS (
+    SELECT
+        unheld.key,
+        lifted.bin,
+        lifted.first,
+        lifted.second
+    FROM unheld
+    INNER JOIN lifted ON unheld.class = lifted.class AND unheld.place = lifted.place
+    WHERE lifted.bin IS NOT NULL
+),
+
+passed AS (
+    SELECT
+        key,
+        bin,
+        first,
+        second
+    FROM held
+    UNION ALL
+    SELECT
+        key,
+        bin,
+        first,
+        second
+    FROM spurious
+)
+
+SELECT
+    key,
+    bin,
+    first,
+    second
+FROM passed
+ORDER BY key;

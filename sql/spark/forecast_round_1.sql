@@ -1,0 +1,124 @@
+-- Round 1 of a level of the forecast ladder, as in ../ngrams/forecast_round_1.sql, over blocks.
+-- In, private: positions (lots, lengths, keys, words). In, public: forecasts (gram, as_first,
+-- as_last), classes (class, valid).
+-- Out, private: named_blocks (lots, lengths, keys, block); held (block, key, weight), what the
+-- users of a block add to each gram that one holds; round_1 (key, noisy, class, bin), of the valid
+-- grams that somebody holds; absent (class, bin, grams), of those that nobody holds. Out, public:
+-- list_sizes (bin, noisy).
+
+-- Each block with a number that hangs on its users, by which its grams come back to it.
+CREATE TEMP VIEW named_blocks AS
+SELECT
+    lots,
+    lengths,
+    keys,
+    xxhash64(lots) AS block
+FROM positions;
+
+-- A gram is named in each block that holds it, also where its weight is 0: round 2 asks which grams
+-- somebody holds, and brings the weights of their rows to the blocks.
+CREATE TABLE held AS
+SELECT
+    block,
+    key,
+    weight
+FROM dphh_plain_contributions(table(named_blocks));
+
+-- Each bin of sizes, also one that no list is of.
+CREATE TABLE list_sizes AS
+WITH
+
+plain_sums AS (
+    SELECT
+        key,
+        CAST(sum(weight) AS BIGINT) AS weight
+    FROM held
+    WHERE key < 0
+    GROUP BY key
+),
+
+bins AS (
+    SELECT explode(sequence(CAST(0 AS BIGINT), $list_bins - 1)) AS bin
+),
+
+sums AS (
+    SELECT
+        bins.bin,
+        -1 - bins.bin AS key,
+        coalesce(plain_sums.weight, 0) AS weight
+    FROM bins
+    LEFT JOIN plain_sums ON -1 - bins.bin = plain_sums.key
+)
+
+SELECT
+    bin,
+    weight + dphh_noise(
+        CASE WHEN $is_test THEN CAST(key AS STRING) END, $sigma, $purpose || '/list sizes'
+    ) AS noisy
+FROM sums;
+
+CREATE TABLE noised AS
+WITH
+
+plain_sums AS (
+    SELECT
+        key,
+        CAST(sum(weight) AS BIGINT) AS weight
+    FROM held
+    WHERE key >= 0
+    GROUP BY key
+)
+
+SELECT
+    key,
+    weight + dphh_noise(
+        CASE WHEN $is_test THEN CAST(key AS STRING) END, $sigma, $purpose || '/round 1'
+    ) AS noisy
+FROM plain_sums;
+
+-- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its row is the class
+-- that its pieces foretell, and the bin of its noised weight.
+CREATE TABLE round_1 AS
+SELECT
+    noised.key,
+    noised.noisy,
+    first_piece.as_first + last_piece.as_last AS class,
+    dphh_bin(noised.noisy, $sigma) AS bin
+FROM noised
+INNER JOIN forecasts AS first_piece ON shiftright(noised.key, 32) = first_piece.gram
+INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram;
+
+-- Valid grams that nobody holds are too many to write down. Their sums are 0, so how many of a
+-- class fall into each bin is drawn by the noise's own law.
+CREATE TABLE absent AS
+WITH
+
+in_classes AS (
+    SELECT
+        class,
+        count(*) AS grams
+    FROM round_1
+    GROUP BY class
+),
+
+unlisted AS (
+    SELECT
+        classes.class,
+        classes.valid - coalesce(in_classes.grams, 0) AS grams
+    FROM classes
+    LEFT JOIN in_classes ON classes.class = in_classes.class
+),
+
+drawn AS (
+    SELECT
+        class,
+        dphh_absent_bins(class, grams, $sigma, $purpose) AS fallen
+    FROM unlisted
+)
+
+SELECT
+    drawn.class,
+    fallen_rows.bin,
+    fallen_rows.grams
+FROM drawn
+    LATERAL VIEW inline(drawn.fallen) fallen_rows AS bin, grams;

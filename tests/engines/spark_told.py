@@ -1,0 +1,97 @@
+"""A run of `ngrams` on a Spark of its own with its event log on; what the log says of sizes.
+
+`python -m tests.engines.spark_told FOLDER` writes FOLDER/told.json: how many n-grams were released,
+how many bytes all tasks together gave to the driver, and how many the largest broadcast took.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from pyspark.sql import SparkSession
+
+from dphh import Corpus, ngrams
+from tests.conftest import HERE, SPARK_JAVA
+
+WORDS, USERS, LENGTH = 600, 3000, 100
+#: Of a broadcast, one of the pieces that it is sent in.
+_PIECE = re.compile(r"(broadcast_\d+)_piece\d+")
+
+
+def corpus(folder: Path) -> Corpus:
+    """Words that many hold, and pairs of them that hardly two do."""
+    rng = np.random.default_rng(3)
+    texts = [" ".join(f"w{i}" for i in rng.integers(0, WORDS, LENGTH)) for _ in range(USERS)]
+    path = folder / "corpus.parquet"
+    pl.DataFrame({"who": range(USERS), "what": texts}).write_parquet(path)
+    return Corpus(path, user="who", text="what")
+
+
+def spark_that_logs(folder: Path) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = str(HERE)
+    (folder / "events").mkdir()
+    settings = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (folder / "events").as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+        "spark.eventLog.logBlockUpdates.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.driver.extraJavaOptions": SPARK_JAVA,
+    }
+    builder = SparkSession.builder.master("local[2]")
+    for setting, value in settings.items():
+        builder = builder.config(setting, value)
+    spark: SparkSession = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def sizes(events: list[dict[str, Any]]) -> dict[str, int]:
+    """In bytes: the results of all tasks together, and the largest broadcast."""
+    results = sum(
+        event["Task Metrics"]["Result Size"]
+        for event in events
+        if event["Event"] == "SparkListenerTaskEnd"
+    )
+    pieces: dict[str, int] = {}
+    for event in events:
+        if event["Event"] == "SparkListenerBlockUpdated":
+            block = event["Block Updated Info"]
+            held = block["Memory Size"] + block["Disk Size"]
+            pieces[block["Block ID"]] = max(held, pieces.get(block["Block ID"], 0))
+    broadcasts: Counter[str] = Counter()
+    for name, held in pieces.items():
+        if piece := _PIECE.fullmatch(name):
+            broadcasts[piece[1]] += held
+    return {"results": results, "broadcast": max(broadcasts.values())}
+
+
+def main(folder: Path) -> None:
+    warnings.simplefilter("ignore")  # that the log is on is what is wanted here
+    read = corpus(folder)
+    spark = spark_that_logs(folder)
+    release = ngrams(read, max_n=2, epsilon=8, delta=1e-6).run(engine="spark")
+    spark.stop()
+    (log,) = (folder / "events").iterdir()
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    told = {"released": len(release), "tasks": 0} | sizes(events)
+    told["tasks"] = sum(event["Event"] == "SparkListenerTaskEnd" for event in events)
+    (folder / "told.json").write_text(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
