@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 
 #: Folders of queries that have another's name: the plain form, and an engine's own.
 _NAMESAKES = ("plain", "spark")
@@ -13,15 +12,17 @@ _NAMESAKES = ("plain", "spark")
 @cache
 def query(name: str) -> str:
     """The text of `<name>.sql`, which lies in the folder of its mechanism, or at the top."""
-    folders = [each for each in _top().iterdir() if each.is_dir() and each.name not in _NAMESAKES]
-    (found,) = (
-        file for each in [_top(), *folders] if (file := each.joinpath(f"{name}.sql")).is_file()
-    )
-    return found.read_text(encoding="utf-8")
+    return files(__package__).joinpath(place(name)).read_text(encoding="utf-8")
 
 
-def _top() -> Traversable:
-    return files(__package__)
+@cache
+def place(name: str) -> str:
+    """Where in `sql/` that is: `ngrams/grams_level.sql`."""
+    top = files(__package__)
+    folders = (each.name for each in top.iterdir() if each.is_dir())
+    candidates = (f"{folder}/{name}.sql" for folder in folders if folder not in _NAMESAKES)
+    (found,) = (each for each in (f"{name}.sql", *candidates) if top.joinpath(each).is_file())
+    return found
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from dphh.sql import query
+from dphh.sql import place, query
 
 _PARAMETER = re.compile(r"\$([a-z_]\w*)")
 _MACRO = re.compile(r"^CREATE OR REPLACE TEMP MACRO (\w+)\(", re.MULTILINE)
@@ -49,7 +49,7 @@ def written(step: Step) -> str:
     text = filled(query(step.name).strip(), step.known)
     asked = dict.fromkeys(_PARAMETER.findall(text))
     said = [f"-- ${name}: {step.later[name]}\n" for name in asked if name in step.later]
-    return f"-- sql/{step.name}.sql\n{''.join(said)}{text}" + ("" if text.endswith(";") else ";")
+    return f"-- sql/{place(step.name)}\n{''.join(said)}{text}" + ("" if text.endswith(";") else ";")
 
 
 def filled(text: str, known: Mapping[str, Any]) -> str:

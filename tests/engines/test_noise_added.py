@@ -68,29 +68,29 @@ def sums(*lengths: int) -> Counter[tuple[str, ...]]:
     return added
 
 
-def union_level() -> SetUnionLevel:
-    return SetUnionLevel(1, 100, BITS, SIGMA, EVERYTHING)
+def union_level(threshold: int = EVERYTHING) -> SetUnionLevel:
+    return SetUnionLevel(1, 100, BITS, SIGMA, threshold)
 
 
-def items(session: Session) -> tuple[Any, Any]:
+def items(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
     session.hold_items()
-    return session.items_level(union_level(), "test"), sums(1)
+    return session.items_level(union_level(threshold), "test"), sums(1)
 
 
-def words(session: Session) -> tuple[Any, Any]:
+def words(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
     session.hold_texts()
-    return session.words_level(union_level(), "test"), sums(1)
+    return session.words_level(union_level(threshold), "test"), sums(1)
 
 
-def whole_grams(session: Session) -> tuple[Any, Any]:
+def whole_grams(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
     session.hold_whole_grams(1, 2)
-    return session.whole_grams_level(union_level(), "test"), sums(1, 2)
+    return session.whole_grams_level(union_level(threshold), "test"), sums(1, 2)
 
 
-def grams(session: Session) -> tuple[Any, Any]:
+def grams(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
     session.hold_texts()
     ladder = first_ladder(pa.array(["a", "b"]), "both")
-    level = PrunedLevel(2, 100, BITS, SIGMA, 0.1, "both", EVERYTHING, 4)
+    level = PrunedLevel(2, 100, BITS, SIGMA, 0.1, "both", threshold, 4)
     return session.grams_level(level, ladder, ladder.valid_grams(), "test"), sums(2)
 
 
@@ -112,6 +112,19 @@ def test_what_comes_out_is_the_sum_and_the_noise(
         drawn, added = level(session)
     noised = drawn.column("noisy").to_pylist()
     assert sorted(noised) == sorted(total + noise(out, SIGMA) for total in added.values())
+
+
+@pytest.mark.parametrize("level", [items, words, whole_grams, grams])
+def test_what_reaches_the_threshold_passes_and_one_below_it_does_not(
+    engine: str, level: Callable[..., tuple[Any, Any]], corpus: Corpus, no_noise: Any
+) -> None:
+    with session_on(engine, corpus, no_noise) as session:
+        _, added = level(session)
+    for threshold in (value + above for value in set(added.values()) for above in (0, 1)):
+        with session_on(engine, corpus, no_noise) as session:
+            passed, _ = level(session, threshold)
+        reached = [total for total in added.values() if total >= threshold]
+        assert sorted(passed.column("noisy").to_pylist()) == sorted(reached)
 
 
 def test_a_sum_of_one_user_gets_its_noise_as_any_other(engine: str, tmp_path: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.plant import Mutant
 
 _BOUND = "tests/engines/test_items_level.py"
+_ADDED = "tests/engines/test_noise_added.py"
 _LADDER = "tests/engines/test_ngrams.py"
 _PLAIN = "tests/engines/test_plain_sql.py"
 _TRIE = "tests/engines/test_trie.py"
@@ -53,14 +54,21 @@ MUTANTS = (
         "the threshold lets the one below it through",
         "WHERE noisy >= $threshold",
         "WHERE noisy >= $threshold - 1",
-        (f"{_BOUND}::test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn",),
+        (f"{_ADDED}::test_what_reaches_the_threshold_passes_and_one_below_it_does_not",),
         within="sql/set_union/released.sql",
+    ),
+    Mutant(
+        "the threshold lets the word below it through",
+        "WHERE noisy >= $threshold",
+        "WHERE noisy >= $threshold - 1",
+        (f"{_ADDED}::test_what_reaches_the_threshold_passes_and_one_below_it_does_not",),
+        within="sql/set_union/released_words.sql",
     ),
     Mutant(
         "the threshold lets the one below it through, in Polars",
         'filter(pl.col("noisy") >= threshold)',
         'filter(pl.col("noisy") >= threshold - 1)',
-        (f"{_BOUND}::test_noise_is_drawn_once_and_the_threshold_reads_what_was_drawn",),
+        (f"{_ADDED}::test_what_reaches_the_threshold_passes_and_one_below_it_does_not",),
     ),
     Mutant(
         "noise is no function of side effects: one draw for equal rows",

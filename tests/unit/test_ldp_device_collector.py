@@ -143,15 +143,15 @@ def test_a_device_needs_numpy_and_five_files_alone(tmp_path):
     """No Arrow, no DuckDB: what could ship."""
     package = tmp_path / "dphh"
     reports = package / "devices" / "reports"
-    for folder in (reports, package / "udfs", package / "privacy"):
+    for folder in (reports, package / "udfs" / "draws", package / "privacy"):
         folder.mkdir(parents=True)
     for name in ("device.py", "round.py"):
         shutil.copy(Path(dphh.devices.reports.device.__file__).with_name(name), reports)
     shutil.copy(Path(dphh.errors.__file__), package)
     for name in ("subsets.py", "randomness.py"):
-        shutil.copy(ROOT / "udfs" / name, package / "udfs")
+        shutil.copy(ROOT / "udfs" / "draws" / name, package / "udfs" / "draws")
     shutil.copy(Path(dphh.privacy.subset_selection.__file__), package / "privacy")
-    for folder in (package, package / "udfs", package / "privacy", reports.parent, reports):
+    for folder in (path for path in [package, *package.rglob("*")] if path.is_dir()):
         (folder / "__init__.py").touch()
     (tmp_path / "device.py").write_text(
         "import sys\n"
