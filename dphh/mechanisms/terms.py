@@ -48,6 +48,11 @@ def check_max_items(max_items: int) -> None:
 def set_aside(spare: float, epsilon: float, delta: float) -> float:
     """What the arithmetic costs, which must be next to nothing of delta."""
     if spare >= delta / 4:
+        if 8 * spare >= 1:
+            raise UsageError(
+                f"epsilon: found {epsilon:g}, at which the noise can be vouched for at no delta; "
+                "give a smaller epsilon, such as 1"
+            )
         raise UsageError(
             f"epsilon, delta: found ({epsilon:g}, {delta:g}); at this epsilon the noise can be "
             f"vouched for down to delta {8 * spare:.1e}: give a larger delta or a smaller epsilon"
