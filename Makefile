@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test test-slow test-spark test-all test-duckdb15 mutants lint format docs wheel-demo bench clean
 
-demo: $(VENV)/ready
+# What dphh itself needs is enough, and takes a fifth of the time that all of the tests' needs take.
+demo: $(VENV)/core
 	$(BIN)/dphh demo
 
 # A test that waits for what never comes is ended, with the stacks of all its threads.
@@ -72,12 +73,19 @@ bench: $(VENV)/ready
 	$(BIN)/python tests/benchmarks/bench_spark.py
 	$(BIN)/python tests/benchmarks/bench_engines.py
 
-$(VENV)/ready: pyproject.toml
+$(VENV)/core: pyproject.toml
+	@echo "Installing dphh and what it needs into $(VENV) ..."
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -e .
+	touch $@
+
+$(VENV)/ready: pyproject.toml | $(VENV)/core
+	@echo "Installing what tests, lint and docs need into $(VENV): once, some minutes and GB ..."
 	$(BIN)/python -m pip install --quiet -e '.[dev]'
 	touch $@
 
 $(VENV_15)/ready: pyproject.toml
+	@echo "Installing the same with DuckDB's long-term line into $(VENV_15) ..."
 	$(PYTHON) -m venv $(VENV_15)
 	$(VENV_15)/bin/python -m pip install --quiet -e '.[dev,shell]'
 	touch $@

@@ -28,6 +28,8 @@ COLUMNS: dict[str, pa.DataType] = {
     "high": pa.int64(),
 }
 ALWAYS = ("level", "item", "tokens")
+#: The group of whatever is in none that was declared.
+OTHER = "other"
 #: A release is sorted by these of its columns.
 ORDER = (
     ("level", "ascending"),
@@ -46,13 +48,13 @@ def schema_of(*more: str) -> pa.Schema:
 SCORED = schema_of("score")
 #: Of tries.
 GROWN = schema_of("score", "ended")
-GROWN_AND_COUNTED = schema_of("score", "ended", "users", "low", "high")
+GROWN_AND_COUNTED = schema_of("score", "ended", "group", "users", "low", "high")
 ESTIMATED = schema_of("score", "error", "ended")
 #: Of counts, all in all or within groups.
 COUNTED = schema_of("users", "low", "high")
 COUNTED_IN_GROUPS = schema_of("group", "users", "low", "high")
 #: Of what was found and, where that was asked for, counted.
-SCORED_AND_COUNTED = schema_of("score", "users", "low", "high")
+SCORED_AND_COUNTED = schema_of("score", "group", "users", "low", "high")
 
 
 #: What columns say, for whoever finds a release without its documentation.

@@ -20,6 +20,8 @@ class DphhError(Exception):
     """The root of all errors that dphh raises on purpose."""
 
     exit_code = 1
+    #: Whether a run was paid for before it came to this; None where nobody looked.
+    spent: bool | None = None
 
     def __str__(self) -> str:
         """Files and columns are named by whoever made them: no name steers a terminal."""

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from math import sqrt
 from typing import Any, ClassVar, Literal, Protocol
 
+from dphh.columns import OTHER
 from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
 from dphh.privacy.coin_reports import Form
@@ -199,6 +200,15 @@ class FoundCounts:
     confidence: float = 0.95
     #: Of tries: how many users hold a sequence that begins so, or is it.
     beginnings: bool = False
+    #: The column of the groups that are counted within, and those of its values; all others are one
+    #: group more.
+    by: str | None = None
+    groups: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """Of the groups; of all there are, None alone."""
+        return (None,) if self.by is None else (*self.groups, OTHER)
 
     def level(self, keys: int) -> CountsLevel:
         return CountsLevel.of(
@@ -211,11 +221,15 @@ class FoundCounts:
         return self.level(2 * self.max_items)
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "sigma": self.widest.sigma, "half_width": self.widest.half_width}
+        said = {**asdict(self), "groups": list(self.groups)}
+        if self.by is None:  # as before there were groups
+            del said["by"], said["groups"]
+        return {**said, "sigma": self.widest.sigma, "half_width": self.widest.half_width}
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> FoundCounts:
-        return cls(**{field.name: found[field.name] for field in fields(cls)})
+        said = {each.name: found[each.name] for each in fields(cls) if each.name in found}
+        return cls(**{**said, "groups": tuple(said.get("groups", ()))})
 
 
 @dataclass(frozen=True)

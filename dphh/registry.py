@@ -22,6 +22,7 @@ from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.set_union import price as items
 from dphh.mechanisms.set_union.levels import items_levels
+from dphh.mechanisms.terms import takes_groups_for_known
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.price import Price, UsersKnown
@@ -36,7 +37,7 @@ def _as_it_is(corpus: Corpus, _: Price) -> Corpus:
 
 
 def _of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
-    return corpus if price.counting is None else of_people(corpus)
+    return corpus if price.counting is None else in_groups(of_people(corpus), price.counting.by)
 
 
 def _as_given(options: dict[str, Any], _: Corpus | None) -> dict[str, Any]:
@@ -78,6 +79,7 @@ ITEMS = Verb(
     items_levels,
     SCORED_AND_COUNTED,
     read=_of_people_if_counted,
+    takes_for_known=takes_groups_for_known,
 )
 NGRAMS = Verb(
     "ngrams",
@@ -86,6 +88,7 @@ NGRAMS = Verb(
     ngrams_levels,
     SCORED_AND_COUNTED,
     read=_of_people_if_counted,
+    takes_for_known=takes_groups_for_known,
 )
 TRIE = Verb(
     "trie",
@@ -94,7 +97,7 @@ TRIE = Verb(
     trie_levels,
     GROWN_AND_COUNTED,
     read=lambda corpus, price: _of_people_if_counted(as_sequences(corpus, price["unit"]), price),
-    takes_for_known=trie.takes_for_known,
+    takes_for_known=lambda price: trie.takes_for_known(price) or takes_groups_for_known(price),
 )
 LDP_TRIE = Verb(
     "ldp_trie",
@@ -113,7 +116,7 @@ COUNTS = Verb(
     COUNTED_IN_GROUPS,
     read=lambda corpus, price: in_groups(of_people(corpus), price["by"]),
     asked=with_items,
-    takes_for_known=counts.takes_for_known,
+    takes_for_known=takes_groups_for_known,
 )
 
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}

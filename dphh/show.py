@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 from math import ceil
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.again import request_of
+from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
@@ -31,6 +31,7 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.price import Finds, Price, Privacy, stated
+from dphh.wording.counted import groups_of, how_many, intervals_hold
 from dphh.wording.lines import (
     number,
     padded,
@@ -77,7 +78,14 @@ def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
 
 
 def noise_lines(price: Price) -> list[tuple[str, str]]:
-    return [*levels_lines(price.levels), *counting_lines(price.counting)]
+    lines = [*levels_lines(price.levels), *counting_lines(price.counting)]
+    asked: dict[str, Any] = dict(price.parameters)
+    if asked.get("by") is not None:
+        lines.append(
+            ("groups", f"within {', '.join(map(shorten, asked['groups']))} and {OTHER} of "
+                       f"{shorten(asked['by'])}; {OTHER} is all that was not declared")
+        )  # fmt: skip
+    return lines
 
 
 def promises(privacy: Privacy) -> list[tuple[str, str]]:
@@ -289,31 +297,37 @@ def asked(price: Price) -> str:
 def release_text(table: Any, manifest: dict[str, Any]) -> str:
     privacy = manifest["privacy"]
     lines = wrapped(
-        f"release {manifest['run_id']}: {table.num_rows:,} found by {manifest['verb']}, "
+        f"release {manifest['run_id']}: {how_many(table, manifest)}, "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {privacy['unit']}"
     )
     for warning in privacy.get("warnings", ()):
         lines += wrapped(f"warning: {warning}")
     if is_test(manifest):
         lines.append(manifest["randomness"])
-    rows = first_rows(table)
-    if rows and (meaning := value_meaning(table)):
-        lines.append(f"  {meaning}")
+    rows = first_rows(table, manifest)
+    if rows and (meaning := value_meaning(table, manifest)):
+        lines += wrapped(meaning, "  ", "  ")
     longest = terminal_columns() - 5 - max((len(value_text(row)) for row in rows), default=0)
     items = [shorten(row["item"], min(60, longest)) for row in rows]
     width = max(map(width_of, items), default=0)
     for row, item in zip(rows, items, strict=True):
         lines.append(f"  {row['level']}  {padded(item, width)} {value_text(row)}".rstrip())
-    if not rows and (finds := manifest.get("finds")):
-        lines += wrapped(
-            f"at this price an item is found with probability {finds['probability']:g} "
-            f"when held by at least {finds['users']:,} users",
-            "  ",
-        )
+    if not rows and (sight := found_from(manifest)):
+        lines += wrapped(sight, "  ")
     if table.num_rows > len(rows):
         among = ", beginnings among them" if "ended" in table.column_names else ""
         lines.append(f"  ... and {table.num_rows - len(rows):,} more{among}")
     return "\n".join(lines)
+
+
+def found_from(manifest: dict[str, Any]) -> str:
+    """From how many people on something shows."""
+    if not (finds := manifest.get("finds")):
+        return ""
+    return (
+        f"at this price {finds.get('what', 'an item is found')} with probability "
+        f"{finds['probability']:g} when held by at least {plural(finds['users'], 'user')}"
+    )
 
 
 def is_test(manifest: dict[str, Any]) -> bool:
@@ -324,28 +338,38 @@ def is_test(manifest: dict[str, Any]) -> bool:
     return bool(manifest.get("is_test", manifest["randomness"] != "operating system"))
 
 
-def first_rows(table: Any) -> list[dict[str, Any]]:
+def first_rows(table: Any, manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """The first few of each level, so that what is long shows beside what is short; of a trie
     what ends, if anything does."""
     if "ended" in table.column_names:
         ends = table.filter(pc.fill_null(table.column("ended"), False))
         table = ends if len(ends) else table
+    groups = {group: place for place, group in enumerate(groups_of(table, manifest) or ())}
     levels = table.column("level").to_pylist()
-    each = -(-SHOWN_ROWS // max(1, len(set(levels))))
-    seen: Counter[int] = Counter()
-    places: list[int] = []
-    for place, level in enumerate(levels):
-        seen[level] += 1
-        if seen[level] <= each:
-            places.append(place)
-    rows: list[dict[str, Any]] = table.take(pa.array(places, pa.int64())).to_pylist()
-    return rows
+    each = -(-SHOWN_ROWS // max(1, len(set(levels)) * max(1, len(groups))))
+    items = table.column("item").to_pylist() if groups else range(table.num_rows)
+    #: Of each level the first items; of each item the rows of all its groups.
+    chosen: dict[int, dict[Any, list[int]]] = {}
+    for place, (level, item) in enumerate(zip(levels, items, strict=True)):
+        of_level = chosen.setdefault(level, {})
+        if item in of_level or len(of_level) < each:
+            of_level.setdefault(item, []).append(place)
+    places = [place for of_level in chosen.values() for rows in of_level.values() for place in rows]
+    shown: list[dict[str, Any]] = table.take(pa.array(places, pa.int64())).to_pylist()
+    if groups:
+        order = {key: place for place, key in enumerate(dict.fromkeys(map(_item, shown)))}
+        shown.sort(key=lambda row: (order[_item(row)], groups.get(row["group"], 0)))
+    return shown
 
 
-def value_meaning(table: Any) -> str:
+def _item(row: dict[str, Any]) -> tuple[int, str]:
+    return row["level"], row["item"]
+
+
+def value_meaning(table: Any, manifest: dict[str, Any]) -> str:
     """What the numbers beside items are."""
     if "users" in table.column_names:
-        return "beside each: users  (low to high)"
+        return f"beside each: users  (low to high). {intervals_hold(manifest)}"
     if "error" in table.column_names:
         return "beside each: score ± its error  (estimated reports; no number of people)"
     if table.column("score").null_count < table.num_rows:

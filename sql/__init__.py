@@ -37,3 +37,10 @@ def looking() -> str:
     """The part of `shell.sql` that looks at releases: trees, next words, comparisons."""
     _, heading, rest = query("shell").partition("-- Saved releases ")
     return (heading + rest).partition("-- Help ")[0]
+
+
+@cache
+def help_on_looking() -> str:
+    """What `dphh_help` of `shell.sql` says of looking at releases, as a query."""
+    _, _, select = query("shell").rpartition("dphh_help() AS TABLE")
+    return select.strip().removesuffix(";")

@@ -22,21 +22,24 @@ CREATE OR REPLACE TEMP MACRO dphh_release_at(folder) AS TABLE
 CREATE OR REPLACE TEMP MACRO dphh_manifest_at(folder) AS TABLE
     SELECT * FROM read_json(rtrim(folder, '/') || '/release.json');  -- noqa: AM04
 
--- Every release with what others have: `trie` says what ends, `counts` how many people, the rest
--- have scores.
+-- Every release with what others have: `trie` says what ends, `counts` how many people and within
+-- which group, the rest have scores. Counted within groups an item has a row in each.
 CREATE OR REPLACE TEMP MACRO dphh_rows(release) AS TABLE
     SELECT * FROM query_table(release)  -- noqa: AM04
     UNION ALL BY NAME
     SELECT
         CAST(NULL AS BOOLEAN) AS ended,
         CAST(NULL AS DOUBLE) AS score,
-        CAST(NULL AS BIGINT) AS users
+        CAST(NULL AS VARCHAR) AS "group",
+        CAST(NULL AS BIGINT) AS users,
+        CAST(NULL AS BIGINT) AS low,
+        CAST(NULL AS BIGINT) AS high
     WHERE FALSE;
 
 CREATE OR REPLACE TEMP MACRO dphh_levels(release) AS TABLE
     SELECT
         level,
-        count(*) AS items,
+        count(DISTINCT tokens) AS items,
         min(score) AS least_score,
         median(score) AS median_score,
         max(score) AS most_score
@@ -48,30 +51,37 @@ CREATE OR REPLACE TEMP MACRO dphh_levels(release) AS TABLE
 CREATE OR REPLACE TEMP MACRO dphh_children(release, prefix := []) AS TABLE
     SELECT
         item,
+        "group",
         tokens[-1] AS token,
         bool_or(ended) AS ended,
         max(score) AS score,
-        max(users) AS users
+        max(users) AS users,
+        max(low) AS low,
+        max(high) AS high
     FROM dphh_rows(release)
     WHERE
         len(tokens) = len(prefix) + 1
         AND list_slice(tokens, 1, len(prefix)) = CAST(prefix AS VARCHAR[])
-    GROUP BY tokens, item
-    ORDER BY score DESC NULLS LAST, users DESC NULLS LAST, item ASC;
+    GROUP BY tokens, item, "group"
+    ORDER BY score DESC NULLS LAST, max(users) DESC NULLS LAST, item ASC, "group" ASC;
 
 -- Everything at and below a prefix, indented. A score orders what has the same `length`; between
--- lengths it says nothing, and it is no number of people.
+-- lengths it says nothing, and it is no number of people. `users` is one, within `group` if there
+-- is one, and from `low` to `high`.
 CREATE OR REPLACE TEMP MACRO dphh_tree(release, prefix := []) AS TABLE
     SELECT
+        "group",
         repeat('  ', len(tokens) - 1) || tokens[-1] AS tree,
         len(tokens) AS length,
         bool_or(ended) AS ended,
         max(score) AS score,
-        max(users) AS users
+        max(users) AS users,
+        max(low) AS low,
+        max(high) AS high
     FROM dphh_rows(release)
     WHERE len(tokens) > 0 AND list_slice(tokens, 1, len(prefix)) = CAST(prefix AS VARCHAR[])
-    GROUP BY tokens
-    ORDER BY tokens;
+    GROUP BY tokens, "group"
+    ORDER BY tokens ASC, "group" ASC;
 
 -- The longest beginning of a sequence, a list of tokens, that was released.
 CREATE OR REPLACE TEMP MACRO dphh_longest_prefix(release, sequence) AS TABLE

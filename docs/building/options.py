@@ -98,7 +98,12 @@ def _default(parameter: Parameter) -> str:
         return "**needed**" + _choices(parameter.annotation)
     if parameter.default in (None, "", ()):
         return "none"
-    return f"`{_cell(str(parameter.default))}`" + _choices(parameter.annotation)
+    plain = str(parameter.default)
+    code = f"`{_cell(plain)}`"
+    if "`" in plain or not plain.isprintable():  # no fence of Markdown's holds all of it
+        written = "".join(c if c.isalnum() else f"&#{ord(c)};" for c in repr(plain))
+        code = f"<code>{written}</code>"
+    return code + _choices(parameter.annotation)
 
 
 def _choices(annotation: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dphh.as_sql.rows import rows_of
 from dphh.as_sql.text import Query, Step, Written, literal, macros_called, written
+from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.levels import (
@@ -17,7 +18,6 @@ from dphh.levels import (
     SetUnionLevel,
     VoteLevel,
 )
-from dphh.mechanisms.counts.price import OTHER
 from dphh.mechanisms.set_union.adaptive import follows
 from dphh.price import Price
 from dphh.privacy.following import parts_told

@@ -30,7 +30,7 @@ from dphh.asking.answers import (
     plan_table,
     queries_table,
 )
-from dphh.asking.macros import Macro, install
+from dphh.asking.macros import Macro, help_sql, install
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.given import with_release
@@ -77,6 +77,7 @@ def connect(
         con.execute(f"SET streaming_buffer_size = '{RESULTS_WHOLE}'")
     install(con, _Owner(con, book, engine), temporary=temporary)
     con.execute(looking() if temporary else looking().replace("TEMP MACRO", "MACRO"))
+    con.execute(help_sql(temporary))
     return con
 
 

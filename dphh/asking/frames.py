@@ -57,6 +57,8 @@ class ItemsOptions(CorpusOptions, total=False):
     max_items: int
     method: items.Method
     counts: float | None
+    by: str | None
+    groups: str | Sequence[str]
 
 
 class NgramsOptions(CorpusOptions, total=False):
@@ -70,6 +72,8 @@ class NgramsOptions(CorpusOptions, total=False):
     decay: float
     shares: Sequence[float] | None
     counts: float | None
+    by: str | None
+    groups: str | Sequence[str]
 
 
 class CountsOptions(CorpusOptions, total=False):
@@ -96,6 +100,8 @@ class TrieOptions(CorpusOptions, total=False):
     p: float | None
     users: int | None
     counts: float | None
+    by: str | None
+    groups: str | Sequence[str]
     max_items: int | None
 
 

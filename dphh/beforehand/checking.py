@@ -138,7 +138,8 @@ def _alike(corpus: Corpus) -> Iterator[Finding]:
             unread = True  # a run says so when it opens it
             continue
         for column, found in kinds.items():
-            found.add(_kind(schema.field(column).type) if column in schema.names else None)
+            place = schema.get_field_index(column)
+            found.add(_kind(schema.field(place).type) if place >= 0 else None)
     if unread:
         yield Finding(
             "files", "mind", "some cannot be read as Parquet",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
 from importlib import import_module
@@ -102,6 +103,8 @@ def _exit_code() -> int:
 
 
 def _failed(problem: BaseException) -> int:
+    if "--json" in sys.argv and isinstance(problem, (click.ClickException, DphhError)):
+        _say_as_json(problem)
     match problem:
         case click.exceptions.Exit():
             return problem.exit_code
@@ -124,6 +127,23 @@ def _failed(problem: BaseException) -> int:
             )
             return 1
     raise problem
+
+
+def _say_as_json(problem: click.ClickException | DphhError) -> None:
+    """For programs, on standard output; people read the same on standard error."""
+    said = {
+        "kind": type(problem).__name__,
+        "message": _message(problem),
+        "notes": list(getattr(problem, "__notes__", ())),
+        "exit_code": problem.exit_code,
+        # What is refused before a run was asked for has cost nothing.
+        "spent": bool(getattr(problem, "spent", False)),
+    }
+    click.echo(json.dumps({"error": said}))
+
+
+def _message(problem: click.ClickException | DphhError) -> str:
+    return problem.format_message() if isinstance(problem, click.ClickException) else str(problem)
 
 
 def _say_interrupted(problem: BaseException) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -14,7 +13,7 @@ from dphh.corpus import Corpus
 from dphh.engines import open_session
 from dphh.engines.session import Limits
 from dphh.errors import DphhError, Notice, UsageError
-from dphh.ledger import Account, Entry, Ledger, Source
+from dphh.ledger import Entry, Ledger, Source
 from dphh.ledger.budget import SETTLED_BY_OWNERS, Kept
 from dphh.ledger.corpora import source_of
 from dphh.ledger.said import accounts_text, gone_text
@@ -170,7 +169,7 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
     if (said := book.behind()) is not None:
         click.echo(f"warning: {said}", err=True)
     if as_json:
-        shown = [{**account_json(each), "gone": each.name in gone} for each in accounts]
+        shown = [{**each.to_json(), "gone": each.name in gone} for each in accounts]
         if name is None:
             click.echo(json.dumps({"accounts": shown}))
         else:
@@ -229,17 +228,3 @@ def local_epsilon(run: Entry) -> float | None:
     """What a user's own messages told whoever received them; None where none were sent."""
     told = [cost.beside for cost in costs_of(run.events) if cost.beside is not None]
     return sum(told) if told else None
-
-
-def account_json(account: Account) -> dict[str, Any]:
-    return {
-        "name": account.name,
-        "label": account.label,
-        "source": account.source.to_json(),
-        "fingerprint": account.fingerprint,
-        "runs_count": account.runs,
-        **{
-            part: None if (budget := getattr(account, part)) is None else asdict(budget)
-            for part in ("cap", "spent", "left", "given_back")
-        },
-    }

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from dphh.characters.unseen import steerless_json
 from dphh.cli.signatures import flag, given, option
 from dphh.corpus import HELP, Corpus
 from dphh.engines import ENGINES
+from dphh.errors import DphhError
 from dphh.ledger import Ledger
-from dphh.ledger.corpora import named_corpus
+from dphh.ledger.corpora import files_of_named, named_corpus
+from dphh.wording.counted import items_in
 
 if TYPE_CHECKING:
     from dphh.plan import Plan
+    from dphh.release import Release
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -45,6 +49,12 @@ _RUN = [
         help="What runs the queries.",
     ),
     ledger_option,
+    click.option(
+        "--files",
+        multiple=True,
+        metavar="PATH",
+        help="Of a named corpus these files alone, such as this week's; may be given often.",
+    ),
     click.option("--out", metavar="DIR", help="Write release.parquet and release.json there."),
     click.option("--json", "as_json", is_flag=True, help="Print the manifest (or plan) as JSON."),
     click.option("--plan", "plan_only", is_flag=True, help="Show the price and stop."),
@@ -104,11 +114,18 @@ def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Comma
     return command
 
 
-def corpus_asked(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
+def corpus_asked(
+    asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
+) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
     corpus = named_corpus(asked, ledger, sorted(map(flag, content)))
     if corpus is not None:
-        return corpus
+        return corpus if not files else files_of_named(corpus, files, ledger)
+    if files:
+        raise click.UsageError(
+            f"--files: {asked!r} is no name in the ledger; of a corpus that has none, give its "
+            "files in the place of CORPUS"
+        )
     if "user" not in content:
         names = sorted(account.name for account in ledger.accounts() if account.name)
         known = f" (the ledger names {', '.join(names)})" if names else ""
@@ -117,6 +134,19 @@ def corpus_asked(asked: str, ledger: Ledger, content: dict[str, Any]) -> Corpus:
             "say which column is the user with --user, and the content with --text or --item"
         )
     return Corpus(asked, **content)
+
+
+def _reserved_since(known: set[str], book: Ledger) -> bool:
+    """Whether the ledger has a run that it had not: it is paid for, unless it was given back."""
+    return any(entry.run_id not in known and entry.state != "cancelled" for entry in book.runs())
+
+
+def _left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
+    """What is left of the accounts that pay for this corpus; none where nobody has capped it."""
+    from dphh.show import accounts_of
+
+    assert plan.corpus is not None
+    return [account.to_json() for account in accounts_of(plan.corpus, book)]
 
 
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
@@ -148,6 +178,7 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
 
     if status is not None:
         status.start()
+    known = {entry.run_id for entry in book.runs()}
     try:
         release = plan.run(
             ledger=book,
@@ -159,11 +190,25 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
             threads=run["threads"],
             progress=progress,
         )
+    except DphhError as problem:
+        problem.spent = _reserved_since(known, book)
+        raise
     finally:
         if status is not None:
             status.stop()
+    _show(release, plan, book, run, spent=release.run_id not in known)
+
+
+def _show(release: Release, plan: Plan, book: Ledger, run: dict[str, Any], *, spent: bool) -> None:
     if run["as_json"]:
-        click.echo(release.dumps())
+        said = {
+            "found": items_in(release.table),
+            "spent": spent,
+            "left": _left(plan, book),
+        }
+        outcome = {**release.manifest, **said}
+        shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)
+        click.echo(steerless_json(shown))
         return
     click.echo(repr(release))
     if run["quiet"]:

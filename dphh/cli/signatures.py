@@ -50,7 +50,8 @@ def option(
         flag(name),
         name,
         type=None if kind is bool else kind,
-        is_flag=kind is bool,
+        # None and not False, which lets a value be left out and takes -1 for an option.
+        is_flag=True if kind is bool else None,
         multiple=often,
         required=required and parameter.default is parameter.empty,
         metavar=None if kind is int else METAVARS.get(name),

@@ -28,7 +28,7 @@ def command(verb: Verb[...]) -> click.Command:
     @click.pass_context
     def run(context: click.Context, /, corpus: str, **options: Any) -> None:
         book = Ledger(options["ledger_file"])
-        read = corpus_asked(corpus, book, content_given(context, verb.options))
+        read = corpus_asked(corpus, book, content_given(context, verb.options), options["files"])
         asked = with_release(given(context, list(verb.options)), book, files=True)
         plan = planning(verb)(read, **asked)
         finish(plan, book, options)

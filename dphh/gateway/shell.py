@@ -19,7 +19,7 @@ from typing import Any
 
 import duckdb
 
-from dphh.asking.macros import Parameters, macro_sql, macros, packed_sql, parameters_sql
+from dphh.asking.macros import Parameters, help_sql, macro_sql, macros, packed_sql, parameters_sql
 from dphh.errors import DphhError, PortTakenError, UsageError
 from dphh.gateway.analysts import OnlyOwner
 from dphh.gateway.extensions import load, load_sql, shell_program
@@ -63,6 +63,7 @@ def start_script(address: Address) -> str:
         ),
         f"{macro_sql('dphh_stop', '', address.ask_sql(_STOP))};",
         looking(),
+        f"{help_sql()};",
         ".output",
     ]
     return "\n".join(lines) + "\n"

@@ -84,9 +84,14 @@ class GivenBack:
 
     def __str__(self) -> str:
         return (
-            f"{self.of_noise:.1%} of the cap's noise and {self.of_thresholds:.1%} of its "
+            f"{_part(self.of_noise)} of the cap's noise and {_part(self.of_thresholds)} of its "
             f"thresholds' delta, by {plural(self.runs, 'run')} that drew less than was reserved"
         )
+
+
+def _part(share: float) -> str:
+    """In percent; what is there and would round to none is said to be less than what shows."""
+    return "less than 0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
 
 def checked_budget(epsilon: float, delta: float) -> Budget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dphh.corpus import Corpus, corpus_from_json
+from dphh.corpus import Corpus, absolute, corpus_from_json, replace_corpus
 from dphh.errors import UsageError
 from dphh.ledger.behind import origin_of, source_of
 from dphh.ledger.book import Ledger
@@ -15,6 +15,7 @@ from dphh.unit import RowWise
 __all__ = [
     "check_account",
     "corpus_of",
+    "files_of_named",
     "how_rows_were_made",
     "mixed",
     "named_corpus",
@@ -91,6 +92,13 @@ def named_corpus(name: str, ledger: Ledger, said: Sequence[str] = ()) -> Corpus 
             "said how it is read; leave these out"
         )
     return corpus_of(account.source, name)
+
+
+def files_of_named(corpus: Corpus, files: Sequence[str], ledger: Ledger) -> Corpus:
+    """Some files of a corpus that the ledger names, read as its owner said; its account pays."""
+    some = replace_corpus(corpus, where=tuple(map(absolute, files)))
+    check_account(some, ledger)
+    return some
 
 
 def check_account(corpus: Corpus, ledger: Ledger) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -97,6 +97,19 @@ class Account:
     def user(self) -> User:
         """The unit that is protected: a user by one column or, of several, less than a user."""
         return self.source.user
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "label": self.label,
+            "source": self.source.to_json(),
+            "fingerprint": self.fingerprint,
+            "runs_count": self.runs,
+            **{
+                part: None if (budget := getattr(self, part)) is None else asdict(budget)
+                for part in ("cap", "spent", "left", "given_back")
+            },
+        }
 
     def __repr__(self) -> str:
         return accounts_text([self])

@@ -18,6 +18,7 @@ from dphh.report.style import CHART_CSS
 from dphh.show import (
     accounts_of,
     asked,
+    found_from,
     noise_lines,
     privacy_lines,
     promised,
@@ -26,6 +27,7 @@ from dphh.show import (
 )
 from dphh.unit import proviso
 from dphh.wording import shown
+from dphh.wording.counted import how_many
 from dphh.wording.lines import plural
 
 #: Bars in a card: of each length if there are several, else of all.
@@ -38,13 +40,10 @@ def release_card(release: Released) -> str:
     warning = f"<p><b>{escape(manifest['randomness'])}</b></p>" if release.is_test else ""
     lengths = len(set(release.table.column("level").to_pylist()))
     chart = chart_html(chart_of(release, MANY if lengths < 2 else FEW))
-    if not len(release) and (finds := manifest.get("finds")):
-        chart = (
-            f"<p>At this price an item is found with probability {finds['probability']:g} when "
-            f"held by at least {plural(finds['users'], 'user')}.</p>"
-        )
+    if not len(release) and (sight := found_from(manifest)):
+        chart = f"<p>{escape(sight[0].upper() + sight[1:])}.</p>"
     return _card(
-        f"<p><b>{len(release):,} found</b> by {escape(manifest['verb'])}, "
+        f"<p><b>{escape(how_many(release.table, manifest))}</b>, "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {escape(privacy['unit'])}. "
         f"Run <code>{escape(shown.shown(release.run_id))}</code></p>{warning}{chart}"
         + _folded("What is promised", in_words(privacy))

@@ -11,12 +11,13 @@ import hashlib
 from html import escape
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dphh.errors import UsageError
 from dphh.files.whole_files import write_whole
 from dphh.ledger.bars import account_html
-from dphh.report.chart import PEOPLE, Chart, chart_html, chart_of
+from dphh.report.chart import Chart, chart_html, chart_of, within_groups
+from dphh.report.people import PEOPLE
 from dphh.report.phrases import phrases
 from dphh.report.promise import in_words
 from dphh.report.released import Released
@@ -24,6 +25,7 @@ from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
 from dphh.report.tree import tree_html, tree_of
 from dphh.show import promised
 from dphh.wording import shown
+from dphh.wording.counted import how_many
 from dphh.wording.lines import plural
 
 if TYPE_CHECKING:
@@ -76,7 +78,8 @@ def page_of(
         [
             _head(release, heading),
             _found(release, chart),
-            _longest(release),
+            _by_group(within_groups(release, TOP, counts), counts or release),
+            "" if chart.of_people else _longest(release),
             _everything(release),
             _promise(release, counts),
             "" if ledger is None else _budget(ledger, release),
@@ -126,7 +129,9 @@ def _head(release: Released, heading: str) -> str:
 
 
 def _how_many(release: Released) -> str:
-    levels = [tokens for tokens in release.table.column("tokens").to_pylist() if tokens]
+    if release.manifest["verb"] == "counts":
+        return how_many(release.table, release.manifest)
+    levels = {tuple(tokens) for tokens in release.table.column("tokens").to_pylist() if tokens}
     singles = sum(len(tokens) == 1 for tokens in levels)
     longer = len(levels) - singles
     if "ended" in release.table.column_names:
@@ -140,16 +145,30 @@ def _how_many(release: Released) -> str:
 def _found(release: Released, chart: Chart) -> str:
     if not len(release):
         return f"<h2>What was found</h2><p>Nothing. {_sight(release)}</p>"
-    return f"<h2>What was found</h2>{chart_html(chart)}<p class='more'>{_sight(release)}</p>"
+    done = "counted" if release.manifest["verb"] == "counts" else "found"
+    return f"<h2>What was {done}</h2>{chart_html(chart)}<p class='more'>{_sight(release)}</p>"
+
+
+def _by_group(chart: Chart | None, counts: Released) -> str:
+    """What most people hold in each group that was counted within."""
+    if chart is None:
+        return ""
+    by = str(counts.manifest.get("parameters", {}).get("by") or "group")
+    return f"<h2>By {shown.html(by)}</h2>{chart_html(chart)}"
 
 
 def _sight(release: Released) -> str:
-    """What an absence means."""
+    """What an absence means; where people were counted alone, what a number near 0 means."""
+    finds = release.manifest.get("finds")
+    if release.manifest["verb"] == "counts":
+        return escape(
+            "Everything that was asked for is here, whether many hold it or nobody does. "
+            + _counted_from(finds)
+        )
     said = (
         "What is not here is not thereby absent from the data: what few people hold is kept back, "
         "whether nobody or a few dozen hold it."
     )
-    finds = release.manifest.get("finds")
     if finds:
         said += (
             f" Held by at least {finds['users']:,} people who "
@@ -159,6 +178,15 @@ def _sight(release: Released) -> str:
         be = "is" if chance == 1 else "are"
         said += f" Noise lets in a few that nobody holds: {chance:,} {be} expected at most."
     return escape(said)
+
+
+def _counted_from(finds: dict[str, Any] | None) -> str:
+    if not finds:
+        return ""
+    return (
+        f"A number is told from 0 with probability {finds['probability']:g} where at least "
+        f"{finds['users']:,} people hold what it is of: noise hides fewer."
+    )
 
 
 def _by_chance(release: Released) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from dphh.errors import UsageError
+from dphh.report.people import parts_of
 from dphh.report.readable import readable
 from dphh.report.released import Released
 
@@ -36,7 +37,7 @@ def phrases(
     return readable(
         frame.filter(~pl.col("tokens").list.eval(filler).list.all()).sort(
             pl.col("tokens").list.len(), "score", "item",
-            descending=[True, True, False], nulls_last=True,
+            descending=[True, True, False], nulls_last=True, maintain_order=True,
         )
     )  # fmt: skip
 
@@ -47,14 +48,8 @@ def _maximal(frame: pl.DataFrame) -> pl.Series:
     inside: set[tuple[str, ...]] = set()
     of_trie = "ended" in frame.columns
     for tokens in set(all_tokens):
-        length = len(tokens)
-        starts = range(1) if of_trie else range(length)
-        inside.update(
-            tokens[start:stop]
-            for start in starts
-            for stop in range(start + 1, length + 1)
-            if stop - start < length
-        )
+        beginnings = (tokens[:stop] for stop in range(1, len(tokens)))
+        inside.update(beginnings if of_trie else parts_of(tokens))
     alone = pl.Series([tokens not in inside for tokens in all_tokens], dtype=pl.Boolean)
     return _whole_sequences(frame, alone) if of_trie else alone
 

@@ -96,7 +96,8 @@ def _factor(epsilon: float) -> str:
 def _rarity(delta: float) -> str:
     if delta == 0:
         return "nothing more"
-    return f"{delta:g} at most, about 1 in {round(1 / delta, -len(str(round(1 / delta))) + 2):,}"
+    one_in = round(1 / delta)
+    return f"{delta:g} at most, about 1 in {round(one_in, 2 - len(str(one_in))):,}"
 
 
 def _up(probability: float) -> str:

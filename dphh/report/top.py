@@ -16,19 +16,37 @@ HEAVY = ("users", "score")
 
 
 def top_of(release: Released, k: int) -> Any:
-    """The first of each level, then the second of each, and so on, until there are k."""
+    """The first of each level, then the second of each, and so on, until there are k. An item that
+    was counted within groups has all its rows, and who is in several groups counts in each."""
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise UsageError(f"k: found {k!r}; give a whole number from 1")
     table = release.table
     known = [name for name in HEAVY if name in table.column_names]
     by = next((name for name in known if table.column(name).null_count < len(table)), None)
-    if by is None and len(table):
-        raise UsageError(
-            "top: this release says of nothing how heavy it is; run it with counts=, or `counts` "
-            "of it, and ask for the top of that"
-        )
-    if by is not None:
-        weighed = table.filter(table.column(by).is_valid())
-        table = weighed.sort_by([("level", "ascending"), (by, "descending"), ("item", "ascending")])
+    if by is None:
+        if len(table):
+            raise UsageError(
+                "top: this release says of nothing how heavy it is; run it with counts=, or "
+                "`counts` of it, and ask for the top of that"
+            )
+        return table
+    weighed = table.filter(table.column(by).is_valid())
+    if "group" not in table.column_names:
+        return _heaviest(weighed, by, k)
+    summed = weighed.group_by(["level", "item"]).aggregate([(by, "sum")])
+    best = _heaviest(summed, f"{by}_sum", k)
+    rank = {item: place for place, item in enumerate(_items(best))}
+    ranks = np.array([rank.get(item, len(rank)) for item in _items(weighed)], np.int64)
+    order = np.argsort(ranks, kind="stable")
+    return weighed.take(pa.array(order[: np.count_nonzero(ranks < len(rank))]))
+
+
+def _heaviest(table: Any, by: str, k: int) -> Any:
+    table = table.sort_by([("level", "ascending"), (by, "descending"), ("item", "ascending")])
     chosen = in_turn(table.column("level").to_numpy())[:k]
     return table.take(pa.array(np.sort(chosen)))
+
+
+def _items(table: Any) -> list[tuple[int, str]]:
+    columns = (table.column(name).to_pylist() for name in ("level", "item"))
+    return list(zip(*columns, strict=True))

@@ -21,7 +21,12 @@ from dphh.wording.lines import plural, shorten
 
 Tokens = tuple[str, ...]
 Reason = Literal[
-    "released", "not so read", "not of this length", "a part was not released", "below"
+    "released",
+    "not so read",
+    "not of this length",
+    "not asked for",
+    "a part was not released",
+    "below",
 ]
 #: Sequences grow from their beginning alone.
 _GROWN = ("vote", "batch", "local")
@@ -56,13 +61,8 @@ def why(release: Released, phrase: str | Sequence[str]) -> Why:
     released = {tuple(row) for row in release.table.column("tokens").to_pylist()}
     if tokens in released:
         return Why(tokens, "released", (), f"{name} is in the release.")
-    if len(tokens) not in by_length:
-        longest = max(by_length, default=0)
-        return Why(
-            tokens, "not of this length", (),
-            f"{name} has {plural(len(tokens), 'token')}; this release looked at "
-            f"{'other lengths' if len(tokens) < longest else f'phrases of up to {longest:,}'}.",
-        )  # fmt: skip
+    if (reason := _not_looked_at(release, name, len(tokens), by_length)) is not None:
+        return Why(tokens, reason[0], (), reason[1])
     missing = _missing(tokens, released, by_length)
     if missing:
         parts = " and ".join(_quoted(release, part) for part in missing)
@@ -77,6 +77,23 @@ def why(release: Released, phrase: str | Sequence[str]) -> Why:
         f"{name}: its parts were released, and it" if _pruned(by_length, len(tokens)) else name
     )
     return Why(tokens, "below", (), _below(release, len(tokens), subject))
+
+
+def _not_looked_at(
+    release: Released, name: str, length: int, by_length: dict[int, dict[str, Any]]
+) -> tuple[Reason, str] | None:
+    if release.manifest["verb"] == "counts":
+        return "not asked for", (
+            f"{name} is not among the items that were given to be counted; that does not say "
+            "whether anybody holds it."
+        )
+    if length in by_length:
+        return None
+    longest = max(by_length, default=0)
+    return "not of this length", (
+        f"{name} has {plural(length, 'token')}; this release looked at "
+        f"{'other lengths' if length < longest else f'phrases of up to {longest:,}'}."
+    )
 
 
 def _missing(

@@ -25,6 +25,7 @@ from dphh.sources.lakes import lake_table, refuse_files_of_tables
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import (
     files_named,
+    no_such_file,
     parquet_pattern,
     refuse_what_waits,
     unreadable_files,
@@ -223,7 +224,7 @@ def _files(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
         pattern = parquet_pattern(place)
         files = con.execute("SELECT file FROM glob($1) ORDER BY file", [pattern]).fetchall()
         if not files:
-            raise unreadable_files(corpus, "there is no such file")
+            raise no_such_file(corpus)
         found |= {file: None for (file,) in files}
     return list(found)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
@@ -97,6 +98,28 @@ def unreadable_files(corpus: Corpus, found: str) -> CorpusError:
         "give a Parquet file, a glob such as 'reviews/*.parquet', or a folder of them; "
         "or .csv or .jsonl files (docs/sources.md)"
     )
+
+
+def no_such_file(corpus: Corpus) -> CorpusError:
+    folders = [place for place in corpus.where if "://" not in place and Path(place).is_dir()]
+    if folders:
+        return unreadable_files(corpus, "in this folder, and below it, is no file *.parquet")
+    return unreadable_files(corpus, "there is no such file")
+
+
+def refuse_columns_twice(corpus: Corpus) -> None:
+    """Nobody can tell which of two columns of one name counts. Of Parquet files of this machine."""
+    for place in corpus.where:
+        for file in files_named(place):
+            try:
+                names = pq.read_schema(file).names
+            except (OSError, pa.ArrowException):
+                continue  # the engine will say what is wrong with it
+            for option, column in corpus.columns.items():
+                if (there := names.count(column)) > 1:
+                    raise CorpusError(
+                        f"{option}: {file} has {there} columns {column!r}; rename all but one"
+                    )
 
 
 def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:

@@ -36,9 +36,10 @@ END;
 CREATE OR REPLACE TEMP MACRO white_space_words(content) AS
 string_split(plain_spaces(content), ' ');
 
--- Runs of letters, marks, digits and underscores, with apostrophes inside them.
+-- Runs of letters, marks, digits and underscores, with apostrophes inside them; no mark is first,
+-- for a selector behind a sign is no word.
 CREATE OR REPLACE TEMP MACRO unicode_words(content) AS
-regexp_extract_all(content, '[\p{L}\p{M}\p{N}_]+(?:[''’][\p{L}\p{M}\p{N}_]+)*');
+regexp_extract_all(content, '[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:[''’][\p{L}\p{M}\p{N}_]+)*');
 
 CREATE OR REPLACE TEMP MACRO pattern_words(content, pattern) AS
 regexp_extract_all(content, pattern);

@@ -114,3 +114,9 @@ def test_commands_of_the_pages_exist() -> None:
             known = {name for each in command.params for name in each.opts} | {"--help"}
             asked = {re.split(r"[=)\]]", word)[0] for word in words if word.startswith("--")}
             assert asked <= known, f"{page.name}: {line}"
+
+
+def test_the_row_of_an_option_is_one_line_whatever_its_default() -> None:
+    (row,) = [line for line in options.options_page().splitlines() if "`character_set`" in line]
+    assert row.endswith("| `--character-set` | `character_set :=` |")
+    assert row.count("|") == 6

@@ -22,6 +22,10 @@ def reviews(tmp_path: Path) -> None:
     for folder in ("reviews", "messages"):
         (tmp_path / folder).mkdir()
         pl.DataFrame(rows).write_parquet(tmp_path / folder / "1.parquet")
+    chinese = ["我没有收到订单。很慢", "你好！没有收到订单", "没有收到订单，谢谢"]
+    pl.DataFrame(
+        {"user": range(900), "body": [chinese[who % 3] for who in range(900)]}
+    ).write_parquet(tmp_path / "chinese.parquet")
     asked = {"id": range(900), "query": [("soup", "cold soup")[who % 2] for who in range(900)]}
     pl.DataFrame(asked).write_parquet(tmp_path / "queries.parquet")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.columns import GROWN, SCORED
+from dphh.columns import COUNTED_IN_GROUPS, GROWN, SCORED
 from dphh.release import Release
 
 CONTENT = {
@@ -83,3 +83,21 @@ def counted(people: Mapping[str, tuple[float, float, float]]) -> Release:
     rows = [(len(t.split()), t, t.split(), None, *users) for t, users in people.items()]
     table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
     return Release(table, manifest("counts", [{"level": 1}]))
+
+
+def within_country(
+    people: Mapping[str, Mapping[str, tuple[int, int, int]]], groups: Sequence[str] = ("DE", "US")
+) -> Release:
+    """A release that counts within groups: a row for each item in each, the most users first."""
+    rows = [
+        (len(text.split()), text, text.split(), group, *users)
+        for text, of_groups in people.items()
+        for group, users in of_groups.items()
+    ]
+    rows.sort(key=lambda row: (row[0], -row[4]))
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=COUNTED_IN_GROUPS)
+    level = {"level": 1, "kind": "counts", "confidence": 0.95, "simultaneous": False}
+    asked = {"by": "country", "groups": list(groups)}
+    made = manifest("counts", [level], parameters=asked)
+    finds = {"probability": 0.9, "users": 251, "what": "an item's interval lies above 0"}
+    return Release(table, {**made, "finds": finds})

@@ -37,13 +37,38 @@ def test_people_have_intervals_and_decide_the_order():
     counts = counted({"see": (200, 150, 260), "you": (900, 850, 960), "see you": (70, 20, 130)})
     chart = ladder().chart(counts=counts)
     assert "People" in chart.measure
-    assert [(bar.text, bar.value) for bar in chart.panels[0].bars[:2]] == [
-        ("you", 900), ("see", 200),
-    ]  # fmt: skip
-    assert chart.panels[0].bars[2].value is None  # not counted: no bar, and no score beside people
-    assert [panel.title for panel in chart.panels] == ["1 word", "2 words", "3 words, not counted"]
+    assert [panel.title for panel in chart.panels] == ["2 words and more", "1 word"]
+    assert [(bar.text, bar.value) for bar in chart.panels[1].bars] == [("you", 900), ("see", 200)]
+    # What was not counted has no bar, and no panel of its own before what was.
+    assert "8 were not counted" in chart.measure
     assert "850–960" in chart._repr_html_()
-    assert counts.chart().panels[0].bars[0].text == "you"
+    assert counts.chart().panels[1].bars[0].text == "you"
+
+
+def test_a_longer_phrase_goes_before_what_only_repeats_it():
+    counts = counted(
+        {
+            "has not arrived": (2_900, 2_850, 2_950),
+            "order has not arrived": (2_927, 2_880, 2_980),
+            "not arrived": (4_000, 3_950, 4_050),
+        }
+    )
+    (panel,) = counts.chart().panels
+    assert [bar.text for bar in panel.bars] == ["not arrived", "order has not arrived"]
+    # Counts that noise drowns do not hide what many people hold.
+    noisy = counted({"a b": (1_500, 500, 2_500), "a b c": (0, 0, 1_000)})
+    assert [bar.text for bar in noisy.chart().panels[0].bars] == ["a b", "a b c"]
+
+
+def test_an_interval_says_how_often_it_holds_and_what_it_is_for():
+    counts = counted({"see": (0, 0, 0)})
+    counts.manifest["levels"] = [{"level": 1, "confidence": 0.95, "simultaneous": False}]
+    for shown in (repr(counts), counts.chart().measure):
+        said = " ".join(shown.split())
+        assert "holds the true number with probability 0.95, by itself" in said
+        assert "allows for the noise that was added, and is no certainty" in said
+    counts.manifest["levels"][0]["simultaneous"] = True
+    assert "All intervals hold the true numbers together" in counts.chart().measure
 
 
 def test_a_trie_without_weights_has_its_sequences_and_no_bars():

@@ -209,3 +209,27 @@ def test_numbers_of_people_are_read_by_the_same_macros(rows: Rows, tmp_path: Pat
     assert rows("FROM dphh_longest_prefix(?, ['see', 'you'])", path)[0]["item"] == "see"
     assert all(row["released"] for row in rows("FROM dphh_why(?, ['see', 'me'])", path))
     assert all(row["change"] == "kept" for row in rows("FROM dphh_compare(?, ?)", path, path))
+
+
+def test_counts_within_groups_are_of_their_group_and_not_of_all(rows: Rows, tmp_path: Path) -> None:
+    told = [("see", "DE", 90), ("see", "US", 700), ("me", "DE", 40), ("me", "US", 5)]
+    table = pa.table(
+        {
+            "level": [1] * 4,
+            "item": [item for item, _, _ in told],
+            "tokens": [[item] for item, _, _ in told],
+            "group": [group for _, group, _ in told],
+            "users": [users for _, _, users in told],
+            "low": [users - 5 for _, _, users in told],
+            "high": [users + 5 for _, _, users in told],
+        }
+    )
+    path = str(tmp_path / "counts.parquet")
+    pq.write_table(table, path)
+    for macro in ("dphh_tree", "dphh_children"):
+        found = rows(f"FROM {macro}(?)", path)
+        name = "tree" if macro == "dphh_tree" else "item"
+        assert sorted((row[name], row["group"], row["users"]) for row in found) == sorted(told)
+        assert all((row["low"], row["high"]) == (row["users"] - 5, row["users"] + 5)
+                   for row in found)  # fmt: skip
+    assert [row["items"] for row in rows("FROM dphh_levels(?)", path)] == [2]

@@ -16,7 +16,7 @@ from dphh.cli import cli
 from dphh.devices.votes import Collection
 from dphh.drawn import drawn_events
 from dphh.ledger.budget import checked_draw
-from dphh.mechanisms.counts.of_found import NOTE, found_counts
+from dphh.mechanisms.counts.of_found import NOTE, Counting, found_counts
 from dphh.price import Price
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent, priced_in
@@ -160,7 +160,7 @@ def test_events_are_found_by_what_they_are_and_not_by_their_notes(how):
         drew = drawn_events(price, ran, counted)
         assert priced_in(drawn_events(other, ran, counted)) == priced_in(drew)
         assert checked_draw(worded, drew) == drew
-    assert found_counts(worded, price.counting.max_items) == price.counting
+    assert found_counts(worded, price.counting.max_items, Counting()) == price.counting
 
 
 @pytest.mark.parametrize("how", ["sips", "dpne", "forecast"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import duckdb
 
@@ -15,7 +15,9 @@ from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import (
     NO_GROUPS,
     NO_UNITS,
+    no_such_file,
     parquet_pattern,
+    refuse_columns_twice,
     refuse_missing_columns,
     rows_in_memory,
     schema_in_memory,
@@ -47,6 +49,9 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
         relation, load = _path_relation(con, corpus), _nothing
     else:
         relation, load = ROWS, _memory(con, corpus)
+    numbered = [f"{column}_1" for column in corpus.columns.values()]  # as DuckDB names a second one
+    if corpus.kind == "path" and _types_of(con, relation, numbered):
+        refuse_columns_twice(corpus)
     types = _columns(con, relation, corpus)
     if not types.keys() >= {*corpus.columns.values()}:
         refuse_missing_columns(corpus, {**types, **_all_columns(con, relation, corpus)})
@@ -238,11 +243,9 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
             relation = f"{files} true, hive_types_autocast = false)"
             _columns(con, relation, corpus)
     except duckdb.Error as problem:
-        found = (
-            "there is no such file"
-            if "No files found" in str(problem)
-            else f"it cannot be read as Parquet ({type(problem).__name__})"
-        )
+        if "No files found" in str(problem):
+            raise no_such_file(corpus) from None
+        found = f"it cannot be read as Parquet ({type(problem).__name__})"
         raise unreadable_files(corpus, found) from None
     return relation
 
@@ -263,9 +266,15 @@ def _nothing() -> None:
 
 
 def _columns(con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus) -> dict[str, str]:
-    """The types of the corpus's columns, of those that are there. To describe all columns takes
-    time that grows with the square of their number."""
-    named = ", ".join(literal(column) for column in corpus.columns.values())
+    """The types of the corpus's columns, of those that are there."""
+    return _types_of(con, relation, corpus.columns.values())
+
+
+def _types_of(
+    con: duckdb.DuckDBPyConnection, relation: str, columns: Iterable[str]
+) -> dict[str, str]:
+    """To describe all columns takes time that grows with the square of their number."""
+    named = ", ".join(literal(column) for column in columns)
     query = f"DESCRIBE SELECT COLUMNS(lambda name: name IN ({named})) FROM {relation}"
     try:
         return {row[0]: row[1] for row in con.execute(query).fetchall()}

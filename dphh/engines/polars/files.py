@@ -11,7 +11,13 @@ import polars as pl
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
-from dphh.sources.reading import parquet_pattern, refuse_missing_columns, unreadable_files
+from dphh.sources.reading import (
+    no_such_file,
+    parquet_pattern,
+    refuse_columns_twice,
+    refuse_missing_columns,
+    unreadable_files,
+)
 from dphh.sources.wide_files import refuse_wide_files
 
 FILE = "dphh: file"
@@ -31,6 +37,10 @@ def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
         else:
             files = _scanned(corpus, _listed(corpus))
         return files, files.collect_schema()
+    except pl.exceptions.DuplicateError as problem:
+        refuse_columns_twice(corpus)
+        found = f"it cannot be read as Parquet ({type(problem).__name__})"
+        raise unreadable_files(corpus, found) from None
     except pl.exceptions.SchemaError:
         raise unreadable_files(
             corpus, "its files hold a column in types that do not go together"
@@ -57,7 +67,7 @@ def _listed(corpus: Corpus) -> list[str]:
                 found = f"it cannot be listed ({type(problem).__name__})"
                 raise unreadable_files(corpus, found) from None
             if not rows:
-                raise unreadable_files(corpus, "there is no such file")
+                raise no_such_file(corpus)
             files += [file for (file,) in rows]
     return files
 

@@ -18,6 +18,7 @@ from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.sources.reading import (
     files_named,
+    no_such_file,
     refuse_missing_columns,
     rows_in_memory,
     schema_in_memory,
@@ -75,7 +76,7 @@ def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
     files = [f"file://{_plain(name)}" for name in names]
     remote = [path for path in corpus.where if "://" in path]
     if here and not files and not remote:
-        raise unreadable_files(corpus, "there is no such file")
+        raise no_such_file(corpus)
     several = len(files) != 1 or remote
     reader = run.spark.read.option("mergeSchema", "true" if several else "false")
     try:

@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import COUNTED, COUNTED_IN_GROUPS, in_turn
+from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHER, in_turn
 from dphh.engines.session import Session
 from dphh.levels import CountsLevel, FoundCounts
-from dphh.mechanisms.counts.price import OTHER
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
 from dphh.privacy.counts import MOST_KEYS, count_intervals
@@ -67,10 +66,12 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
 
     `found` is in order of level and score. Of more than MOST_KEYS, the first of each level are
     counted, then the second of each, and so on. Of a trie its leaves alone are. Others have NULL.
+    Within groups, what was counted has a row in each.
     """
+    names = counting.names
     leaf = leaves(found) if counting.beginnings else np.arange(found.num_rows)
     levels = found.column("level").to_numpy()[leaf]
-    chosen = leaf[np.sort(in_turn(levels)[:MOST_KEYS])]
+    chosen = leaf[np.sort(in_turn(levels)[: MOST_KEYS // len(names)])]
     said = {**counting.to_json(), "counted": len(chosen)}
     columns = {name: pa.array([], pa.int64()) for name in ("users", "low", "high")}
     if len(chosen):
@@ -78,11 +79,20 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
         items = (
             _ways(found_here) if counting.beginnings else found_here.column("tokens").to_pylist()
         )
-        done, columns = counted_items(session, counting.level(len(chosen)), items, ())
+        level = counting.level(len(chosen) * len(names))
+        done, columns = counted_items(session, level, items, counting.groups)
         said |= done.to_json()
+    # Of each row that was found, the place of its first count; those of its groups follow.
     place = np.full(found.num_rows, -1, np.int64)
-    place[chosen] = np.arange(len(chosen))
+    place[chosen] = np.arange(len(chosen)) * len(names)
+    rows = np.repeat(np.arange(found.num_rows), np.where(place < 0, 1, len(names)))
+    group = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    place = np.where(place[rows] < 0, -1, place[rows] + group)
     places = pa.array(place, mask=place < 0)
+    found = found.take(pa.array(rows))
+    if counting.by is not None:
+        named = pa.array(names, pa.string())
+        found = found.append_column("group", named.take(pa.array(group, mask=place < 0)))
     for name, column in columns.items():
         found = found.append_column(name, column.take(places))
     return said, found

@@ -21,6 +21,8 @@ from typing import ClassVar
 
 from dphh.errors import UsageError
 from dphh.levels import FoundCounts
+from dphh.mechanisms.terms import checked_groups
+from dphh.price import Parameter
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_bits
 from dphh.privacy.events import Event, GaussianEvent, Role, cost_of
@@ -36,15 +38,28 @@ class Counting:
     """How much of a budget's 1/sigma^2 counts what is found; 0 where nothing is counted."""
 
     share: float = 0.0
+    #: The column of the groups to count within, and those of its values that are declared.
+    by: str | None = None
+    groups: tuple[str, ...] = ()
 
     HELP: ClassVar = {
-        "counts": "Of the budget, for how many users hold what is found; such as 0.3."
+        "counts": "Of the budget, for how many users hold what is found; such as 0.3.",
+        "by": "With --counts: the column whose values are the groups to count within.",
+        "groups": "Its values to count within, with commas between; all others count as 'other'.",
     }
 
     @classmethod
-    def of(cls, counts: float | None) -> Counting:
-        """As the option `counts` says it."""
+    def of(
+        cls, counts: float | None, by: str | None = None, groups: str | Sequence[str] = ()
+    ) -> Counting:
+        """As the options `counts`, `by` and `groups` say it."""
+        declared = checked_groups(by, groups)
         if counts is None:
+            if by is not None:
+                raise UsageError(
+                    "by: says within what to count what is found, and goes with counts=, the share "
+                    "of the budget for that, such as 0.3"
+                )
             return cls()
         number = isinstance(counts, (int, float)) and not isinstance(counts, bool)
         if not number or not 0.001 <= counts <= 0.999:
@@ -52,7 +67,14 @@ class Counting:
                 f"counts: found {counts!r}; give the share of the budget that goes to counts of "
                 "what is found, such as 0.3, or leave it out"
             )
-        return cls(float(counts))
+        return cls(float(counts), by, declared)
+
+    @property
+    def parameters(self) -> tuple[tuple[str, Parameter], ...]:
+        """As a price records them. What was not asked for and is newer than ledgers is left out: a
+        request of before is the same request."""
+        asked: tuple[tuple[str, Parameter], ...] = (("counts", self.share or None),)
+        return asked if self.by is None else (*asked, ("by", self.by), ("groups", self.groups))
 
     @property
     def theorem(self) -> str:
@@ -97,14 +119,16 @@ def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> Gaus
 
 
 def found_counts(
-    events: Iterable[Event], max_items: int, *, beginnings: bool = False
+    events: Iterable[Event], max_items: int, asked: Counting, *, beginnings: bool = False
 ) -> FoundCounts | None:
     """How what is found is counted, at the noise that these events have for it; refused, where that
     would hide everything."""
     for event in events:
         sigma = cost_of(event).sigma
         if sigma is not None and event.role is Role.COUNTS:
-            counting = FoundCounts(sigma, max_items, beginnings=beginnings)
+            counting = FoundCounts(
+                sigma, max_items, beginnings=beginnings, by=asked.by, groups=asked.groups
+            )
             counts_bits(counting.relative_sigma * sqrt(max_items), max_items, max_items)
             return counting
     return None

@@ -29,9 +29,10 @@ from dphh.mechanisms.terms import (
     UNIT,
     check_budget,
     check_max_items,
+    checked_groups,
     set_aside,
 )
-from dphh.price import Finds, Price, Privacy, UsersKnown
+from dphh.price import Finds, Price, Privacy
 from dphh.privacy.counts import MOST_KEYS
 from dphh.privacy.events import DeltaEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
@@ -62,8 +63,6 @@ HELP = {
     "confidence": "How often an interval holds the truth.",
     "simultaneous": "All intervals at once, and not each.",
 }
-#: What everything that was not declared is counted as.
-OTHER = "other"
 THEOREM = (
     "Gaussian mechanism on the counts of public items, with the exact Gaussian curve (Balle & Wang "
     "2018): a user's vector has an L2 norm of at most sqrt(max_items), in integers, with what is "
@@ -139,12 +138,6 @@ def price_counts(
     )
 
 
-def takes_for_known(price: Price) -> UsersKnown | None:
-    if price["by"] is None:
-        return None
-    return UsersKnown("by", "tells whether there is such a column", "leave by and groups out")
-
-
 def finds(level: CountsLevel) -> Finds:
     """The least number of users at whom the low end is above none with this probability."""
     luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FOUND_WITH)
@@ -186,24 +179,3 @@ def checked_items(of: Of, top: int | None, min_length: int) -> tuple[tuple[str, 
 
 def _is_list(value: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, Sequence) and not isinstance(value, str)
-
-
-def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:
-    if by is None:
-        if groups:
-            raise UsageError("groups: goes with by=, which names the column of these values")
-        return ()
-    if not isinstance(by, str) or not by:
-        raise UsageError(f"by: found {by!r}; name the column whose values are the groups")
-    declared = tuple(groups.split(",") if isinstance(groups, str) else groups)
-    if not declared or not all(isinstance(group, str) and group for group in declared):
-        raise UsageError(
-            "groups: say which values of the column to count within, as texts, such as "
-            "['DE', 'FR']; all others are counted together"
-        )
-    if len(set(declared)) < len(declared) or OTHER in declared:
-        raise UsageError(
-            f"groups: each is declared once, and {OTHER!r} is what all others are counted as; "
-            "leave these out"
-        )
-    return declared

@@ -61,6 +61,8 @@ def price_ngrams(
     decay: float = 1.0,
     shares: Sequence[float] | None = None,
     counts: float | None = None,
+    by: str | None = None,
+    groups: str | Sequence[str] = (),
 ) -> Price:
     """Runs of up to `max_n` tokens that many users hold.
 
@@ -69,7 +71,8 @@ def price_ngrams(
     method: "forecast", which spends each length's budget where releases so far foretell finds;
     "dpne", the paper's, which spends it evenly; or the paper's baselines "dpsu-all", "dpsu-even",
     "dpsu-single". counts: the share of the budget, such as 0.3, that says of what is found how many
-    users hold it, with intervals.
+    users hold it, with intervals; by, groups: within these values of a column, and within all
+    others together as "other".
 
     The paper's methods bound every length by `max_items`: one number, or one a length. "dpne" alone
     takes the rest. pruning: a longer n-gram is looked at if "both" its ends were found, or on a
@@ -84,7 +87,7 @@ def price_ngrams(
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
     if method == "forecast":
         _check_forecast(max_items, pruning, decay, shares)
-    counting = Counting.of(counts)
+    counting = Counting.of(counts, by, groups)
     bounds = _bounds(max_items, max_n)
     _check_shape(spurious, pruning, decay, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (
@@ -94,7 +97,7 @@ def price_ngrams(
         ("max_items", max_items if isinstance(max_items, int) else tuple(max_items)),
         ("spurious", float(spurious)),
         ("method", method),
-        ("counts", counting.share or None),
+        *counting.parameters,
     )
     if method != "forecast":
         parameters += (
@@ -135,7 +138,7 @@ def price_ngrams(
         ),
         finds=found,
         events=events,
-        counting=found_counts(events, sum(bounds)),
+        counting=found_counts(events, sum(bounds), counting),
     )
 
 

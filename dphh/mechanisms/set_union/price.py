@@ -82,6 +82,8 @@ def price_items(
     max_items: int = 100,
     method: Method = "gaussian",
     counts: float | None = None,
+    by: str | None = None,
+    groups: str | Sequence[str] = (),
 ) -> Price:
     """Single items that many users hold (differentially private set union).
 
@@ -90,14 +92,15 @@ def price_items(
     users of what is found already, better where users hold many popular items; "adaptive", the
     same, where users give more to what earlier rounds' noise shows near the threshold, better
     still there. counts: the share of the budget, such as 0.3, that says of what is found how many
-    users hold it, with intervals.
+    users hold it, with intervals; by, groups: within these values of a column, and within all
+    others together as "other".
     """
     check_budget(epsilon, delta)
     check_max_items(max_items)
     epsilon, delta = float(epsilon), float(delta)  # one request has one spelling in the ledger
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
-    counting = Counting.of(counts)
+    counting = Counting.of(counts, by, groups)
     if method == "gaussian":
         levels, events, shared_out = price_union(epsilon, delta, max_items, counting)
     else:
@@ -113,7 +116,7 @@ def price_items(
             ("delta", delta),
             ("max_items", max_items),
             ("method", method),
-            ("counts", counting.share or None),
+            *counting.parameters,
         ),
         levels=levels,
         privacy=Privacy(
@@ -126,7 +129,7 @@ def price_items(
         ),
         finds=finds(levels, max_items, ALIKE if method == "adaptive" else ""),
         events=events,
-        counting=found_counts(events, max_items),
+        counting=found_counts(events, max_items, counting),
     )
 
 

@@ -23,6 +23,7 @@ user goes with one leaf at most.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import floor, ldexp
 from typing import Literal, get_args
@@ -80,6 +81,8 @@ def price_trie(
     p: float | None = None,
     users: int | None = None,
     counts: float | None = None,
+    by: str | None = None,
+    groups: str | Sequence[str] = (),
     max_items: int | None = None,
 ) -> Price:
     """Sequences, grown level by level from sampled votes (TrieHH).
@@ -91,7 +94,8 @@ def price_trie(
     `p` may be given, else they are chosen), or "paper" (the published theorem; needs `users`, a
     public count). counts: the share of the budget, such as 0.3, that says of each sequence that is
     found, and of each beginning that the trie stops at, how many users hold it, with intervals;
-    max_items: how many of these a user counts for as one whole user each, 10 if nothing is said.
+    max_items: how many of these a user counts for as one whole user each, 10 if nothing is said;
+    by, groups: within these values of a column, and within all others together as "other".
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
@@ -108,7 +112,7 @@ def price_trie(
         raise UsageError(
             f"accounting: found {accounting!r}; say one of {', '.join(get_args(Accounting))}"
         )
-    counting = Counting.of(counts)
+    counting = Counting.of(counts, by, groups)
     if max_items is None:
         counted = COUNTED_ITEMS
     elif counting.share:
@@ -153,14 +157,14 @@ def price_trie(
             ("theta", theta),
             ("p", p),
             ("users", users),
-            ("counts", counting.share or None),
+            *counting.parameters,
             ("max_items", max_items),
         ),
         levels=levels,
         privacy=privacy,
         finds=found,
         events=events,
-        counting=found_counts(events, counted, beginnings=True),
+        counting=found_counts(events, counted, counting, beginnings=True),
     )
 
 

@@ -11,7 +11,7 @@ OTHER_WHITE_SPACE = (
     r"[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
 )
 #: Runs of letters, marks, digits and underscores, with apostrophes inside them.
-UNICODE_WORD = r"[\p{L}\p{M}\p{N}_]+(?:['’][\p{L}\p{M}\p{N}_]+)*"
+UNICODE_WORD = r"[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:['’][\p{L}\p{M}\p{N}_]+)*"
 #: What a run says when a token is longer than the owner allows.
 REFUSED = "dphh: too long"
 

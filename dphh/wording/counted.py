@@ -1,0 +1,53 @@
+"""What a release is said to have: how many items, within which groups, and what intervals hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dphh.columns import OTHER
+from dphh.wording.lines import plural, shorten
+
+
+def groups_of(table: Any, manifest: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The groups that a release counted within: as declared, what is none of them last."""
+    if "group" not in table.column_names:
+        return None
+    there = [group for group in table.column("group").unique().to_pylist() if group is not None]
+    declared = [*(manifest.get("parameters", {}).get("groups") or ()), *sorted(there)]
+    named = dict.fromkeys(group for group in declared if group in there and group != OTHER)
+    return (*named, *([OTHER] if OTHER in there else ()))
+
+
+def items_in(table: Any) -> int:
+    """How many items a release has: of one that counts within groups, each once."""
+    if "group" not in table.column_names:
+        return int(table.num_rows)
+    return int(table.group_by(["level", "item"]).aggregate([]).num_rows)
+
+
+def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
+    """What a release has, in a line: how many were found or counted, and within what."""
+    verb, items = str(manifest["verb"]), items_in(table)
+    said = plural(items, "item") + " counted" if verb == "counts" else f"{items:,} found by {verb}"
+    groups = groups_of(table, manifest)
+    if groups is None:
+        return said
+    by = manifest.get("parameters", {}).get("by") or "group"
+    counted = ", " if verb == "counts" else ", counted "
+    return f"{said}{counted}within {by}: {', '.join(shorten(group) for group in groups)}"
+
+
+def intervals_hold(manifest: Mapping[str, Any]) -> str:
+    """How often the truth lies in an interval, and what that allows for."""
+    of_levels = [level for level in manifest.get("levels", ()) if "confidence" in level]
+    counting = manifest.get("counting") or (of_levels[0] if of_levels else {})
+    if (confidence := counting.get("confidence")) is None:
+        return "An interval allows for the noise that was added, and is no certainty"
+    often = f"with probability {confidence:g}"
+    who = (
+        f"All intervals hold the true numbers together {often}"
+        if counting.get("simultaneous")
+        else f"An interval holds the true number {often}, by itself"
+    )
+    return f"{who}: it allows for the noise that was added, and is no certainty"

@@ -1,0 +1,85 @@
+"""Small answers that a newcomer met and that said something else than what was so."""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import dphh
+from dphh import Corpus, CorpusError, UsageError, items
+from dphh.cli import cli
+from dphh.ledger.budget import GivenBack
+from dphh.mechanisms.terms import set_aside
+from dphh.report.promise import in_words
+from dphh.testing import SeededRandomness
+from tests.report.made import PRIVACY
+
+
+@pytest.fixture
+def twice(tmp_path):
+    path = tmp_path / "twice.parquet"
+    columns = [["a"] * 9, ["x y"] * 9, ["z"] * 9]
+    pq.write_table(pa.table(columns, names=["who", "body", "body"]), path)
+    return path
+
+
+def test_a_column_that_is_there_twice_is_refused_and_not_guessed(twice, engine):
+    corpus = Corpus(twice, user="who", text="body")
+    with pytest.raises(CorpusError, match=r"has 2 columns 'body'; rename all but one"):
+        items(corpus, epsilon=1, delta=1e-6).run(engine=engine)
+    assert "2 columns 'body'" in " ".join(repr(dphh.check(corpus)).split())
+    # A name that only looks like a second one is another column.
+    path = twice.with_name("other.parquet")
+    pl.DataFrame({"who": ["a"], "body": ["x"], "body_1": ["y"]}).write_parquet(path)
+    assert "2 columns" not in repr(dphh.check(Corpus(path, user="who", text="body")))
+
+
+def test_a_selector_behind_a_sign_is_no_word(tmp_path, engine):
+    path = tmp_path / "signs.parquet"
+    texts = ["\u2764\ufe0f you \u270c\ufe0fok nai\u0308ve"] * 300
+    pl.DataFrame({"who": range(300), "body": texts}).write_parquet(path)
+    corpus = Corpus(path, user="who", text="body", split="unicode")
+    found = items(corpus, epsilon=8, delta=1e-5).run(engine=engine, randomness=SeededRandomness(1))
+    assert {row["item"] for row in found} == {"you", "ok", "nai\u0308ve"}
+
+
+@pytest.mark.parametrize(
+    "delta, said", [(1e-7, "1 in 10,000,000."), (3e-8, "1 in 33,000,000."), (0.3, "1 in 3.")]
+)
+def test_a_rare_event_is_said_in_whole_numbers(delta, said):
+    words = dict(in_words({**PRIVACY, "delta": delta}))
+    assert words[f"delta = {delta:g}"].endswith(said)
+
+
+def test_a_number_below_0_is_a_value_and_no_option(twice):
+    asked = ["items", str(twice), "--user", "who", "--text", "x", "--epsilon", "-1"]
+    told = CliRunner().invoke(cli, [*asked, "--delta", "0.1"])
+    assert "epsilon: found -1; give a number above 0" in str(told.exception)
+
+
+def test_no_delta_above_1_is_offered():
+    with pytest.raises(UsageError, match="smaller epsilon") as told:
+        set_aside(1e4, 100.0, 1e-6)
+    assert "e+" not in str(told.value)
+
+
+def test_an_empty_folder_is_no_missing_file(tmp_path, engine):
+    with pytest.raises(CorpusError, match=r"in this folder, and below it, is no file \*\.parquet"):
+        items(Corpus(tmp_path, user="a", text="b"), epsilon=1, delta=1e-6).run(engine=engine)
+
+
+def test_little_that_was_given_back_is_not_said_to_be_nothing():
+    assert "less than 0.1% of the cap's noise and 0.0% of its" in str(GivenBack(1, 1e-5, 0.0))
+
+
+@pytest.mark.parametrize("database", [":memory:", "kept.db"])
+def test_a_connection_has_help_on_what_it_has(database, tmp_path):
+    con = dphh.connect(database=database if database == ":memory:" else tmp_path / database)
+    calls = con.execute("SELECT kind, call FROM dphh_help()").fetchall()
+    assert ("spends", "FROM dphh_ngrams(corpus, ...)") in calls
+    assert ("free", "FROM dphh_ledger()") in calls
+    assert any("dphh_tree" in call for _, call in calls)
+    assert not any("dphh_gaussian_sigma" in call for _, call in calls)  # of the shell alone
