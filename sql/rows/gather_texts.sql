@@ -1,6 +1,7 @@
 -- Every text of the corpus, and whose it is, in any order, for one part in $parts of the users:
--- handed to udfs/kernel/gathering.py, which numbers the words and lays out whole users. What stands
--- for a user is a number, or the user's name; or a rank among all, and the name beside (key_of_user).
+-- handed to udfs/kernel/gathering.py, which numbers the words and lays out whole users. What
+-- stands for a user is a number, or the user's name; or a rank among all, and the name beside
+-- (key_of_user).
 -- In: rows_of_corpus (user_id, content, group_name). Out: handed (texts), and `users` to be made.
 CREATE OR REPLACE TEMP TABLE handed AS
 WITH
