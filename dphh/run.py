@@ -39,7 +39,6 @@ from dphh.privacy.events import events_from_json, events_to_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.sources.lakes import warn_of_files_of_tables
-from dphh.sources.reading import ROWS_OF_NOBODY
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 
 Progress = Callable[[str], None]
@@ -90,7 +89,8 @@ def run(
     try:
         if (refusal := mixed(corpus, origin)) is not None:
             raise UsageError(refusal)
-        _refuse_rows_of_nobody(corpus, session, known)
+        if not known:  # what was released already is handed out, whatever the files are by now
+            _look_first(corpus, session)
         reservation = book.reserve(
             run_id or uuid.uuid4().hex,
             request,
@@ -152,12 +152,10 @@ def _warn_of_deleted_rows(origin: Origin) -> None:
         warn_of_files_of_tables(origin.files)
 
 
-def _refuse_rows_of_nobody(corpus: Corpus, session: Session, known: bool) -> None:
-    """Before anything is paid, where that takes no time; the engine looks again in any case."""
-    from dphh.engines.duckdb.nobody import can_be_looked_at, has_rows_of_nobody  # an engine
+def _look_first(corpus: Corpus, session: Session) -> None:
+    from dphh.engines.duckdb.look import look_first  # an engine
 
-    if not known and can_be_looked_at(corpus) and has_rows_of_nobody(corpus, session):
-        raise CorpusError(f"{ROWS_OF_NOBODY}. Nothing was spent")
+    look_first(corpus, session)
 
 
 def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:
@@ -224,12 +222,16 @@ def _made(
     except BaseException as problem:
         with suppress(LedgerError):
             book.failed(hold)
-        if isinstance(problem, CorpusError):  # who mends the data changes it, for another run
-            raise
         spent = f"epsilon {price.privacy.booked_epsilon:g}, delta {price.privacy.delta:g}"
         problem.add_note(
             f"the price is spent once ({spent}): the same request with run id {hold.run_id} goes "
             "on where this run was cut short"
+            + (
+                ", and pays nothing more, as long as the data are as they were. Mended data are "
+                "others: they are another run, which pays anew. The ledger keeps this one as failed"
+                if isinstance(problem, CorpusError)
+                else ""
+            )
         )
         raise
     return settled(book, release, hold)

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.engines.duckdb.nobody import can_be_looked_at, has_rows_of_nobody
+from dphh.engines.duckdb.look import can_be_looked_at, has_rows_of_nobody
 from dphh.engines.session import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger

@@ -154,8 +154,10 @@ def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, 
 
 def test_an_error_after_the_beginning_keeps_the_price(written, ledger):
     bad = written([(1, "a" * 1001)], too_long="error")
-    with pytest.raises(CorpusError, match="longer token"):
+    with pytest.raises(CorpusError, match="longer token") as caught:
         items(bad, **ASK).run(ledger=ledger, run_id="half")
+    (note,) = caught.value.__notes__
+    assert "epsilon 1, delta 1e-07" in note and "run id half" in note and "pays anew" in note
     assert states(ledger) == ["failed"]
     assert ledger.accounts()[0].spent.epsilon > 0.5
     mended = written(ROWS, too_long="error")

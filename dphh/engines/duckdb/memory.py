@@ -26,14 +26,14 @@ class SharedMemory:
 
     def __init__(self, con: duckdb.DuckDBPyConnection, is_kept: bool) -> None:
         self._con = con
-        self._is_kept = is_kept
+        self.is_kept = is_kept
         ((written,),) = con.execute("SELECT current_setting('memory_limit')").fetchall()
         found = _WRITTEN.fullmatch(written)
         self.limit = int(float(found[1]) * _UNITS[found[2]]) if found else None
         self._share = self.limit or 0
 
     def settle(self) -> None:
-        if not self._is_kept:
+        if not self.is_kept:
             return
         beside = self._beside()
         if self.limit is None or beside is None:

@@ -1,0 +1,76 @@
+"""How long the longest texts of Parquet files are, told without making them.
+
+A dictionary page may hold one text of 10 MB, and a million rows that say no more than "that one":
+an engine makes 2,048 of them at a time. Footers and dictionaries tell of nearly all files that
+nothing of the kind is in them; only of others are the lengths of rows looked at, dictionaries kept
+as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+_TEXTS = {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
+#: Rows whose lengths are told at a time, where a dictionary is kept as such.
+_ROWS = 1 << 16
+
+
+def longest_texts(files: Iterable[str], column: str, rows: int, fits: int) -> Any:
+    """Bytes of the longest texts of a column, so many rows and in descending order; of row groups
+    in which as many texts are at most `fits` bytes together, none."""
+    longest = np.zeros(0, dtype=np.int64)
+    for file in files:
+        try:
+            for lengths in _lengths(file, column, rows, fits):
+                both = np.concatenate([longest, lengths])
+                longest = np.sort(both)[::-1][:rows]
+        except (OSError, pa.ArrowException):
+            continue  # the engine will say what is wrong with it
+    return longest
+
+
+def _lengths(file: str, column: str, rows: int, fits: int) -> Any:
+    opened = pq.ParquetFile(file)
+    footer = opened.metadata
+    places = [
+        place for place in range(footer.num_columns) if footer.schema.column(place).path == column
+    ]
+    if not places or footer.schema.column(places[0]).physical_type not in _TEXTS:
+        return
+    dictionaries = pq.ParquetFile(file, read_dictionary=[column])
+    for group in range(footer.num_row_groups):
+        chunk = footer.row_group(group).column(places[0])
+        size = chunk.total_uncompressed_size
+        if min(rows, chunk.num_values) * size <= fits:
+            continue  # were each row's text all that the chunk holds
+        longest = _longest_of_dictionary(dictionaries, group, column)
+        if longest * min(rows, chunk.num_values) + size <= fits:
+            continue
+        yield from _lengths_of_rows(
+            dictionaries if longest * _ROWS > fits else opened, group, column
+        )
+
+
+def _longest_of_dictionary(opened: Any, group: int, column: str) -> int:
+    """Of a chunk's dictionary the first rows have all."""
+    first = next(opened.iter_batches(1, row_groups=[group], columns=[column]), None)
+    if first is None or not pa.types.is_dictionary(first.column(0).type):
+        return 0
+    return int(pc.max(pc.binary_length(first.column(0).dictionary)).as_py() or 0)
+
+
+def _lengths_of_rows(opened: Any, group: int, column: str) -> Any:
+    for batch in opened.iter_batches(_ROWS, row_groups=[group], columns=[column]):
+        texts = batch.column(0)
+        if pa.types.is_dictionary(texts.type):
+            of_each = pc.binary_length(texts.dictionary).fill_null(0)
+            lengths = of_each.take(texts.indices)
+        else:
+            lengths = pc.binary_length(texts)
+        yield lengths.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)

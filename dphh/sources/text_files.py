@@ -1,0 +1,105 @@
+"""What is wrong with files of text: which line, and how; never what stands there."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+
+from dphh.corpus import Corpus
+from dphh.errors import CorpusError
+from dphh.sources.reading import files_named
+
+#: In DuckDB's own words, before the line that it quotes and after it.
+_LINE = re.compile(r"^[\w ]*Error: CSV Error on Line: (\d{1,18})\n")
+_FIELDS = re.compile(r"\nExpected Number of Columns: (\d{1,6}) Found: (\d{1,6})\nPossible ")
+_OPEN_QUOTE = re.compile(r"\nValue with unterminated quote found")
+#: What files of other encodings begin with.
+_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+#: Lines longer than this are not looked through for what is wrong with them.
+_LONGEST = 1 << 25
+
+
+@contextmanager
+def reading_text(corpus: Corpus) -> Iterator[None]:
+    """Of files of text, an engine's complaint becomes which line is wrong, and how. (`corpus`: as
+    it was given, by its files' names.)"""
+    try:
+        yield
+    except duckdb.OutOfMemoryException:
+        raise
+    except duckdb.Error as problem:
+        said = str(problem)
+    else:
+        return
+    raise CorpusError(_not_text(corpus) or _not_rows(corpus, said))
+
+
+def _not_text(corpus: Corpus) -> str | None:
+    """Which line of which file is not UTF-8, and what the file may be instead."""
+    for file in _files(corpus):
+        with pa.input_stream(file, compression="detect") as stream:
+            mark = _MARKS.get(stream.read(2))
+        if mark is not None:
+            return _wants_utf8(file, 1, f"and begins as {mark} does", mark)
+        for number, line in enumerate(_lines(file), start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return _wants_utf8(file, number, "nor marked as another encoding", "WINDOWS-1252")
+    return None
+
+
+def _wants_utf8(file: str, line: int, found: str, encoding: str) -> str:
+    return (
+        f"corpus: {file}: line {line:,} is not UTF-8 ({found}), which is how CSV and JSON lines "
+        f"are read; write it anew, as by `iconv -f {encoding} -t UTF-8`, if that is what it is"
+    )
+
+
+def _not_rows(corpus: Corpus, said: str) -> str:
+    if any(re.search(r"\.(jsonl|ndjson)(\.|$)", file, re.IGNORECASE) for file in _files(corpus)):
+        return _not_objects(corpus)
+    where = ", ".join(corpus.where)
+    at = f"line {int(line[1]):,}" if (line := _LINE.search(said)) else "a line"
+    if (fields := _FIELDS.findall(said)) and line:
+        wanted, found = fields[-1]
+        fault = (
+            f"has {found} fields where the first line has {wanted}: quote fields with delimiters"
+        )
+    elif _OPEN_QUOTE.search(said):
+        fault = "opens a quote that is never closed: double the quotes within fields"
+    else:
+        fault = "cannot be read as CSV, or is longer than 2 MB"
+    return f"corpus: {where}: {at} {fault} (docs/sources.md)"
+
+
+def _not_objects(corpus: Corpus) -> str:
+    for file in _files(corpus):
+        for number, line in enumerate(_lines(file), start=1):
+            try:
+                row = json.loads(line) if line.strip() else {}
+            except (ValueError, RecursionError):
+                row = None
+            if not isinstance(row, dict):
+                return f"corpus: {file}: line {number:,} is no JSON object (docs/sources.md)"
+    return (
+        f"corpus: {', '.join(corpus.where)}: it cannot be read as JSON lines, one object of at "
+        "most 32 MB a line (docs/sources.md)"
+    )
+
+
+def _files(corpus: Corpus) -> list[str]:
+    return [file for place in corpus.where for file in files_named(place)]
+
+
+def _lines(file: str) -> Iterator[bytes]:
+    with pa.input_stream(file, compression="detect") as stream:
+        buffered = io.BufferedReader(stream)
+        while line := buffered.readline(_LONGEST):
+            yield line
