@@ -12,6 +12,7 @@ import click
 from dphh.errors import DphhError
 from dphh.files.stopping import end_by, received, stopping
 from dphh.wording.asked import nearest
+from dphh.wording.extras import missing_extra
 
 #: Where commands are made that are no verbs: those that the help names before verbs, and after.
 _BEFORE = {"demo": "dphh.cli.demo", "bench": "dphh.cli.bench"}
@@ -115,6 +116,9 @@ def _failed(problem: BaseException) -> int:
             click.echo(f"dphh: {problem}", err=True)
             _say_notes(problem)
             return problem.exit_code
+        case ModuleNotFoundError() if (missing := missing_extra(problem)) is not None:
+            click.echo(f"dphh: {missing}", err=True)
+            return 2
         case BrokenPipeError():
             sys.stderr.close()
             return 1

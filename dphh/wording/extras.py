@@ -1,0 +1,22 @@
+"""Packages that dphh uses where they are installed, and the extra that brings each."""
+
+from __future__ import annotations
+
+EXTRAS = {
+    "deltalake": "delta",
+    "duckdb_cli": "shell",
+    "h11": "shell",
+    "jwt": "oidc",
+    "py4j": "spark",
+    "pyiceberg": "iceberg",
+    "pyspark": "spark",
+}
+
+
+def missing_extra(problem: ModuleNotFoundError) -> str | None:
+    """What to install, where what is missing is no part of a plain install."""
+    package = (problem.name or "").split(".")[0]
+    extra = EXTRAS.get(package)
+    if extra is None:
+        return None
+    return f"this needs the package {package}, which is not installed: pip install 'dphh[{extra}]'"
