@@ -193,8 +193,10 @@ def _ldp_trie(price: Price) -> Iterator[Query]:
             "sampling": level.sampling,
             "mode": level.mode,
             "domain": level.domain,
+            "nothings": level.nothings,
             "size": level.size,
             "numerator": level.numerator,
+            "form": level.form,
             "keep": level.keep,
             "purpose": section,
         }
