@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from dphh.characters.unseen import steerless_json
 from dphh.columns import ALWAYS, described, meanings, schema_of
 from dphh.errors import UsageError
+from dphh.files.paths import written_here
 from dphh.files.stored_table import stored_table
 from dphh.files.whole_files import write_whole
 from dphh.report.cards import release_card
@@ -289,7 +290,7 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 def checked_out(folder: str | Path, run_id: str | None) -> Path:
     """The folder to write to, refused before anything is spent if another release is in it."""
-    out = Path(folder).absolute()
+    out = written_here("out", folder).absolute()
     try:
         nearest = next(folder for folder in (out, *out.parents) if folder.exists())
         taken = not _runs_in(out) <= {run_id} - {None}

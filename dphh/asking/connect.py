@@ -137,9 +137,24 @@ class _Owner:
                     before = asked_for.before(notice)
                     run_id = uuid.uuid4().hex if before is None else before.run_id
                     self._run_ids[request] = run_id
-                release = plan.run(ledger=self._ledger, engine=self._engine, run_id=run_id)
+                release = plan.run(
+                    ledger=self._ledger, engine=self._engine, run_id=run_id, **self._limits()
+                )
                 self._made[request] = release.table
             return self._made[request]
+
+    def _limits(self) -> dict[str, Any]:
+        """The memory and threads that somebody set on the connection: a run on DuckDB keeps to
+        them, in the instance of its own that it reads private rows in."""
+        con = self._con()
+        if con is None or self._engine not in (None, "duckdb"):
+            return {}
+        found = {}
+        for name in ("memory_limit", "threads"):
+            ours, usual = (_setting(each, name) for each in (con.cursor(), _untouched()))
+            if ours != usual:
+                found[name] = ours
+        return found
 
     def _corpus(self, what: str, arguments: Arguments) -> Corpus:
         asked = corpus_name(what, arguments)
@@ -161,6 +176,18 @@ class _Owner:
                 f"file; of a frame of Python's, CREATE TABLE {asked} AS FROM frame makes one"
             )
         return Corpus(asked, **content)
+
+
+def _untouched() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    return duckdb.connect()
+
+
+def _setting(con: duckdb.DuckDBPyConnection, name: str) -> Any:
+    with con:
+        ((value,),) = con.execute("SELECT current_setting($1)", [name]).fetchall()
+    return value
 
 
 _TABLES = """

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from pathlib import Path
 
 import click
+
+from dphh.files.paths import written_here
 
 
 @click.command()
@@ -44,7 +45,7 @@ def sql(
         lengths or priced.LENGTHS,
     )
     try:
-        priced.write_prices(table, Path(prices))
+        priced.write_prices(table, written_here("--prices", prices))
     except OSError as problem:
         raise click.UsageError(
             f"--prices: cannot write {prices!r}: {problem.strerror}; give a file in a folder that "

@@ -12,6 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from urllib.parse import unquote
 
 from dphh.errors import UsageError
@@ -55,6 +56,16 @@ def absolute_path(path: str) -> str:
     if (address := _FILE.match(path)) is not None:
         return address[1]
     return path if is_remote(path) else os.path.join(os.getcwd(), path)
+
+
+def written_here(option: str, path: str | Path) -> Path:
+    """Where to write; `Path` would make a folder `s3:` of a store's address."""
+    if is_remote(str(path)):
+        raise UsageError(
+            f"{option}: found {str(path)!r}, and dphh writes to this machine alone; give a path "
+            "here, and copy what is written to the store"
+        )
+    return Path(path)
 
 
 def is_remote(path: str) -> bool:

@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dphh.errors import BudgetRefused, LedgerError
+from dphh.files.paths import written_here
 from dphh.ledger import export, records, unfinished
 from dphh.ledger.accounts import Accounts
 from dphh.ledger.ahead import Ahead, ahead
@@ -255,4 +256,4 @@ class Ledger(Accounts):
 
     def export(self, path: str | Path) -> None:
         """Write every run to a `.parquet` or `.csv` file, whole or not at all."""
-        export.export(self.runs(), Path(path), self.path)
+        export.export(self.runs(), written_here("export", path), self.path)

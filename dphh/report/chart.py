@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dphh.errors import UsageError
+from dphh.files.paths import written_here
 from dphh.files.whole_files import write_whole
 from dphh.report.drawing import Bar, Grid, Panel, Part, figure_html, figure_svg, figure_text
 from dphh.report.people import Count, People, Tokens, people_of
@@ -54,7 +55,7 @@ class Chart:
 
     def save(self, path: str | Path) -> Path:
         """Write the chart: `.svg`, whose text stays text, or `.html`."""
-        out = Path(path)
+        out = written_here("chart", path)
         if out.suffix not in (".svg", ".html"):
             raise UsageError(f"chart: found {out.name!r}; give a name that ends in .svg or .html")
         page = f"<!doctype html><meta charset='utf-8'><title>{escape(self.title)}</title>"

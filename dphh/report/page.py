@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dphh.errors import UsageError
+from dphh.files.paths import written_here
 from dphh.files.whole_files import write_whole
 from dphh.ledger.bars import account_html
 from dphh.report.chart import Chart, chart_html, chart_of, within_groups
@@ -45,7 +46,7 @@ def write_page(
     counts: Released | None = None,
     ledger: Ledger | None = None,
 ) -> Path:
-    out = Path(path)
+    out = written_here("report", path)
     if out.is_dir():
         raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'report.html'}")
     page = page_of(release, title=title, counts=counts, ledger=ledger)

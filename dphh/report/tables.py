@@ -9,12 +9,13 @@ from typing import Any
 
 from dphh.characters.cells import cell, cell_of_list
 from dphh.errors import UsageError
+from dphh.files.paths import written_here
 from dphh.files.whole_files import write_whole
 from dphh.report.released import Released
 
 
 def write_csv(release: Released, path: str | Path) -> Path:
-    out = Path(path)
+    out = written_here("to_csv", path)
     try:
         write_whole(out, csv_of(release).encode())
     except OSError as problem:

@@ -1,0 +1,74 @@
+"""What is written, is written to this machine; a store's address is refused and nothing spent."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import dphh
+from dphh import Corpus, Ledger, UsageError, items
+from dphh.cli import cli
+from dphh.testing import SeededRandomness
+
+STORE = "s3://bucket/found"
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [(user, "tea cake") for user in range(300)]
+    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet("c.parquet")
+    return Corpus("c.parquet", user="who", text="what")
+
+
+def test_a_run_that_would_write_to_a_store_is_refused_before_payment(corpus, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(UsageError, match="out: found 's3://bucket/found'"):
+        items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger, out=STORE)
+    assert not ledger.runs()
+    assert not (tmp_path / "s3:").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "write"),
+    [
+        ("out", lambda release, book: release.save(STORE)),
+        ("report", lambda release, book: release.report(f"{STORE}.html")),
+        ("chart", lambda release, book: release.chart().save(f"{STORE}.svg")),
+        ("to_csv", lambda release, book: release.to_csv(f"{STORE}.csv")),
+        ("export", lambda release, book: book.export(f"{STORE}.csv")),
+    ],
+)
+def test_what_shows_a_release_is_not_written_to_a_store(corpus, tmp_path, option, write):
+    book = Ledger(tmp_path / "ledger.sqlite")
+    plan = items(corpus, epsilon=1, delta=1e-6)
+    release = plan.run(ledger=book, randomness=SeededRandomness(1))
+    with pytest.raises(UsageError, match=f"{option}: found 's3://.*writes to this machine alone"):
+        write(release, book)
+    assert not (tmp_path / "s3:").exists()
+
+
+def test_prices_are_not_written_to_a_store(corpus, capsys):
+    asked = ["sql", "--prices", f"{STORE}.parquet", "--epsilon", "1", "--delta", "1e-6"]
+    with pytest.raises(UsageError, match="--prices: found"):
+        cli(asked, standalone_mode=False)
+
+
+@pytest.mark.parametrize("said", ["SET memory_limit = '100MB'", "PRAGMA memory_limit = '100MB'"])
+def test_a_run_keeps_to_the_memory_that_was_set_on_the_connection(corpus, said, monkeypatch):
+    seen = []
+    run = dphh.Plan.run
+
+    def noted(plan, **asked):
+        seen.append((asked.get("memory_limit"), asked.get("threads")))
+        return run(plan, **asked)
+
+    monkeypatch.setattr(dphh.Plan, "run", noted)
+    con = dphh.connect(ledger="ledger.sqlite")
+    ask = "FROM dphh_items('c.parquet', user_column := 'who', text_column := 'what', epsilon := {})"
+    ask = ask.replace("{}", "{}, delta := 1e-6")
+    con.execute(ask.format(1)).fetchall()
+    con.execute(said)
+    con.execute("SET threads = 1")
+    con.execute(ask.format(2)).fetchall()
+    assert seen == [(None, None), ("95.3 MiB", 1)]
