@@ -63,13 +63,15 @@ def refuse_more_than_fits(lengths: Any, room: Room, content: Content, is_content
     if limit is None or int(np.sum(held)) <= limit:
         return
     whose = "given" if room.memory.is_kept else "the engine's own, as none was given"
-    left = limit - UNCUT * int(np.sum(lengths))
+    # What is advised follows from the limit alone: a bound that just fits would tell how long the
+    # texts are. Half of the memory is left to what is read before it is cut.
     a_character = 4 * (COPIES - UNCUT) + room.of_a_character(content)
     if not is_content:
         do = "Give users and groups shorter names, raise"
-    elif (cut := left // (room.most * max(a_character, 1))) < 1:
+    elif UNCUT * int(np.sum(lengths)) > limit // 2:
         do = "They do not fit even before they are cut to max_text_length: raise"
     else:
+        cut = max(limit // (2 * room.most * max(a_character, 1)), 1)
         do = (
             f"Of one text {content.max_text_length:,} characters count: max_text_length={cut:,} "
             "fits. Or raise"
