@@ -8,7 +8,9 @@ as such.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 _TEXTS = {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
+#: Bytes of a footer's signature: a nonce of 12 and a tag of 16.
+SIGNATURE = 28
 #: Rows whose lengths are told at a time, where a dictionary is kept as such.
 _ROWS = 1 << 16
 
@@ -43,6 +47,8 @@ def _lengths(file: str, column: str, rows: int, fits: int) -> Any:
     ]
     if not places or footer.schema.column(places[0]).physical_type not in _TEXTS:
         return
+    if _has_signed_footer(file, footer):
+        return  # some columns are encrypted: Arrow ends the process where it is asked of one
     dictionaries = pq.ParquetFile(file, read_dictionary=[column])
     for group in range(footer.num_row_groups):
         chunk = footer.row_group(group).column(places[0])
@@ -55,6 +61,14 @@ def _lengths(file: str, column: str, rows: int, fits: int) -> Any:
         yield from _lengths_of_rows(
             dictionaries if longest * _ROWS > fits else opened, group, column
         )
+
+
+def _has_signed_footer(file: str, footer: pq.FileMetaData) -> bool:
+    """Behind a plain footer of a file with encrypted columns stand a nonce and a tag."""
+    with Path(file).open("rb") as opened:
+        opened.seek(-8, os.SEEK_END)
+        written = int.from_bytes(opened.read(4), "little")
+    return written - int(footer.serialized_size) == SIGNATURE
 
 
 def _longest_of_dictionary(opened: Any, group: int, column: str) -> int:

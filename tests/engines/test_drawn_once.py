@@ -51,9 +51,9 @@ def test_a_run_that_goes_on_draws_each_step_once_and_books_the_same(
                 randomness=Listening(found, 1, is_test=True),
                 progress=stop,
             )
-    assert len(asked) > len(CASES[case].way)
     steps = [step for each in asked for step in each.steps]
     assert steps == whole.asked.steps
+    assert len(asked) > len([step for step in steps if step != "counts"])  # cut after each level
     for each in asked:
         purposes = [purpose for purpose in each.words if purpose not in ONCE_A_RUN]
         assert all(any(is_of(purpose, step) for step in each.steps) for purpose in purposes)

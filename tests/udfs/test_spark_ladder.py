@@ -383,10 +383,10 @@ def test_counts_are_of_whole_users_within_their_groups() -> None:
 def test_what_draws_is_called_once_a_row_and_never_moved() -> None:
     spark = Spark()
     for register in (
-        draws.register_noise, draws.register_votes, draws.register_word, draws.register_subset,
+        draws.register_noise, draws.register_votes, draws.register_word, draws.register_report,
     ):  # fmt: skip
         register(spark, NoNoise())  # type: ignore[arg-type]
-    assert set(spark.functions) == {"dphh_noise", "dphh_votes", "dphh_word", "dphh_subset"}
+    assert set(spark.functions) == {"dphh_noise", "dphh_votes", "dphh_word", "dphh_report"}
     assert not any(function.deterministic for function in spark.functions.values())
 
 

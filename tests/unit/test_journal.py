@@ -37,7 +37,7 @@ ENGINES_SESSIONS = (DuckDBSession, PolarsSession)
 def test_what_draws_is_said() -> None:
     assert {
         "items_level", "words_level", "grams_level", "forecast_level", "whole_grams_level",
-        "counts_level", "vote_level", "batch_level", "local_level",
+        "counts_level", "vote_level", "batch_level", "local_level", "items_rounds",
     } == DRAWING  # fmt: skip
 
 

@@ -23,12 +23,16 @@ def register_words_of_blocks(spark: SparkSession) -> None:
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             words = vocabulary(rows, row)
-            name = rows.column("block")[row].as_py()
+            block = rows.column("block")[row].as_py()
             numbers = np.arange(len(words), dtype=np.int32)
-            yield {"block": [name] * len(words), "number": numbers, "word": words.cast("string")}
+            yield {
+                "block": np.full(len(words), block),
+                "number": numbers,
+                "word": words.cast("string"),
+            }
 
     register_table(
-        spark, "dphh_words_of_blocks", of_blocks, "block string, number int, word string"
+        spark, "dphh_words_of_blocks", of_blocks, "block bigint, number int, word string"
     )
 
 
