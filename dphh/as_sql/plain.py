@@ -179,7 +179,7 @@ def _counts(price: Price) -> Iterator[Query]:
 
 
 def _ldp_trie(price: Price) -> Iterator[Query]:
-    known: dict[str, Any] = {"characters": price["character_set"], "purpose": SEATS}
+    known: dict[str, Any] = {"characters": list(price["character_set"]), "purpose": SEATS}
     idle = {"idle": "how many users are made up, where the corpus has too few"}
     yield _step("devices", Step("plain/ldp_trie_seats", known, idle))
     for level in price.levels:

@@ -228,7 +228,7 @@ def _ldp_trie(price: Price) -> Iterator[Part]:
     yield (
         "users and their words",
         [
-            Step("ldp_local_words", {"characters": price["character_set"]}),
+            Step("ldp_local_words", {"characters": list(price["character_set"])}),
             Step("ldp_seats", {"seats": seats, "purpose": SEATS}, idle),
             Step("ldp_contributions"),
         ],

@@ -1,7 +1,8 @@
 """The two rounds of a level of the forecast ladder as an engine's queries, and what they show.
 
-An engine makes the tables of `sql/forecast_*.sql` and keeps them. Only what these methods return
-leaves it: how many valid grams each row has, the noised sizes of lists, signs, and what passed.
+An engine makes the tables of `sql/ngrams/forecast_*.sql` and keeps them. Only what these methods
+return leaves it: how many valid grams each row has, the noised sizes of lists, signs, and what
+passed.
 """
 
 from __future__ import annotations

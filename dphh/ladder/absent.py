@@ -11,8 +11,8 @@ both noised weights. So, a class at a time:
     which: keys drawn uniformly from the class, none twice, none that somebody holds;
     noised weights: the noise given its bin, and the noise given that it reaches t.
 
-This is the joint law of noise added to all of them. Thresholds are above 0 (`privacy/forecast/
-spurious.py`), so what is negative never passes.
+This is the joint law of noise added to all of them. Thresholds are above 0 (`signs.py` of the
+mechanism), so what is negative never passes.
 
 Numbers of absent grams are private: they are made of how many grams somebody holds.
 """

@@ -7,8 +7,8 @@ CREATE OR REPLACE TEMP MACRO dphh_noise(name, sigma, purpose) AS
 CREATE OR REPLACE TEMP MACRO dphh_word(name, purpose) AS
 CAST(0 AS UBIGINT);
 
-CREATE OR REPLACE TEMP MACRO dphh_subset(name, value, domain, size, numerator, purpose) AS
-[value];
+CREATE OR REPLACE TEMP MACRO dphh_report(name, value, domain, size, numerator, form, purpose) AS
+CASE WHEN value >= 0 THEN [value] ELSE CAST([] AS BIGINT[]) END;
 
-CREATE OR REPLACE TEMP MACRO dphh_aggregate(holders, size, numerator, purpose) AS
+CREATE OR REPLACE TEMP MACRO dphh_aggregate(holders, sent, domain, size, numerator, purpose) AS
 holders;

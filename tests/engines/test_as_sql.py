@@ -240,6 +240,30 @@ def test_every_verb_has_a_plain_form(verb):
     assert "NOT PRIVATE" in text
 
 
+@pytest.mark.parametrize(
+    ("mode", "reports"), [("messages", "subsets"), ("messages", "coins"), ("aggregate", None)]
+)
+def test_local_reports_can_be_pasted_query_by_query(mode, reports):
+    """Its first level: 200 of 400 users are asked, who all hold two of the three words."""
+    words = [(user, word) for user in range(400) for word in ("ab", "b")]
+    plan = dphh.ldp_trie(
+        own(words, item="what"), local_epsilon=6, delta=1e-6, users_per_level=200,
+        contributions=3, max_length=2, keep=9, character_set="abc", mode=mode, reports=reports,
+    )  # fmt: skip
+    con = duckdb.connect()
+    con.register("given", pl.DataFrame(words, schema=["who", "what"], orient="row").to_arrow())
+    con.execute("CREATE TABLE corpus_rows AS SELECT * FROM given")
+    con.execute("CREATE TABLE known (word VARCHAR[])")
+    con.execute("CREATE TABLE prefixes (number INTEGER, tokens VARCHAR[])")
+    con.execute("INSERT INTO prefixes VALUES (0, ['a']), (1, ['b']), (2, ['c'])")
+    for shown in plan.queries(plain=True):
+        con.execute(shown.sql.replace("$idle", "0"))
+        if shown.section == "pass 1, level 1":
+            break
+    kept = con.execute("SELECT prefix, ended, reports FROM kept ORDER BY value").fetchall()
+    assert kept == [(["a", "b"], False, 200), (["b"], True, 200)]
+
+
 def test_counts_can_be_pasted():
     of = [("the", "cat"), ("w3",), ("never",)]
     rows = [(user, text.replace("never", "")) for user, text in TEXTS]

@@ -1,4 +1,4 @@
-"""The forecast ladder's rounds in DuckDB: `sql/forecast_*.sql`."""
+"""The forecast ladder's rounds in DuckDB: `sql/ngrams/forecast_*.sql`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The forecast ladder's rounds as queries: step for step `sql/forecast_*.sql`, which says why.
+"""The forecast ladder's rounds as queries: step for step `sql/ngrams/forecast_*.sql`.
 
-Noise is drawn between them, on frames that stand (`dphh/engines/polars/forecast.py`).
+The SQL says why. Noise is drawn between them, on frames that stand (`engines/polars/forecast.py`).
 """
 
 from __future__ import annotations
