@@ -146,15 +146,15 @@ class _Owner:
     def _limits(self) -> dict[str, Any]:
         """The memory and threads that somebody set on the connection: a run on DuckDB keeps to
         them, in the instance of its own that it reads private rows in."""
+        import duckdb
+
         con = self._con()
         if con is None or self._engine not in (None, "duckdb"):
             return {}
-        found = {}
-        for name in ("memory_limit", "threads"):
-            ours, usual = (_setting(each, name) for each in (con.cursor(), _untouched()))
-            if ours != usual:
-                found[name] = ours
-        return found
+        usual = _limits_of(duckdb.connect())
+        return {
+            name: value for name, value in _limits_of(con.cursor()).items() if value != usual[name]
+        }
 
     def _corpus(self, what: str, arguments: Arguments) -> Corpus:
         asked = corpus_name(what, arguments)
@@ -178,16 +178,11 @@ class _Owner:
         return Corpus(asked, **content)
 
 
-def _untouched() -> duckdb.DuckDBPyConnection:
-    import duckdb
-
-    return duckdb.connect()
-
-
-def _setting(con: duckdb.DuckDBPyConnection, name: str) -> Any:
+def _limits_of(con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
     with con:
-        ((value,),) = con.execute("SELECT current_setting($1)", [name]).fetchall()
-    return value
+        asked = "SELECT current_setting('memory_limit'), current_setting('threads')"
+        ((memory, threads),) = con.execute(asked).fetchall()
+    return {"memory_limit": memory, "threads": threads}
 
 
 _TABLES = """

@@ -178,7 +178,8 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
 
     if status is not None:
         status.start()
-    known = {entry.run_id for entry in book.runs()}
+    # For programs alone, which are told whether this request has spent anything.
+    known = {entry.run_id for entry in book.runs()} if run["as_json"] else set()
     try:
         release = plan.run(
             ledger=book,
@@ -191,7 +192,8 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
             progress=progress,
         )
     except DphhError as problem:
-        problem.spent = _reserved_since(known, book)
+        if run["as_json"]:
+            problem.spent = _reserved_since(known, book)
         raise
     finally:
         if status is not None:

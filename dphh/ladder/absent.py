@@ -59,13 +59,11 @@ class Spurious:
         )
 
 
-def absent_bins(
-    valid: ValidClasses, supported: Integers, law: Bins, randomness: Randomness, purpose: str
-) -> Integers:
-    """Bins of the absent grams, (classes, bins). `supported`: held grams of each class."""
-    absent = (valid.sizes - supported).tolist()
+def absent_bins(absent: Integers, law: Bins, randomness: Randomness, purpose: str) -> Integers:
+    """Bins of the absent grams, (classes, bins), of so many of each class."""
+    of_classes = enumerate(absent.tolist())
     return np.array(
-        [bins_of_class(*of_class, law, randomness, purpose) for of_class in enumerate(absent)],
+        [bins_of_class(*of_class, law, randomness, purpose) for of_class in of_classes],
         dtype=np.int64,
     )
 

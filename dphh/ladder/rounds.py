@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 from dphh.ladder.classes import ValidClasses
 from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import Bins
@@ -28,14 +26,6 @@ class Passed:
     bins: Integers
     first: Integers
     second: Integers
-
-    @classmethod
-    def sorted_by_key(
-        cls, keys: Integers, bins: Integers, first: Integers, second: Integers
-    ) -> Passed:
-        """Held and spurious grams, merged: their order must not say which is which."""
-        order = np.argsort(keys)
-        return cls(keys[order], bins[order], first[order], second[order])
 
 
 class Rounds(Protocol):

@@ -49,7 +49,7 @@ class TwoRounds:
         # Held and absent grams of a class come to its size, which is public. Who comes may turn an
         # absent gram into one that is held; it had its noise before, and has it still.
         supported = np.bincount(group, minlength=self._shape[0])
-        self._absent = absent_bins(valid, supported, law, self._randomness, self._purpose)
+        self._absent = absent_bins(valid.sizes - supported, law, self._randomness, self._purpose)
         return FirstRound(self._by_row(self._row) + self._absent, lists)
 
     def second_round(self, weights: Integers, unit: int) -> Integers:
@@ -76,11 +76,13 @@ class TwoRounds:
             self._randomness,
             self._purpose,
         )
-        return Passed.sorted_by_key(
-            np.concatenate([self._keys[kept], drawn.keys]),
-            np.concatenate([self._row[kept] % self._shape[1], drawn.bins]),
-            np.concatenate([self._first[kept], drawn.first]),
-            np.concatenate([self._second[kept], drawn.second]),
+        keys = np.concatenate([self._keys[kept], drawn.keys])
+        order = np.argsort(keys)  # which grams are held must not show
+        return Passed(
+            keys[order],
+            np.concatenate([self._row[kept] % self._shape[1], drawn.bins])[order],
+            np.concatenate([self._first[kept], drawn.first])[order],
+            np.concatenate([self._second[kept], drawn.second])[order],
         )
 
     def close(self) -> None:

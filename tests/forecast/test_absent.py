@@ -41,7 +41,7 @@ def small() -> tuple[ValidClasses, Integers, Integers, Bins]:
 def drawn_lazily(purpose: str) -> tuple[Integers, Integers, list[tuple[int, int, int, int]]]:
     valid, held, thresholds, law = small()
     supported = np.bincount(valid.of(held), minlength=len(valid.sizes))
-    absent = absent_bins(valid, supported, law, SYSTEM, purpose)
+    absent = absent_bins(valid.sizes - supported, law, SYSTEM, purpose)
     negatives = absent_negatives(absent, law, SYSTEM, purpose)
     found = spurious_grams(
         valid, absent, negatives, thresholds, lambda k: np.isin(k, held), law, SYSTEM, purpose

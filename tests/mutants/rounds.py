@@ -79,9 +79,16 @@ FORECAST = (
     ),
     Mutant(
         "forecast: classes that nobody holds a gram of are not looked at",
-        "    absent = (valid.sizes - supported).tolist()\n",
-        "    absent = np.where(supported > 0, valid.sizes - supported, 0).tolist()\n",
-        (f"{_ROUNDS}::test_round_1_counts_every_valid_gram_held_or_not",),
+        'grams = pl.col("valid") - pl.col("held").fill_null(0)',
+        'grams = (pl.col("valid") - pl.col("held")).fill_null(0)',
+        ("tests/engines/test_rounds_by_hand.py",),
+    ),
+    Mutant(
+        "forecast, DuckDB: classes that nobody holds a gram of are not looked at",
+        "classes.valid - coalesce(held.grams, 0) AS grams",
+        "coalesce(classes.valid - held.grams, 0) AS grams",
+        ("tests/engines/test_rounds_by_hand.py",),
+        within="sql/ngrams/*",
     ),
     Mutant(
         "forecast: a round has less noise than its share pays for",

@@ -11,7 +11,7 @@ from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.engines.polars.items import Items
 from dphh.engines.polars.queries import forecast as queries
 from dphh.engines.polars.queries.ladder import grams_level
-from dphh.ladder.absent import absent_negatives, bins_of_class, spurious_grams
+from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.kernel.places import Released
@@ -43,11 +43,8 @@ class PolarsRounds(ForecastRounds):
         time, by the noise's own law."""
         classes = pl.DataFrame(self.classes()).lazy()
         unlisted = self._fetch(queries.unlisted(self.round_1.lazy(), classes))
-        drawn = [
-            bins_of_class(group, grams, self.law, self.session.randomness, self.purpose)
-            for group, grams in unlisted.iter_rows()
-        ]
-        return np.array(drawn, dtype=np.int64)
+        absent = unlisted["grams"].to_numpy()
+        return absent_bins(absent, self.law, self.session.randomness, self.purpose)
 
     def _round_2(self, planned: Any, unit: int) -> Any:
         weights = self._fetch(queries.weights(self.round_1.lazy(), pl.DataFrame(planned).lazy()))
