@@ -136,10 +136,17 @@ FORECAST = (
         (_ABSENT,),
     ),
     Mutant(
-        "forecast: held grams come before spurious ones",
-        "        order = np.argsort(keys)\n        return cls(keys[order], bins[order]",
-        "        order = np.arange(len(keys))\n        return cls(keys[order], bins[order]",
-        (f"{_ROUNDS}::test_rows_are_ascending_and_each_once",),
+        "forecast, Polars: held grams come before spurious ones",
+        'spurious.select(*RELEASED)]).sort("key")',
+        "spurious.select(*RELEASED)])",
+        ("tests/engines/test_forecast_neighbours.py", "tests/engines/test_rounds_by_hand.py"),
+    ),
+    Mutant(
+        "forecast, DuckDB: held grams come before spurious ones",
+        "FROM passed\nORDER BY key;",
+        "FROM passed;",
+        ("tests/engines/test_forecast_neighbours.py", "tests/engines/test_rounds_by_hand.py"),
+        within="sql/ngrams/forecast_released.sql",
     ),
     Mutant(
         "forecast: tails beyond a half",
