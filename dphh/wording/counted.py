@@ -31,7 +31,7 @@ def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
     verb, items = str(manifest["verb"]), items_in(table)
     said = plural(items, "item") + " counted" if verb == "counts" else f"{items:,} found by {verb}"
     groups = groups_of(table, manifest)
-    if groups is None:
+    if not groups:  # nor is there anything to name, where nothing was found
         return said
     by = manifest.get("parameters", {}).get("by") or "group"
     counted = ", " if verb == "counts" else ", counted "

@@ -15,6 +15,7 @@ from dphh.ledger.budget import GivenBack
 from dphh.mechanisms.terms import set_aside
 from dphh.report.promise import in_words
 from dphh.testing import SeededRandomness
+from dphh.wording.counted import how_many
 from tests.report.made import PRIVACY
 
 
@@ -83,3 +84,10 @@ def test_a_connection_has_help_on_what_it_has(database, tmp_path):
     assert ("free", "FROM dphh_ledger()") in calls
     assert any("dphh_tree" in call for _, call in calls)
     assert not any("dphh_gaussian_sigma" in call for _, call in calls)  # of the shell alone
+
+
+def test_a_release_of_nothing_names_no_groups():
+    columns = {"level": [], "item": [], "group": []}
+    asked = {"by": "country", "groups": ["DE"]}
+    said = how_many(pl.DataFrame(columns).to_arrow(), {"verb": "ngrams", "parameters": asked})
+    assert said == "0 found by ngrams"
