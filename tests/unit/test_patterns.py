@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from dphh import UsageError
@@ -76,6 +76,10 @@ def test_each_part_means_the_same(oracle, atom):
 
 
 @given(pattern=PATTERNS)
+@example(pattern=r"[^]a]*\d|[^]a]*\d?")
+@example(pattern=r"\D?\S|\D?\D")
+@example(pattern="(?:a*b|a*c?)")
+@example(pattern="[a]b*-|ab*b?")
 @settings(max_examples=60, deadline=None)
 def test_parts_together_mean_the_same(oracle, pattern):
     assume(agree(oracle, pattern))

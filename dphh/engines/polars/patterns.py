@@ -1,14 +1,16 @@
 """Regular expressions: the owner writes RE2, as for every engine; Polars reads Rust's dialect.
 
 The two differ in little. In RE2 the classes \\d, \\s, \\w and the border \\b are ASCII's. Between
-brackets, Rust gives a meaning of its own to `[`, `&&`, `--` and `~~`. What cannot be said in Rust
-is refused before any row is read.
+brackets, Rust gives a meaning of its own to `[`, `&&`, `--` and `~~`. And of `X*b|X*c?` Rust makes
+`X*(?:b|c?)`, which prefers the longest X where the first branch comes first: an empty group keeps
+branches apart that may begin alike. What cannot be said in Rust is refused before any row is read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import duckdb
 import polars as pl
@@ -34,6 +36,7 @@ _PART = re.compile(
     r"|(?P<repeat>\{\d+(?:,\d*)?\})"
     r"|(?P<brace>[{}])"
     r"|(?P<brackets>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\])"
+    r"|(?P<group>\((?:\?(?:P?<\w+>|[A-Za-z-]*[:)]))?)"
     r"|(?P<plain>.)",
     re.DOTALL,
 )
@@ -62,7 +65,9 @@ def check_pattern(option: str, pattern: str) -> None:
 
 
 def _parts(pattern: str) -> Iterator[str]:
-    for part in _PART.finditer(pattern):
+    parts = [*_PART.finditer(pattern)]
+    apart = _may_begin_alike(parts)
+    for part in parts:
         text = part.group()
         if part["quoted"] is not None:
             yield re.escape(part["quoted"])
@@ -73,7 +78,27 @@ def _parts(pattern: str) -> Iterator[str]:
         elif part["brackets"] is not None:
             yield _brackets(text)
         else:
-            yield text
+            yield "|()" if apart and text == "|" else text
+
+
+def _may_begin_alike(parts: Sequence[re.Match[str]]) -> bool:
+    """Whether two branches may begin with the same: a letter stands for itself, what is repeated
+    or any character for no letter, and all else may stand for anything."""
+    texts: list[str] = []
+    wide, begins = 0, True
+    for part, after in pairwise([*parts, None]):
+        assert part is not None
+        text = part.group()
+        if part["group"] is not None or (part["plain"] and text == "|"):
+            begins = True
+        elif begins:
+            begins = False
+            if part["plain"] is None:
+                return "|" in (each.group() for each in parts)
+            repeated = after is not None and (after["repeat"] or after.group() in ("*", "+", "?"))
+            wide += text == "." or bool(repeated)
+            texts.append(text.casefold())
+    return wide > 1 or len(set(texts)) < len(texts)
 
 
 def _brackets(text: str) -> str:
