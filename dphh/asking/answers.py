@@ -145,6 +145,7 @@ def ledger_table(accounts: Iterable[Account | Share]) -> pa.Table:
             "left_epsilon": account.left and account.left.epsilon,
             "left_delta": account.left and account.left.delta,
             "runs": account.runs,
+            "used": account.used,
         }
         for account in accounts
     ]

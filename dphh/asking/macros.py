@@ -60,6 +60,7 @@ LEDGER_SCHEMA = pa.schema(
         ("left_epsilon", pa.float64()),
         ("left_delta", pa.float64()),
         ("runs", pa.int64()),
+        ("used", pa.float64()),
     ]
 )
 RELEASES_SCHEMA = pa.schema(

@@ -32,6 +32,7 @@ from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.office import budgets
 from dphh.given import with_release
 from dphh.ledger import Ledger
+from dphh.ledger.said import how_far
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.show import price_sections
@@ -91,8 +92,7 @@ def _answer(message: Message) -> pa.Table:
         return queries_table(Plan(plan.price), arguments)
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
-    lines = [("spent", budget.spent), ("of", budget.cap), ("left", budget.left)]
-    told = [(name, str(value)) for name, value in lines]
+    told = [("yours", str(budget.cap)), ("used", how_far(budget))]
     return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])
 
 

@@ -23,6 +23,7 @@ from dphh.ledger.budget import (
     left,
     refusal,
     spent,
+    used,
 )
 from dphh.ledger.nouns import Request, unknown_account
 from dphh.ledger.records import AccountRow
@@ -61,9 +62,14 @@ class Share:
     left: Budget  # of the share, and never more than the corpus itself has left
     runs: int
     user: User
+    used: float  # the share of the share, of what is scarcest
 
     @property
     def label(self) -> str:
+        return self.account
+
+    @property
+    def name(self) -> str:
         return self.account
 
     @property
@@ -115,6 +121,7 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
             _left(account, cap, own, all_),
             len(own),
             account.source.user,
+            used(own, cap),
         )
         for account, name, cap, own, all_ in found
     ]

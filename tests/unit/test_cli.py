@@ -323,7 +323,7 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert 0 < found["left"]["epsilon"] < 3
     assert [run["run_id"] for run in found["runs"]] == ["one"]
     assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["runs_count"] == 1
-    assert "epsilon 9" in dphh("ledger", "cap", "notes", "--epsilon", "9", "--delta", "1e-6")[1]
+    assert "(9, 1e-06)" in dphh("ledger", "cap", "notes", "--epsilon", "9", "--delta", "1e-6")[1]
     code, out, _ = dphh("ledger", "release", "one", "--out", tmp_path / "back", "--json")
     assert json.loads(out)["run_id"] == "one"
     assert Release.load(tmp_path / "back").run_id == "one"
