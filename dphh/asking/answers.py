@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Entry, Ledger, Share
 from dphh.ledger.corpora import named_corpus
+from dphh.ledger.declared import Groups
 from dphh.plan import Plan
 from dphh.registry import Verb
 from dphh.show import Section
@@ -40,13 +41,14 @@ def answered(
     releases: Callable[[], tuple[Iterable[Entry], Set[str] | None]],
     release: Callable[[Any], pa.Table],
     verb: Callable[[Macro, Arguments], pa.Table],
+    groups: Callable[[], Mapping[str, Groups]],
 ) -> pa.Table:
     """A macro's table, by what whoever answers may say: of the ledger, or by a verb."""
     macro = macros()[what]
     if macro.verb is not None:
         return verb(macro, arguments)
     of_the_ledger: dict[str, Callable[[], pa.Table]] = {
-        "ledger": lambda: ledger_table(accounts()),
+        "ledger": lambda: ledger_table(accounts(), groups()),
         "releases": lambda: releases_table(*releases()),
         "release": lambda: release(arguments.get("run_id")),
     }
@@ -134,7 +136,7 @@ def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SQL_SCHEMA)
 
 
-def ledger_table(accounts: Iterable[Account | Share]) -> pa.Table:
+def ledger_table(accounts: Iterable[Account | Share], groups: Mapping[str, Groups]) -> pa.Table:
     rows = [
         {
             "corpus": account.label,
@@ -146,6 +148,7 @@ def ledger_table(accounts: Iterable[Account | Share]) -> pa.Table:
             "left_delta": account.left and account.left.delta,
             "runs": account.runs,
             "used": account.used,
+            "groups": json.dumps(groups[account.label]) if account.label in groups else None,
         }
         for account in accounts
     ]

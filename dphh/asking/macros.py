@@ -61,6 +61,7 @@ LEDGER_SCHEMA = pa.schema(
         ("left_delta", pa.float64()),
         ("runs", pa.int64()),
         ("used", pa.float64()),
+        ("groups", pa.string()),
     ]
 )
 RELEASES_SCHEMA = pa.schema(

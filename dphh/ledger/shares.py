@@ -25,6 +25,7 @@ from dphh.ledger.budget import (
     spent,
     used,
 )
+from dphh.ledger.history import note
 from dphh.ledger.nouns import Request, unknown_account
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_kept, reading, writing
@@ -93,10 +94,13 @@ def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float)
         for table in TABLES:
             con.execute(table)
         _bring_up(con)
+        before = _in_force(con, account.id).get(analyst)
+        day = records.now(con)
+        note(con, day, "share", name, before, cap, analyst)
         con.execute(
             "INSERT INTO shares (account, analyst, epsilon, delta, recorded, kept) "
             "VALUES (?, ?, ?, ?, ?, 'open')",
-            (account.id, analyst, cap.epsilon, cap.delta, records.now(con)),
+            (account.id, analyst, cap.epsilon, cap.delta, day),
         )
         _settle_how_kept(con, account.id, analyst)
 
