@@ -12,8 +12,8 @@ from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.release import MANIFEST, Release
 
-#: Where the tokens of a corpus come from does not make them others.
-_SAME_TOKENS_ALL_THE_SAME = ("column", "unit")
+#: Where the tokens of a corpus come from, and of which rows, does not make them others.
+_SAME_TOKENS_ALL_THE_SAME = ("column", "unit", "where")
 Options = dict[str, Any]
 
 

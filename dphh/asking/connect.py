@@ -31,7 +31,7 @@ from dphh.asking.answers import (
     queries_table,
 )
 from dphh.asking.macros import Macro, help_sql, install
-from dphh.corpus import Corpus
+from dphh.corpus import WHICH_ROWS, Corpus, narrowed
 from dphh.errors import UsageError
 from dphh.given import with_declared, with_release
 from dphh.ledger import Ledger
@@ -162,9 +162,10 @@ class _Owner:
         asked = corpus_name(what, arguments)
         content = given_content(arguments)
         if "user" not in content:
+            rows = {name: content.pop(name) for name in WHICH_ROWS & content.keys()}
             named = owners_corpus(asked, self._ledger, content)
             if named is not None:
-                return named
+                return narrowed(named, **rows)
             raise UsageError(
                 f"corpus: {asked!r} is no name in the ledger; for a table or a path, say which "
                 "columns count: user_column := ..., and text_column := ... or item_column := ..."

@@ -44,6 +44,7 @@ SQL_NAMES = {
     # `keep` is an option of `ldp_trie` itself.
     "keep": "keep_tokens",
     "drop": "drop_tokens",
+    "where": "where_rows",
 }
 
 _NOT_CONTENT = ("self", "source", "unit", "connection")

@@ -30,7 +30,9 @@ from dphh.sources.reading import (
     refuse_what_waits,
     unreadable_files,
 )
+from dphh.sources.text_files import refuse_other_encodings
 from dphh.sources.wide_files import refuse_many_columns
+from dphh.unit import columns_of
 from dphh.wording.asked import nearest
 from dphh.wording.lines import plural
 
@@ -141,7 +143,10 @@ def _delimited(corpus: Corpus) -> Any:
                 )
         # By their places: DuckDB takes names that differ in case alone for one.
         columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
-        picked = ", ".join(f"c{names.index(name)} AS {identifier(name)}" for name in wanted)
+        picked = ", ".join(
+            f"{_read(corpus, name, f'c{names.index(name)}')} AS {identifier(name)}"
+            for name in wanted
+        )
         selects.append(
             f"SELECT {picked} FROM read_csv({_listed(files)}, "
             f"auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"', "
@@ -207,10 +212,22 @@ def _json_lines(corpus: Corpus) -> Any:
         f"{literal(name)}: 'VARCHAR{'[]' if name in listed else ''}'"
         for name in dict.fromkeys(corpus.columns.values())
     )
-    return con.sql(
-        f"FROM read_json({_listed(files)}, format = 'newline_delimited', records = true, "
-        f"auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"
+    picked = ", ".join(
+        f"{_read(corpus, name, identifier(name))} AS {identifier(name)}"
+        for name in dict.fromkeys(corpus.columns.values())
     )
+    return con.sql(
+        f"SELECT {picked} FROM read_json({_listed(files)}, format = 'newline_delimited', "
+        f"records = true, auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"
+    )
+
+
+def _read(corpus: Corpus, name: str, column: str) -> str:
+    """A column of text. Of users 649.0 is 649: so it is written where another row had none."""
+    if name == corpus.content.column or name not in columns_of(corpus.user):
+        return column
+    whole = rf"regexp_replace({column}, '^(-?[0-9]+)\.0+$', '\1')"
+    return f"CASE WHEN ends_with({column}, '0') THEN {whole} ELSE {column} END"
 
 
 def _files(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
@@ -233,6 +250,8 @@ def _first_line(corpus: Corpus, file: str) -> str:
     """The header alone, however the file is compressed; of a file without line ends, no more than
     of any other."""
     try:
+        with pa.input_stream(file, compression="detect") as stream:
+            refuse_other_encodings(file, stream.read(2))
         with pa.input_stream(file, compression="detect") as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace")
             line = text.readline(LONGEST_LINE + 1)

@@ -173,12 +173,12 @@ def rows_in_memory(corpus: Corpus) -> Any:
             return chosen.to_arrow_reader(ROWS_OF_A_STREAM)
         lazy = hasattr(source, "collect")
         rows = source.select(columns).collect() if lazy else source
-        table = _without_views(pa.table(rows).select(columns))
+        table = without_views(pa.table(rows).select(columns))
     _validate(table)
     return table
 
 
-def _without_views(table: pa.Table) -> pa.Table:
+def without_views(table: pa.Table) -> pa.Table:
     """Polars gives strings as views, which Arrow's functions cannot take rows of: DuckDB 1.5 asks
     them to where such a table is joined."""
     if not duckdb.__version__.startswith("1."):

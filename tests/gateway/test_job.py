@@ -136,3 +136,14 @@ def test_analysts_count_within_declared_groups_alone(shared: Ledger, what: str) 
     assert "such a column" in ask(shared, what, **elsewhere)["refused"]
     shared.declare_groups("reviews", "country", ())
     assert "such a column" in ask(shared, what, **asked, groups=["DE"])["refused"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"where_rows": "city = 'Rome'"}, {"since": "day=2026-01-01"}, {"until": "day=2027-01-01"}],
+)
+def test_analysts_say_nothing_of_which_rows_count(shared: Ledger, asked: dict[str, str]) -> None:
+    """How a run ends would tell which columns there are."""
+    price = {"epsilon": 0.5, "delta": 1e-8}
+    said = ask(shared, "plan_items", **price, **asked)["refused"]
+    assert f"{next(iter(asked))}: 'reviews' is a corpus" in said and "leave these out" in said

@@ -227,6 +227,17 @@ def test_what_is_said_of_a_named_corpus_is_refused_be_it_a_default(con: Any, sai
         con.execute(f"FROM dphh_plan_items('reviews', {said}, epsilon := 1, delta := 1e-6)")
 
 
+def test_of_a_named_corpus_it_may_be_said_which_rows_count(con: Any, ledger: Ledger) -> None:
+    said = "where_rows := 'contains(what, ''cat'')', since := 'who=u1'"
+    asked = f"FROM dphh_items('reviews', {said}, epsilon := 1.0, delta := 1e-6)"
+    assert {row[1] for row in con.execute(asked).fetchall()} == {"the", "cat", "sat"}
+    (run,) = ledger.runs("reviews")
+    kept = run.parameters["content"]["where"]
+    assert kept == "(contains(what, 'cat')\n) AND (\"who\" >= 'u1'\n)"
+    with pytest.raises(duckdb.InvalidInputException, match="a subquery"):
+        con.execute("FROM dphh_items('reviews', where_rows := 'who = (SELECT 1)', epsilon := 1.0)")
+
+
 def test_rows_of_nobody_are_found_before_it_is_paid(con: Any, ledger: Ledger, texts: str) -> None:
     schema = {"who": pl.String, "what": pl.String}
     pl.DataFrame({"who": [None], "what": ["x"]}, schema=schema).write_parquet(texts)
