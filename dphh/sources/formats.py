@@ -22,6 +22,7 @@ from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of
 from dphh.sources.lakes import lake_table, refuse_files_of_tables
+from dphh.sources.quiet import without_bar
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import (
     files_named,
@@ -266,7 +267,7 @@ def _first_line(corpus: Corpus, file: str) -> str:
 
 def _quiet(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """DuckDB's own bar would tell how much of the data each step reads; nothing is spilled here."""
-    con.execute("SET enable_progress_bar = false")
+    without_bar(con)
     con.execute("SET temp_directory = ''")
     return con
 
