@@ -105,8 +105,8 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
         ) from None
 
 
-#: Columns of the terminal that a plan's table fits, and those of its four borders.
-TERMINAL, BORDERS = 100, 10
+#: Columns of the terminal that a plan's table fits, and those of its borders and of `line`.
+TERMINAL, BORDERS = 100, 18
 #: What is longer has a line of its own.
 LONGEST_WHAT = 24
 
@@ -124,7 +124,12 @@ def plan_table(sections: Sequence[Section]) -> pa.Table:
             first, *more = [*long, *textwrap.wrap(text, room)] or [""]
             lines.append({"section": heading, "what": "" if long else what, "said": first})
             lines += [{"section": heading, "what": "", "said": line} for line in more]
-    return pa.Table.from_pylist(lines, schema=PLAN_SCHEMA)
+    return _numbered(lines, PLAN_SCHEMA)
+
+
+def _numbered(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    numbered = [{**row, "line": line} for line, row in enumerate(rows, start=1)]
+    return pa.Table.from_pylist(numbered, schema=schema)
 
 
 def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
@@ -133,7 +138,7 @@ def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
     if not isinstance(plain, bool):
         raise UsageError(f"plain: found {plain!r}; give true or false")
     rows = [{"section": each.section, "sql": each.sql} for each in plan.queries(plain=plain)]
-    return pa.Table.from_pylist(rows, schema=SQL_SCHEMA)
+    return _numbered(rows, SQL_SCHEMA)
 
 
 def ledger_table(accounts: Iterable[Account | Share], groups: Mapping[str, Groups]) -> pa.Table:

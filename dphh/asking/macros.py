@@ -49,8 +49,16 @@ SQL_NAMES = {
 
 _NOT_CONTENT = ("self", "source", "unit", "connection")
 
-PLAN_SCHEMA = pa.schema([("section", pa.string()), ("what", pa.string()), ("said", pa.string())])
-SQL_SCHEMA = pa.schema([("section", pa.string()), ("sql", pa.string())])
+#: Rows of SQL are in no order: `line` is theirs.
+PLAN_SCHEMA = pa.schema(
+    [
+        ("section", pa.string()),
+        ("what", pa.string()),
+        ("said", pa.string()),
+        ("line", pa.int32()),
+    ]
+)
+SQL_SCHEMA = pa.schema([("section", pa.string()), ("sql", pa.string()), ("line", pa.int32())])
 LEDGER_SCHEMA = pa.schema(
     [
         ("corpus", pa.string()),

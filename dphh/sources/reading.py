@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -108,6 +109,32 @@ def no_such_file(corpus: Corpus) -> CorpusError:
     if folders:
         return unreadable_files(corpus, "in this folder, and below it, is no file *.parquet")
     return unreadable_files(corpus, "there is no such file")
+
+
+def unreadable(corpus: Corpus, problem: Exception) -> CorpusError:
+    """What an engine says of Parquet files that it cannot open: of a store, that nothing is there,
+    that it lets nobody in, or that it cannot be reached, before that they are no Parquet."""
+    said, kind = str(problem), type(problem).__name__
+    status = getattr(problem, "status_code", None) or 0
+    remote = [place for place in corpus.where if is_remote(place)]
+    nothing = ("No files found", "expanded paths were empty")
+    if any(text in said for text in nothing) or isinstance(problem, FileNotFoundError):
+        return no_such_file(corpus)
+    if not remote or not isinstance(problem, (OSError, duckdb.IOException, duckdb.HTTPException)):
+        return unreadable_files(corpus, f"it cannot be read as Parquet ({kind})")
+    if status == 404 or "404 Not Found" in said:
+        return no_such_file(corpus)
+    refused = status in (401, 403) or any(text in said for text in ("403 Forbidden", "401 Unauth"))
+    found = "the store refused" if refused else "the store could not be reached"
+    if remote[0].lower().startswith("s3") and not os.environ.get("AWS_ACCESS_KEY_ID"):
+        advice = "no credentials are set: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
+    else:
+        advice = (
+            "see that the credentials may read it"
+            if refused
+            else "see that the address is right and that there is a network"
+        )
+    return CorpusError(f"corpus: {', '.join(remote)}: {found} ({kind}); {advice}")
 
 
 def refuse_columns_twice(corpus: Corpus) -> None:

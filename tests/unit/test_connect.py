@@ -297,9 +297,13 @@ def test_ldp_trie_is_asked_like_its_verb(con: Any, tmp_path: Path) -> None:
 )
 def test_a_plan_fits_a_terminal_of_100_columns(con, asked):
     rows = con.execute(f"FROM dphh_plan_{asked}").fetchall()
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    assert sum(widths) + len("section") - widths[0] + 10 <= 100, widths
-    assert any(what == "theorem" for _, what, _ in rows)
+    section, *widths = (
+        max(len(str(each)) for each in column) for column in zip(*rows, strict=True)
+    )
+    sized = [max(section, len("section")), *widths[:-1], max(widths[-1], len("int32"))]
+    assert sum(sized) + 3 * len(sized) + 1 <= 100, sized
+    assert any(what == "theorem" for _, what, _, _ in rows)
+    assert [line for *_, line in rows] == [*range(1, len(rows) + 1)]  # SQL keeps no order
 
 
 def test_a_release_is_looked_at_where_it_was_asked_for(con: Any) -> None:

@@ -16,13 +16,12 @@ from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import (
     NO_GROUPS,
     NO_UNITS,
-    no_such_file,
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
     rows_in_memory,
     schema_in_memory,
-    unreadable_files,
+    unreadable,
 )
 from dphh.sources.wide_files import refuse_wide_files
 
@@ -247,10 +246,7 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
             relation = f"{files} true, hive_types_autocast = false)"
             _columns(con, relation, corpus)
     except duckdb.Error as problem:
-        if "No files found" in str(problem):
-            raise no_such_file(corpus) from None
-        found = f"it cannot be read as Parquet ({type(problem).__name__})"
-        raise unreadable_files(corpus, found) from None
+        raise unreadable(corpus, problem) from None
     return relation
 
 
