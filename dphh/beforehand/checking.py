@@ -28,7 +28,7 @@ from dphh.report.style import CHART_CSS
 from dphh.sources.lacking import parquet_files
 from dphh.sources.reading import parquet_pattern
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.unit import as_json, counted_by, proviso
+from dphh.unit import as_json, columns_of, counted_by, proviso
 from dphh.wording.asked import named_in_words
 from dphh.wording.lines import wrapped
 
@@ -201,9 +201,15 @@ def _somebodys(corpus: Corpus, look: bool) -> Finding:
     if found:
         return Finding(
             "users", "stops", "rows without a user (NULL) were found",
-            "A run is refused for them. Leave them out, or give each a user of its own.",
+            f"A run is refused for them. Leave them out, as by {_left_out(corpus)}, or give each a "
+            "user of its own.",
         )  # fmt: skip
     return Finding("users", "good", "no row is without a user")
+
+
+def _left_out(corpus: Corpus) -> str:
+    columns = " AND ".join(f'"{column}" IS NOT NULL' for column in columns_of(corpus.user))
+    return f"where={columns!r}"
 
 
 def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
