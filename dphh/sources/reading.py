@@ -45,7 +45,8 @@ NO_UNITS = (
 )
 ROWS_OF_NOBODY = (
     "user: found rows whose user column is NULL (or one of several); dphh cannot bound what "
-    "nobody's rows add: leave them out (where='... IS NOT NULL'), or give each a user of its own, and run again"
+    "nobody's rows add: leave them out (where='... IS NOT NULL'), or give each a user of its own, "
+    "and run again"
 )
 
 
