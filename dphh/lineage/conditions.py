@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
-
-import duckdb
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dphh.errors import UsageError
+
+if TYPE_CHECKING:
+    import duckdb  # a corpus without a condition waits for no engine
 
 LONGEST = 10_000
 _EXPRESSIONS = {
@@ -82,6 +83,8 @@ def both(*said: str | None) -> str | None:
 @lru_cache(maxsize=256)
 def condition(where: str) -> Condition:
     """The condition as its parsed tree, checked node by node, is written."""
+    import duckdb
+
     if len(where) > LONGEST:
         raise UsageError(f"where: found {len(where):,} characters; give at most {LONGEST:,}")
     with duckdb.connect() as con:
@@ -118,6 +121,8 @@ def _parsed(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[str, Any],
 
 
 def _one(con: duckdb.DuckDBPyConnection, asked: str, text: str) -> str:
+    import duckdb
+
     try:
         ((found,),) = con.execute(asked, [text]).fetchall()
     except duckdb.Error as problem:
@@ -168,6 +173,8 @@ def _columns(tree: dict[str, Any]) -> list[str]:
 def check_types(where: str, types: Mapping[str, str]) -> None:
     """That it is true or false of such columns, and that its constants are what they are compared
     with: tried on one row of NULLs, before anything is paid."""
+    import duckdb
+
     asked = condition(where)
     names = {column: column.replace('"', '""') for column in asked.columns}
     nulls = ", ".join(f'CAST(NULL AS {types[each]}) AS "{name}"' for each, name in names.items())
