@@ -113,7 +113,8 @@ class Asking:
     @property
     def _key(self) -> tuple[Any, ...]:
         corpus = self.corpus
-        about = (corpus.name, corpus.where, corpus.user, corpus.content, corpus.by)
+        unit = (corpus.user, corpus.period, corpus.periods)
+        about = (corpus.name, corpus.where, *unit, corpus.content, corpus.by)
         return str(self.book.path), self.price, about, self.rows
 
     @property
@@ -168,6 +169,8 @@ def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
         **dict(price.parameters),
         "user": as_json(corpus.user),
         "content": corpus.content.to_json(),
+        **({} if corpus.period is None else {"period": str(corpus.period)}),
+        **({} if corpus.periods is None else {"periods": corpus.names_of_periods}),
     }
 
 

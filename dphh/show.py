@@ -30,6 +30,7 @@ from dphh.levels import (
     SetUnionLevel,
     VoteLevel,
 )
+from dphh.periods.together import of_periods_in
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.wording.counted import groups_of, how_many, intervals_hold
 from dphh.wording.lines import (
@@ -65,7 +66,8 @@ def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
 def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
     privacy = price.privacy
     if corpus is not None:
-        privacy = stated(privacy, corpus.user, how_rows_were_made(corpus))
+        made = how_rows_were_made(corpus)
+        privacy = stated(price, corpus.user, made, corpus.period, corpus.periods)
     return [
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),
@@ -302,6 +304,9 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
     )
     for warning in privacy.get("warnings", ()):
         lines += wrapped(f"warning: {warning}")
+    if (of_periods := of_periods_in(privacy)) is not None:
+        for said in of_periods.lines:
+            lines += wrapped(said, "  ")
     if is_test(manifest):
         lines.append(manifest["randomness"])
     rows = first_rows(table, manifest)

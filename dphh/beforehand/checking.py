@@ -28,7 +28,7 @@ from dphh.ledger.said import gone_text
 from dphh.report.style import CHART_CSS
 from dphh.sources.reading import parquet_pattern
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.unit import as_json, counted_by, proviso
+from dphh.unit import asked_by, counted_by, proviso
 from dphh.wording.asked import named_in_words
 from dphh.wording.lines import wrapped
 
@@ -236,11 +236,11 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         yield Finding("ledger", "mind", said, "The same rows may be paid for twice, or by nobody.")
     for name in sorted(touched):
         account = book.status(name)
-        if account.source.user != corpus.user:
+        if account.source.unit != source.unit:
             yield Finding(
                 "ledger", "stops",
-                f"the account {name!r} protects {counted_by(account.source.user)}",
-                f"A run that counts them by {as_json(corpus.user)!r} is refused.",
+                f"the account {name!r} protects {counted_by(*account.source.unit)}",
+                f"A run that counts them by {asked_by(*source.unit)} is refused.",
             )  # fmt: skip
         elif account.left is not None and account.left.epsilon <= 0:
             yield Finding(

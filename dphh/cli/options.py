@@ -118,7 +118,8 @@ def corpus_asked(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
-    corpus = named_corpus(asked, ledger, sorted(map(flag, content)))
+    said = sorted(flag(option) for option in content if option != "periods")
+    corpus = named_corpus(asked, ledger, said, content.get("periods"))
     if corpus is not None:
         return corpus if not files else files_of_named(corpus, files, ledger)
     if files:

@@ -78,6 +78,11 @@ class Accounts:
         if isinstance(source, Corpus):
             refuse_columns_that_no_file_has(source)
             source = source_of(source)
+        if source.periods is not None:
+            raise UsageError(
+                "periods: an account is of all periods of its corpus, and each run names its own; "
+                "leave periods out. Nothing was added"
+            )
         source = source.absolute()
         fingerprint = source.fingerprint()
         earlier = self._earlier(source)

@@ -27,6 +27,8 @@ def source_of(corpus: Corpus, origin: Origin | None = None) -> Source:
         where=corpus.where,
         user=corpus.user,
         content=corpus.content.to_json(),
+        period=corpus.period,
+        periods=corpus.periods,
         files=(origin or origin_of(corpus)).files,
     )
 

@@ -14,6 +14,7 @@ from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
 from dphh.ledger.said import accounts_text
 from dphh.ledger.sources import Source
+from dphh.periods.period import Period
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
 from dphh.unit import User
 
@@ -97,6 +98,11 @@ class Account:
     def user(self) -> User:
         """The unit that is protected: a user by one column or, of several, less than a user."""
         return self.source.user
+
+    @property
+    def period(self) -> Period | None:
+        """Within which a user's rows are a unit, if not at all times."""
+        return self.source.period
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -18,7 +18,7 @@ from dphh.ledger.nouns import Hold, Request, Reservation, unknown_account
 from dphh.ledger.records import AccountRow
 from dphh.ledger.shares import check_share, record_asker
 from dphh.ledger.sources import Source, places
-from dphh.unit import as_json, counted_by
+from dphh.unit import asked_by, counted_by
 
 
 class Shared(NamedTuple):
@@ -136,7 +136,7 @@ def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | No
     # First the one that is asked for: what others refuse tells of what is not the analyst's to see.
     for payer in sorted(paying, key=lambda payer: payer.account.name != request.account):
         account = payer.account
-        same_user = account.source.user == request.source.user
+        same_user = account.source.unit == request.source.unit
         if same_user and payer.allows(request):
             continue
         if analyst is not None and account.name != request.account:
@@ -148,9 +148,9 @@ def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | No
         if not same_user:
             raise BudgetRefused(
                 f"Refused: the account {account.label!r} protects "
-                f"{counted_by(account.source.user)}, and this run counts them by "
-                f"{as_json(request.source.user)!r}, which promises the former nothing. Nothing was "
-                f"spent. Use user={as_json(account.source.user)!r}."
+                f"{counted_by(*account.source.unit)}, and this run counts them by "
+                f"{asked_by(*request.source.unit)}, which promises the former nothing. Nothing "
+                f"was spent. Use {asked_by(*account.source.unit)}."
                 + ("" if payer.moved is None else f" {moved_here(account.label, payer.moved)}")
             )
         return payer

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from dphh.ledger.budget import Budget, Cap, GivenBack, promise
+from dphh.periods.period import Period
 from dphh.privacy.weak import warnings
 from dphh.unit import User, whom
 from dphh.wording import shown
@@ -21,6 +22,8 @@ class Spent(Protocol):
     def name(self) -> str | None: ...
     @property
     def user(self) -> User: ...
+    @property
+    def period(self) -> Period | None: ...
     @property
     def runs(self) -> int: ...
     @property
@@ -41,7 +44,8 @@ def account_lines(account: Spent) -> list[tuple[str, str]]:
         lines.append(("", f"left  {account.left}, for one more Gaussian run"))
         if account.given_back is not None:
             lines.append(("", f"given back: {account.given_back}"))
-        lines.append(("", f"promised to {whom(account.user)}: {promise(account.cap)}"))
+        who = whom(account.user, account.period)
+        lines.append(("", f"promised to {who}: {promise(account.cap)}"))
         weak = warnings(account.cap.epsilon, account.cap.delta)
         lines += [("", f"warning: {warning}") for warning in weak]
     return lines

@@ -27,6 +27,7 @@ from dphh.ledger.budget import (
 from dphh.ledger.nouns import Request, unknown_account
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_kept, reading, writing
+from dphh.periods.period import Period
 from dphh.unit import User
 
 TABLES = (
@@ -61,6 +62,7 @@ class Share:
     left: Budget  # of the share, and never more than the corpus itself has left
     runs: int
     user: User
+    period: Period | None = None
 
     @property
     def label(self) -> str:
@@ -115,6 +117,7 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
             _left(account, cap, own, all_),
             len(own),
             account.source.user,
+            account.source.period,
         )
         for account, name, cap, own, all_ in found
     ]

@@ -60,7 +60,7 @@ MUTANTS = (
     ),
     Mutant(
         "runs that count users by another column pay as if by this one",
-        "        same_user = account.source.user == request.source.user\n",
+        "        same_user = account.source.unit == request.source.unit\n",
         "        same_user = True\n",
         ("tests/ledger/test_ledger_sources.py::test_another_user_column_is_refused",),
     ),
