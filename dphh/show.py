@@ -17,7 +17,7 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
 from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
-from dphh.ledger.said import account_lines
+from dphh.ledger.said import account_lines, period_lines
 from dphh.levels import (
     BY_CHANCE,
     BatchLevel,
@@ -265,7 +265,7 @@ def ledger_lines(
         moved = (ledger or Ledger()).moved_here(source_of(corpus))
     except DphhError as problem:
         return [("", str(problem))]
-    lines = [line for account in accounts for line in account_lines(account)] or [
+    lines = [line for each in accounts for line in (*account_lines(each), *period_lines(each))] or [
         ("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")
     ]
     if (said := unseen(corpus)) is not None:
@@ -278,7 +278,7 @@ def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
     """The accounts that a run on this corpus would be charged to, if anybody has made them."""
     book = ledger or Ledger()
     names = (corpus.name,) if corpus.name else book.accounts_touched(source_of(corpus))
-    return [book.status(name) for name in names]
+    return [book.status(name, corpus.periods) for name in names]
 
 
 def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:

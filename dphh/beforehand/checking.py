@@ -235,7 +235,7 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     elif said is not None:
         yield Finding("ledger", "mind", said, "The same rows may be paid for twice, or by nobody.")
     for name in sorted(touched):
-        account = book.status(name)
+        account = book.status(name, corpus.periods)
         if account.source.unit != source.unit:
             yield Finding(
                 "ledger", "stops",

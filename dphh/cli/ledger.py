@@ -35,6 +35,24 @@ _kept = click.option(
 )
 
 
+_person = [
+    click.option(
+        f"--person-{what}",
+        type=float,
+        help=f"Of a corpus with --period: the {what} of a person over all periods.",
+    )
+    for what in ("epsilon", "delta")
+]
+
+
+def _of_a_person(epsilon: float | None, delta: float | None) -> tuple[float, float] | None:
+    if epsilon is None and delta is None:
+        return None
+    if epsilon is None or delta is None:
+        raise click.UsageError("--person-epsilon, --person-delta: give both, or neither")
+    return epsilon, delta
+
+
 @click.group()
 def ledger() -> None:
     """The budget that survives the process: one SQLite file."""
@@ -46,6 +64,8 @@ def ledger() -> None:
 @corpus_options()
 @click.option("--epsilon", type=float, required=True, help="The cap.")
 @click.option("--delta", type=float, required=True, help="The cap.")
+@_person[0]
+@_person[1]
 @_kept
 @click.option("--unseen", is_flag=True, help="Do not look whether the files have the columns.")
 @ledger_option
@@ -57,6 +77,8 @@ def add(
     corpus: str,
     epsilon: float,
     delta: float,
+    person_epsilon: float | None,
+    person_delta: float | None,
     kept: Kept,
     unseen: bool,
     ledger_file: str | None,
@@ -65,7 +87,8 @@ def add(
     """Name a corpus and cap what may ever be spent on it.
 
     CORPUS is a path, a glob or a folder (docs/sources.md). What was spent on its files before
-    counts. The names and types of its columns are looked at, and no row.
+    counts. The names and types of its columns are looked at, and no row. With --period the cap is
+    for each period by itself (docs/periods.md).
     """
     content = content_given(context)
     if "user" not in content:
@@ -77,7 +100,8 @@ def add(
     _say_moved(book, source)
     with catch_warnings():
         simplefilter("ignore", Notice)  # which say the same
-        account = book.add(name, source, epsilon, delta, kept)
+        person = _of_a_person(person_epsilon, person_delta)
+        account = book.add(name, source, epsilon, delta, kept, person)
     click.echo(accounts_text([account]))
 
 
@@ -145,11 +169,22 @@ def rename(name: str, new: str, ledger_file: str | None) -> None:
 @click.argument("name")
 @click.option("--epsilon", type=float, required=True, help="The new cap.")
 @click.option("--delta", type=float, required=True, help="The new cap.")
+@_person[0]
+@_person[1]
 @_kept
 @ledger_option
-def cap(name: str, epsilon: float, delta: float, kept: Kept, ledger_file: str | None) -> None:
-    """Change a corpus's cap, or how it is kept."""
-    click.echo(accounts_text([Ledger(ledger_file).set_cap(name, epsilon, delta, kept)]))
+def cap(
+    name: str,
+    epsilon: float,
+    delta: float,
+    person_epsilon: float | None,
+    person_delta: float | None,
+    kept: Kept,
+    ledger_file: str | None,
+) -> None:
+    """Change a corpus's cap, or how it is kept. A person's cap stays where none is given."""
+    person = _of_a_person(person_epsilon, person_delta)
+    click.echo(accounts_text([Ledger(ledger_file).set_cap(name, epsilon, delta, kept, person)]))
 
 
 @ledger.command()

@@ -129,9 +129,9 @@ class Ledger(Accounts):
         """What this would meet at the account that allows least; None where none is capped.
         Only looks."""
         found = [
-            ahead(account.label, prices, account.cap, request.price)
-            for account, prices, _ in self._payers(request)
-            if account.cap is not None
+            ahead(f"{payer.account.label}{met.of}", met.prices, met.cap, met.price)
+            for payer in self._payers(request)
+            for met in payer.met(request)
         ]
         return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
 

@@ -21,7 +21,7 @@ from dphh.errors import LedgerError
 from dphh.ledger.networks import refuse_network
 from dphh.ledger.older_copy import refuse_older
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
@@ -181,6 +181,17 @@ CREATE TABLE deleted (                      -- accounts whose files are gone for
 );
 """
 
+# Since schema 8. Of a corpus whose unit is a user in one period: the cap of a person over all
+# periods, if its owner gives one. It is kept as the unit's cap is. Which periods a run reads is in
+# its source, which stands.
+PERSONS = """
+ALTER TABLE caps ADD COLUMN person_epsilon REAL;
+ALTER TABLE caps ADD COLUMN person_delta REAL
+    CHECK ((person_epsilon IS NULL) = (person_delta IS NULL));
+CREATE TRIGGER persons_caps_stand BEFORE UPDATE OF person_epsilon, person_delta ON caps
+BEGIN SELECT RAISE (ABORT, 'a cap of the ledger cannot be changed'); END;
+"""
+
 #: A commit waits for the disk, and for the folder that forgets the journal.
 SYNCHRONOUS = "EXTRA"
 
@@ -296,7 +307,7 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
     if known == SCHEMA_VERSION:
         return
-    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS, MARKS)[known:])
+    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS, MARKS, PERSONS)[known:])
     statement = ""
     for line in missing.splitlines(keepends=True):  # executescript would commit
         statement += line
@@ -317,6 +328,11 @@ def has_column(con: sqlite3.Connection, table: str, column: str) -> bool:
 def has_kept(con: sqlite3.Connection, table: str) -> bool:
     """Whether a table of caps says how they are kept."""
     return has_column(con, table, "kept")
+
+
+def has_persons(con: sqlite3.Connection) -> bool:
+    """Whether a cap may be a person's, too."""
+    return has_column(con, "caps", "person_epsilon")
 
 
 _CAUSES = {

@@ -18,12 +18,11 @@ from dphh.ledger.budget import (
     Budget,
     Cap,
     checked_budget,
-    fits,
     kept_for,
     left,
-    refusal,
     spent,
 )
+from dphh.ledger.by_period import caps_met, fullest, refuse_first
 from dphh.ledger.nouns import Request, unknown_account
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_kept, reading, writing
@@ -113,8 +112,8 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
             name,
             account.label,
             cap,
-            spent(own, cap),
-            _left(account, cap, own, all_),
+            spent(fullest(own, cap).prices, cap),
+            _left(account, cap, fullest(own, cap).prices, fullest(all_, account.cap).prices),
             len(own),
             account.source.user,
             account.source.period,
@@ -134,9 +133,8 @@ def check_share(
             "Only the account's owner can give one."
         )
     own = records.prices(con, account.id, analyst)
-    if not fits([*own, request.price], cap):
-        label = f"{analyst}'s share of {account.label}"
-        raise BudgetRefused(refusal(label, own, cap, request.price))
+    met = caps_met(account.source.period, cap, own, None, (), request.price)
+    refuse_first(met, f"{analyst}'s share of {account.label}", request.price)
 
 
 def record_asker(con: sqlite3.Connection, run: int, analyst: str) -> None:

@@ -39,7 +39,15 @@ from dphh.files.paths import (
     spellings,
 )
 from dphh.ledger.older_copy import NEW, SUFFIX
-from dphh.periods.period import Period, Spans, checked_period, checked_spans, period_json
+from dphh.periods.period import (
+    ALWAYS,
+    Period,
+    Spans,
+    checked_period,
+    checked_spans,
+    how_many,
+    period_json,
+)
 from dphh.unit import User, as_json, checked_user, named
 
 KINDS = ("path", "frame", "table")
@@ -115,6 +123,14 @@ class Source:
         period, periods = checked_period(data.get("period")), checked_spans(data.get("periods"))
         where = tuple(data["where"])
         return cls(data["kind"], where, user, data["content"], period, periods, files)
+
+    @property
+    def reads(self) -> dict[str, Any]:
+        """Which periods a run reads, and how many of a person's units that are at most."""
+        if self.period is None:
+            return {}
+        read = ALWAYS if self.periods is None else self.periods
+        return {"read": read, "of_a_person": how_many(read)}
 
     @property
     def unit(self) -> tuple[User, Period | None]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -102,7 +103,7 @@ def of_periods(
     return OfPeriods(
         period,
         read,
-        tuple(_apart(events, epsilon, delta, k) for k in SAID),
+        tuple(released_apart(events, epsilon, delta, k) for k in SAID),
         tuple(_at_once(epsilon, delta, k) for k in several),
     )
 
@@ -114,8 +115,17 @@ def of_periods_in(privacy: Mapping[str, Any]) -> OfPeriods | None:
 
 
 @lru_cache(maxsize=256)
-def _apart(events: tuple[Event, ...], epsilon: float, delta: float, periods: int) -> Together:
-    if periods == 1:
+def released_apart(
+    events: tuple[Event, ...],
+    epsilon: float,
+    delta: float,
+    periods: int,
+    *,
+    exactly: bool = False,
+) -> Together:
+    """What these events come to in each of k periods, at k times delta. Of one period it is what
+    is claimed, unless it is asked for `exactly`."""
+    if periods == 1 and not exactly:
         return Together(1, epsilon, delta)
     in_all = delta * periods * _UP
     charged = any(cost.is_charged for cost in costs_of(events))
@@ -139,7 +149,10 @@ def in_one_run(epsilon: float, delta: float, periods: int) -> tuple[float, float
     """
     if periods == 1:
         return epsilon, delta
-    whole = epsilon * periods * _UP
+    exact = Fraction(repr(epsilon)) * periods
+    whole = float(exact)
+    if Fraction(repr(whole)) < exact:
+        whole = math.nextafter(whole, math.inf)
     if whole > 700:
         return None
     steps = periods if epsilon == 0 else math.expm1(whole) / math.expm1(epsilon)
