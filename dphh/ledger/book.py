@@ -114,6 +114,12 @@ class Ledger(Accounts):
             found = None if con is None else records.asked_before(con, request, files)
         return None if found is None else records.entry(found, ())
 
+    def asked_of_other_data(self, request: Request) -> Entry | None:
+        """The last run of this very request, whatever its data were. Only looks."""
+        with reading(self.path) as con:
+            found = None if con is None else records.asked_of_other_data(con, request)
+        return None if found is None else records.entry(found, ())
+
     def would_refuse(self, request: Request) -> str | None:
         """What `reserve` would refuse this with now; None where it would not. Only looks, so
         another run may come first."""

@@ -269,6 +269,17 @@ def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[
     return found if found is not None and found["files"] == files else None
 
 
+def asked_of_other_data(con: sqlite3.Connection, request: Request) -> dict[str, Any] | None:
+    """The last run of this very request, whatever its data were."""
+    if not has_column(con, "asked", "files"):
+        return None
+    query = """
+        SELECT runs.* FROM runs JOIN asked ON run = sequence
+        WHERE digest IN (?, ?) AND state <> 'cancelled' ORDER BY sequence DESC LIMIT 1
+    """
+    return next(iter(_dicts(con, query, request.digests)), None)
+
+
 def files_then(con: sqlite3.Connection, run: int) -> str:
     """What was kept to tell a run's data from others; '' where nothing was."""
     if not has_column(con, "asked", "files"):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 from dphh.errors import UsageError
 
@@ -93,6 +93,24 @@ class Period:
                 f"periods: found {name!r}; a {self.noun} is written {_EXAMPLES[self.by]}, and "
                 f"several with '..' or commas between them"
             ) from None
+
+    def at(self, moment: object) -> int | None:
+        """The period of a date, an instant or a whole number; None of anything else."""
+        if self.by == "number":
+            return moment if isinstance(moment, int) else None
+        if isinstance(moment, dt.datetime):
+            zoned = moment.tzinfo is not None
+            moment = (moment.astimezone(ZoneInfo(self.zone)) if zoned else moment).date()
+        if not isinstance(moment, dt.date):
+            return None
+        day = moment.toordinal() - _EPOCH
+        return {
+            "day": day,
+            "week": (day + _TO_MONDAY) // 7,
+            "month": moment.year * 12 + moment.month - 1,
+            "quarter": moment.year * 4 + (moment.month - 1) // 3,
+            "year": moment.year,
+        }[self.by]
 
     def name(self, number: int) -> str:
         match self.by:
