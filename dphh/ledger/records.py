@@ -275,7 +275,7 @@ def asked_of_other_data(con: sqlite3.Connection, request: Request) -> dict[str, 
         return None
     query = """
         SELECT runs.* FROM runs JOIN asked ON run = sequence
-        WHERE digest IN (?, ?) AND state <> 'cancelled' ORDER BY sequence DESC LIMIT 1
+        WHERE state <> 'cancelled' AND digest IN (?, ?) ORDER BY sequence DESC LIMIT 1
     """
     return next(iter(_dicts(con, query, request.digests)), None)
 
