@@ -85,6 +85,7 @@ class Asking:
                 break
         else:
             self._not_comparable(say)
+            self._other_rows(say)
             return None
         if not self.files:
             self._not_compared(earlier, say)
@@ -113,7 +114,8 @@ class Asking:
     @property
     def _key(self) -> tuple[Any, ...]:
         corpus = self.corpus
-        about = (corpus.name, corpus.where, corpus.user, corpus.content, corpus.by)
+        unit = (corpus.user, corpus.period, corpus.periods)
+        about = (corpus.name, corpus.where, *unit, corpus.content, corpus.by)
         return str(self.book.path), self.price, about, self.rows
 
     @property
@@ -131,6 +133,19 @@ class Asking:
                 "would spend again; run_id= with this release's run_id would not"
             )
         )
+
+    def _other_rows(self, say: Say) -> None:
+        """A period that got rows late, or corrected ones, is other data: that is told."""
+        if self.corpus.period is None or not self.files:
+            return
+        if (earlier := self.book.asked_of_other_data(self.request)) is not None:
+            say(
+                Note(
+                    f"run {earlier.run_id} of {earlier.when:%Y-%m-%d} asked the same of the same "
+                    "periods, whose files have changed since (rows that came late?): this is other "
+                    f"data, and a run of its own; run_id={earlier.run_id!r} gives that release"
+                )
+            )
 
     def _not_compared(self, earlier: Entry, say: Say) -> None:
         said = (
@@ -168,6 +183,8 @@ def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
         **dict(price.parameters),
         "user": as_json(corpus.user),
         "content": corpus.content.to_json(),
+        **({} if corpus.period is None else {"period": str(corpus.period)}),
+        **({} if corpus.periods is None else {"periods": corpus.names_of_periods}),
     }
 
 

@@ -17,6 +17,7 @@ from dphh.content import (
 )
 from dphh.errors import CorpusError, UsageError
 from dphh.lineage.conditions import both, rows_kept
+from dphh.periods.period import Period, Spans, checked_period, checked_spans, how_many, period_json
 from dphh.unit import User, as_json, checked_user, columns_of
 from dphh.wording.asked import named_in_words
 
@@ -29,6 +30,9 @@ _TABLES = {
 #: What each option of a corpus says, for whoever offers it.
 HELP = {
     "user": "The column that says whose row it is; given twice or more, the columns that do.",
+    "period": "Protect a user's rows of one period by themselves: 'date by week' (or day, month, "
+    "quarter, year), or a column of whole numbers.",
+    "periods": "Read these periods alone: 2026-W47, or 2026-W40..2026-W47, or several with commas.",
     "text": "The content column, read as words.",
     "item": "The content column, each row taken whole.",
     "as_": "How the content becomes tokens, if not as --text or --item say.",
@@ -77,6 +81,10 @@ class Corpus:
 
     source: Any = field(compare=False)
     user: User
+    #: The unit is a user in one period of this, if it is anything.
+    period: Period | None
+    #: The periods that are read; None of all.
+    periods: Spans | None
     content: Content
     name: str | None
     kind: Literal["path", "table", "frame"]
@@ -92,6 +100,8 @@ class Corpus:
         source: Any,
         *,
         user: str | Sequence[str],
+        period: str | Period | None = None,
+        periods: str | Sequence[str] | None = None,
         text: str | None = None,
         item: str | None = None,
         as_: Reading | None = None,
@@ -122,6 +132,7 @@ class Corpus:
             raise UsageError(f"name: found {name!r}; give the name of an account of the ledger")
         if not isinstance(row_wise, bool):
             raise UsageError(f"row_wise: found {row_wise!r}; it is True or False")
+        unit_period, spans = _periods_asked(period, periods)
         kind, places, opened = _locate(source, connection)
         if row_wise and kind == "path":
             raise UsageError(
@@ -146,6 +157,8 @@ class Corpus:
         for key, value in {
             "source": opened,
             "user": checked_user(user),
+            "period": unit_period,
+            "periods": spans,
             "content": content,
             "name": name,
             "kind": kind,
@@ -161,6 +174,8 @@ class Corpus:
         content = self.content
         said: dict[str, Any] = {
             "user": as_json(self.user),
+            **({} if self.period is None else {"period": str(self.period)}),
+            **({} if self.periods is None else {"periods": self.names_of_periods}),
             "item" if content.reading == "whole" else "text": content.column,
         }
         if content.reading not in ("words", "whole"):
@@ -184,6 +199,7 @@ class Corpus:
         """The columns that matter, by the options that name them."""
         named = {
             **dict(self.columns_of_user),
+            "period": None if self.period is None else self.period.column,
             "text or item": self.content.column,
             "by": self.by,
             **{f"where ({column})": column for column in self.content.columns_asked},
@@ -199,6 +215,24 @@ class Corpus:
             for place, column in enumerate(columns_of(self.user), start=1)
         ]
 
+    @property
+    def unit_is_spelled(self) -> bool:
+        """Whether what stands for a unit is a text that says several values, and no one column."""
+        return self.period is not None or not isinstance(self.user, str)
+
+    @property
+    def names_of_periods(self) -> list[str] | None:
+        """The periods that are read, as people write them; None of all."""
+        if self.period is None or self.periods is None:
+            return None
+        return self.period.names(self.periods)
+
+    def in_periods(self, periods: str | Sequence[str]) -> Corpus:
+        """The same corpus, of which a run reads these periods alone."""
+        if self.period is None:
+            raise UsageError(_NO_PERIOD)
+        return replace_corpus(self, periods=self.period.spans(periods))
+
     def named(self, name: str) -> Corpus:
         """The same corpus, charged to the ledger's account of that name."""
         return replace_corpus(self, name=name)
@@ -210,6 +244,7 @@ class Corpus:
             "name": self.name,
             "user": as_json(self.user),
             "content": self.content.to_json(),
+            **period_json(self.period, self.periods),
             **({} if self.by is None else {"by": self.by}),
             **({"row_wise": True} if self.row_wise else {}),
         }
@@ -222,14 +257,16 @@ def corpus_from_json(found: dict[str, Any], name: str | None = None) -> Corpus:
     corpus = Corpus(
         list(found["where"]), user=found["user"], text=column, as_=reading, name=name, **content
     )
+    period, periods = checked_period(found.get("period")), checked_spans(found.get("periods"))
+    corpus = replace_corpus(corpus, period=period, periods=periods)
     return in_groups(corpus, found.get("by"))
 
 
 def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
     """`dataclasses.replace` for a class with its own `__init__`."""
     copy = object.__new__(Corpus)
-    for key in ("source", "user", "content", "name", "kind", "where", "by", "row_wise"):
-        object.__setattr__(copy, key, changes.get(key, getattr(corpus, key)))
+    for each in fields(Corpus):
+        object.__setattr__(copy, each.name, changes.get(each.name, getattr(corpus, each.name)))
     return copy
 
 
@@ -253,6 +290,11 @@ def of_people(corpus: Corpus) -> Corpus:
             f"user: found the columns {', '.join(corpus.user)}; counts says how many users hold an "
             "item, and combinations of columns are no people: name the one column of users"
         )
+    if corpus.period is not None and (corpus.periods is None or how_many(corpus.periods) > 1):
+        raise UsageError(
+            "periods: counts says how many users hold an item, and who is in several periods would "
+            f"count in each; name one {corpus.period.noun} with periods="
+        )
     return corpus
 
 
@@ -271,6 +313,21 @@ def as_sequences(corpus: Corpus, unit: int) -> Corpus:
             f"{corpus.content.reading}, which are sequences already; leave unit out, or use item="
         )
     return corpus
+
+
+_NO_PERIOD = (
+    "periods: goes with a corpus whose unit is a user in one period; say period='date by week', or "
+    "leave periods out"
+)
+
+
+def _periods_asked(period: Any, periods: Any) -> tuple[Period | None, Spans | None]:
+    found = checked_period(period)
+    if periods is None:
+        return found, None
+    if found is None:
+        raise UsageError(_NO_PERIOD)
+    return found, found.spans(periods)
 
 
 def _locate(

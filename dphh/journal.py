@@ -24,6 +24,7 @@ from dphh.engines.session import DRAWING, Session
 from dphh.files.stored_table import stored_table
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.corpora import source_of
+from dphh.ledger.files_of_periods import with_files_of_periods
 from dphh.ledger.sources import files_state
 from dphh.ledger.unfinished import Setting
 from dphh.price import Price
@@ -88,7 +89,7 @@ def setting_of(
         "dphh": version("dphh"),
         "engine": f"{session.name} {session.version}",
         "randomness": randomness,
-        "files": files_state(source_of(corpus), str(book.path)),
+        "files": files_state(with_files_of_periods(source_of(corpus)), str(book.path)),
     }
 
 

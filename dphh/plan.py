@@ -13,6 +13,7 @@ from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
 from dphh.ledger.corpora import how_rows_were_made
 from dphh.levels import FoundCounts, Level
+from dphh.periods.period import Period, Spans, checked_period, checked_spans
 from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
 from dphh.registry import VERBS
@@ -55,11 +56,10 @@ class Plan:
 
     @property
     def privacy(self) -> Privacy:
-        return (
-            self.price.privacy
-            if self.corpus is None
-            else stated(self.price.privacy, self.corpus.user, how_rows_were_made(self.corpus))
-        )
+        if (corpus := self.corpus) is None:
+            return self.price.privacy
+        made = how_rows_were_made(corpus)
+        return stated(self.price, corpus.user, made, corpus.period, corpus.periods)
 
     @property
     def finds(self) -> Finds:
@@ -172,7 +172,8 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
             f"plan: {problem} is missing or of another shape; pass what Plan.to_json() gave"
         ) from None
     anew = _priced_anew(plan)
-    says = stated(anew.price.privacy, _user(found), plan.price.privacy.row_wise)
+    row_wise = plan.price.privacy.row_wise
+    says = stated(anew.price, _user(found), row_wise, *_periods(found))
     if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
             f"plan: its noise, thresholds or prices are not those that this dphh gives "
@@ -194,6 +195,11 @@ def _as_written(found: Any) -> Plan:
 def _user(found: Any) -> User:
     """Whose promise a written plan states: of a table in memory these columns alone travelled."""
     return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
+
+
+def _periods(found: Any) -> tuple[Period | None, Spans | None]:
+    where = found["corpus"] or {}
+    return checked_period(where.get("period")), checked_spans(where.get("periods"))
 
 
 def _priced_anew(plan: Plan) -> Plan:

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from dphh.levels import FoundCounts, Level, level_from_json
+from dphh.periods.period import Period, Spans
+from dphh.periods.together import OfPeriods, of_periods, of_periods_in
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
 from dphh.unit import RowWise, User, checked_row_wise, named, proviso
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
-#: a person has many; or one of a user's contributions.
-Protects = Literal["user", "combination", "contribution"]
+#: a person has many; a user's rows of one period; or one of a user's contributions.
+Protects = Literal["user", "combination", "period", "contribution"]
 
 #: A parameter's value: what JSON can say, with lists as tuples so that plans stay hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
@@ -43,6 +45,8 @@ class Privacy:
     both_directions: bool = True
     #: Of a frame or a view: how it is known that each row comes of one user's rows. Of files None.
     row_wise: RowWise | None = None
+    #: Of a unit of one period: which, and what a user in several of them is promised.
+    of_periods: OfPeriods | None = None
 
     @property
     def booked_epsilon(self) -> float:
@@ -62,6 +66,7 @@ class Privacy:
             "shuffled_epsilon": self.shuffled_epsilon,
             "shuffled_user_epsilon": self.shuffled_user_epsilon,
             "row_wise": self.row_wise,
+            "of_periods": None if self.of_periods is None else self.of_periods.to_json(),
         }
         return {
             "epsilon": self.epsilon,
@@ -85,6 +90,7 @@ class Privacy:
                 "delta_shares": tuple(found["delta_shares"].items()),
                 "caveats": tuple(found["caveats"]),
                 "row_wise": checked_row_wise(found.get("row_wise")),
+                "of_periods": of_periods_in(found),
             }
         )
 
@@ -101,14 +107,24 @@ def typed(found: dict[str, Any]) -> dict[str, Any]:
     return {**then, **found}
 
 
-def stated(privacy: Privacy, user: User, row_wise: RowWise | None) -> Privacy:
-    """The promise as it holds for a corpus: of several columns a unit is less than a user, and
-    where a table's rows were not seen to be made one by one it hangs on that."""
-    said = proviso(row_wise)
+def stated(
+    price: Price,
+    user: User,
+    row_wise: RowWise | None,
+    period: Period | None = None,
+    periods: Spans | None = None,
+) -> Privacy:
+    """The promise as it holds for a corpus: of several columns, or in one period, a unit is less
+    than a user, and where a table's rows were not seen to be made one by one it hangs on that."""
+    privacy, said = price.privacy, proviso(row_wise)
     caveats = privacy.caveats if said is None else (said, *privacy.caveats)
     privacy = replace(privacy, row_wise=row_wise, caveats=caveats)
-    if isinstance(user, str):
-        return privacy
+    if not isinstance(user, str):
+        privacy = _of_combinations(privacy, user)
+    return privacy if period is None else _of_periods(price, privacy, user, period, periods)
+
+
+def _of_combinations(privacy: Privacy, user: User) -> Privacy:
     columns = named(user)
     if privacy.protects == "user":
         unit = f"one combination of values of {columns}, with all rows that share it; NOT a person"
@@ -119,6 +135,23 @@ def stated(privacy: Privacy, user: User, row_wise: RowWise | None) -> Privacy:
         "whom together epsilon is up to k times as large, and delta more than k times"
     )
     return replace(privacy, caveats=(caveat, *privacy.caveats))
+
+
+def _of_periods(
+    price: Price, privacy: Privacy, user: User, period: Period, read: Spans | None
+) -> Privacy:
+    whose = "user" if isinstance(user, str) else f"combination of {named(user)}"
+    if privacy.protects in ("user", "combination"):
+        privacy = replace(
+            privacy,
+            unit=f"all rows of one {whose} in one {period.noun}{period.of_column}; NOT a person, "
+            "who may be in many",
+            adjacency=f"add or remove all rows of one {whose} in one {period.noun}",
+            protects="period",
+        )
+    booked = price.privacy.booked_epsilon
+    together = of_periods(period, read, price.events, booked, price.privacy.delta)
+    return replace(privacy, of_periods=together, caveats=(*together.lines, *privacy.caveats))
 
 
 @dataclass(frozen=True)

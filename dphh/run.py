@@ -279,6 +279,7 @@ def _manifest(
 ) -> dict[str, Any]:
     found = any(step.rows.num_rows for step in done)
     origin = origin_of(corpus)
+    made = how_rows_were_made(corpus, origin)
     drew = checked_draw(price.events, drawn_events(price, [step.level for step in done], found))
     return {
         "verb": price.verb,
@@ -286,7 +287,7 @@ def _manifest(
         "run_id": run_id,
         "parameters": recorded(price, corpus),
         **({} if (said := unseen(corpus, origin)) is None else {"not_seen": said}),
-        "privacy": stated(price.privacy, corpus.user, how_rows_were_made(corpus, origin)).to_json(),
+        "privacy": stated(price, corpus.user, made, corpus.period, corpus.periods).to_json(),
         "levels": [step.manifest() for step in done],
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),

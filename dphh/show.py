@@ -17,7 +17,7 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
 from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
-from dphh.ledger.said import account_lines
+from dphh.ledger.said import account_lines, period_lines
 from dphh.levels import (
     BY_CHANCE,
     BatchLevel,
@@ -30,6 +30,7 @@ from dphh.levels import (
     SetUnionLevel,
     VoteLevel,
 )
+from dphh.periods.together import of_periods_in
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.wording.counted import groups_of, how_many, intervals_hold
 from dphh.wording.lines import (
@@ -65,7 +66,8 @@ def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
 def privacy_lines(price: Price, corpus: Corpus | None) -> list[tuple[str, str]]:
     privacy = price.privacy
     if corpus is not None:
-        privacy = stated(privacy, corpus.user, how_rows_were_made(corpus))
+        made = how_rows_were_made(corpus)
+        privacy = stated(price, corpus.user, made, corpus.period, corpus.periods)
     return [
         *promises(privacy),
         *(("warning", said) for said in privacy.warnings),
@@ -263,7 +265,7 @@ def ledger_lines(
         moved = (ledger or Ledger()).moved_here(source_of(corpus))
     except DphhError as problem:
         return [("", str(problem))]
-    lines = [line for account in accounts for line in account_lines(account)] or [
+    lines = [line for each in accounts for line in (*account_lines(each), *period_lines(each))] or [
         ("no cap", "nobody has capped this corpus: `dphh ledger add NAME CORPUS ...` does")
     ]
     if (said := unseen(corpus)) is not None:
@@ -276,7 +278,7 @@ def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
     """The accounts that a run on this corpus would be charged to, if anybody has made them."""
     book = ledger or Ledger()
     names = (corpus.name,) if corpus.name else book.accounts_touched(source_of(corpus))
-    return [book.status(name) for name in names]
+    return [book.status(name, corpus.periods) for name in names]
 
 
 def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:
@@ -302,6 +304,9 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
     )
     for warning in privacy.get("warnings", ()):
         lines += wrapped(f"warning: {warning}")
+    if (of_periods := of_periods_in(privacy)) is not None:
+        for said in of_periods.lines:
+            lines += wrapped(said, "  ")
     if is_test(manifest):
         lines.append(manifest["randomness"])
     rows = first_rows(table, manifest)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
+from dphh.periods.period import Period
 
 #: The column that says whose row it is, or several that say it together.
 User = str | tuple[str, ...]
@@ -39,18 +40,25 @@ def named(user: User) -> str:
     return " and ".join(columns_of(user))
 
 
-def whom(user: User) -> str:
+def whom(user: User, period: Period | None = None) -> str:
     """Whom a promise is made to, so that nobody takes it for more."""
-    if isinstance(user, str):
-        return "each user"
-    return f"each combination of {named(user)}; less to a person, who may be in many of them"
+    who = "each user" if isinstance(user, str) else f"each combination of {named(user)}"
+    if period is not None:
+        return f"{who} in each {period.noun}{period.of_column}; less to a person, over many of them"
+    return who if isinstance(user, str) else f"{who}; less to a person, who may be in many of them"
 
 
-def counted_by(user: User) -> str:
+def counted_by(user: User, period: Period | None = None) -> str:
     """What an account protects."""
+    within = "" if period is None else f" within each {period.noun}{period.of_column}"
     if isinstance(user, str):
-        return f"users by the column {user!r}"
-    return f"combinations of the columns {', '.join(map(repr, user))}"
+        return f"users by the column {user!r}{within}"
+    return f"combinations of the columns {', '.join(map(repr, user))}{within}"
+
+
+def asked_by(user: User, period: Period | None) -> str:
+    """How the unit is asked for."""
+    return f"user={as_json(user)!r}" + ("" if period is None else f", period={str(period)!r}")
 
 
 def checked_row_wise(found: object) -> RowWise | None:

@@ -74,7 +74,8 @@ def given_content(arguments: Arguments) -> dict[str, Any]:
 
 def owners_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus | None:
     """The corpus that the ledger knows by this name; its owner has said how it is read."""
-    return named_corpus(name, ledger, [SQL_NAMES.get(key, key) for key in content])
+    said = [SQL_NAMES.get(key, key) for key in content if key != "periods"]
+    return named_corpus(name, ledger, said, content.get("periods"))
 
 
 def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
@@ -174,7 +175,11 @@ def releases_table(entries: Iterable[Entry], corpora: Set[str] | None = None) ->
             "made": entry.changed.replace(tzinfo=None),
             # The verb's own: how the corpus is read is its owner's business.
             "parameters": json.dumps(
-                {k: v for k, v in entry.parameters.items() if k not in ("user", "content")}
+                {
+                    k: v
+                    for k, v in entry.parameters.items()
+                    if k not in ("user", "content", "period")
+                }
             ),
         }
         for entry in entries

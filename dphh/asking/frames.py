@@ -20,6 +20,7 @@ from dphh.mechanisms.counts.price import Of
 from dphh.mechanisms.ngrams import price as ngrams
 from dphh.mechanisms.set_union import price as items
 from dphh.mechanisms.trie.price import Accounting
+from dphh.periods.period import Period
 from dphh.plan import Plan
 from dphh.privacy.coin_reports import Form
 from dphh.wording.asked import named_in_words
@@ -32,6 +33,8 @@ class RowsOptions(TypedDict, total=False):
     """What `Corpus` takes beside its source, but for `keep`, which is `ldp_trie`'s own."""
 
     user: Required[str | Sequence[str]]
+    period: str | Period | None
+    periods: str | Sequence[str] | None
     text: str | None
     item: str | None
     as_: Reading | None

@@ -28,7 +28,7 @@ from dphh.report.style import CHART_CSS
 from dphh.sources.lacking import parquet_files
 from dphh.sources.reading import parquet_pattern
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.unit import as_json, columns_of, counted_by, proviso
+from dphh.unit import asked_by, columns_of, counted_by, proviso
 from dphh.wording.asked import named_in_words
 from dphh.wording.lines import wrapped
 
@@ -208,7 +208,8 @@ def _somebodys(corpus: Corpus, look: bool) -> Finding:
 
 
 def _left_out(corpus: Corpus) -> str:
-    columns = " AND ".join(f'"{column}" IS NOT NULL' for column in columns_of(corpus.user))
+    names = [*columns_of(corpus.user), *([corpus.period.column] if corpus.period else [])]
+    columns = " AND ".join(f'"{name}" IS NOT NULL' for name in names)
     return f"where={columns!r}"
 
 
@@ -241,12 +242,12 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
     elif said is not None:
         yield Finding("ledger", "mind", said, "The same rows may be paid for twice, or by nobody.")
     for name in sorted(touched):
-        account = book.status(name)
-        if account.source.user != corpus.user:
+        account = book.status(name, corpus.periods)
+        if account.source.unit != source.unit:
             yield Finding(
                 "ledger", "stops",
-                f"the account {name!r} protects {counted_by(account.source.user)}",
-                f"A run that counts them by {as_json(corpus.user)!r} is refused.",
+                f"the account {name!r} protects {counted_by(*account.source.unit)}",
+                f"A run that counts them by {asked_by(*source.unit)} is refused.",
             )  # fmt: skip
         elif account.left is not None and account.left.epsilon <= 0:
             yield Finding(

@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from html import escape
 from math import exp, floor, log, log10
-from typing import Any
+from typing import Any, get_args
 
 from dphh.errors import UsageError
-from dphh.ledger.ahead import parts
+from dphh.ledger.ahead import how_often, parts
 from dphh.ledger.budget import Booking, Budget, Cap, checked_booking, checked_budget, fits, kept_for
 from dphh.ledger.exact import allowed, drawn
+from dphh.periods.period import By
+from dphh.periods.together import SAID, released_apart
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
@@ -38,6 +40,9 @@ class Schedule:
     cap: Budget
     #: The plan that was asked for, and would have been run once.
     once: Plan
+    #: Where the cap is for a user in one period: how long one is, and the cap of a person.
+    every: By | None = None
+    cap_person: Budget | None = None
 
     @property
     def epsilon(self) -> float:
@@ -47,6 +52,16 @@ class Schedule:
     @property
     def delta(self) -> float:
         return float(self.plan["delta"])
+
+    @property
+    def lasts(self) -> int | None:
+        """Over how many periods the cap of a person holds; None where there is none, and where it
+        is for more than anybody asks."""
+        if self.cap_person is None:
+            return None
+        cap = Cap(self.cap_person.epsilon, self.cap_person.delta)
+        runs = how_often([], cap, _booking(self.plan.price))
+        return None if runs >= MOST_TIMES else runs // self.times
 
     def __repr__(self) -> str:
         first, *rest = self._said()
@@ -66,21 +81,99 @@ class Schedule:
             f"in each, {each.what} with probability {each.probability:g} when held by at least "
             f"{each.users:,} users (in the plan alone, at epsilon {self.once['epsilon']:g}: "
             f"{once.users:,})",
-            f"all together: {self.cap}, for a user with all that they have in any of the runs, "
-            "whoever sees all releases",
+            *self._promised(),
             "nothing is reserved: cap the corpus with "
-            f"`dphh ledger add NAME CORPUS ... --epsilon {self.cap.epsilon:g} "
-            f"--delta {self.cap.delta:g}`, and run `.plan` each time",
+            f"`dphh ledger add NAME CORPUS ... {self._options}`, and run `.plan` each time",
         ]
+
+    @property
+    def _options(self) -> str:
+        said = f"--epsilon {self.cap.epsilon:g} --delta {self.cap.delta:g}"
+        if self.every is not None:
+            said = f"--period 'COLUMN by {self.every}' {said}"
+        if (person := self.cap_person) is not None:
+            said += f" --person-epsilon {person.epsilon:g} --person-delta {person.delta:g}"
+        return said
+
+    def _promised(self) -> list[str]:
+        if self.every is None:
+            return [
+                f"all together: {self.cap}, for a user with all that they have in any of the runs, "
+                "whoever sees all releases"
+            ]
+        price = self.plan.price
+        epsilon, delta = price.privacy.booked_epsilon, price.privacy.delta
+        each = [
+            str(
+                released_apart(
+                    price.events * self.times, epsilon * self.times, delta * self.times, k
+                )
+            )
+            for k in SAID
+        ]
+        said = [
+            f"in each {self.every}: {self.cap}, for a user's rows of that {self.every} alone, NOT "
+            f"for a person over all; of a user in k of them k = {', '.join(each)}"
+        ]
+        if self.cap_person is None:
+            said.append("nothing caps a person over all of them: cap_person= does")
+        elif self.lasts is None:
+            said.append(f"a person over all: {self.cap_person}, which outlasts any plan")
+        else:
+            said.append(
+                f"a person over all: {self.cap_person}, which ends it after "
+                f"{plural(self.lasts, self.every)} with runs; schedule(plan, times=N, cap=...) at "
+                "that cap is the plan that lasts for N"
+            )
+        return said
 
 
 @named_in_words
-def schedule(plan: Plan, *, times: int, cap: tuple[float, float]) -> Schedule:
+def schedule(
+    plan: Plan,
+    *,
+    times: int | None = None,
+    cap: tuple[float, float] | None = None,
+    every: By | None = None,
+    cap_period: tuple[float, float] | None = None,
+    cap_person: tuple[float, float] | None = None,
+) -> Schedule:
     """The plan at the largest epsilon at which `times` runs of it fit a cap of (epsilon, delta).
 
     dphh.schedule(plan, times=52, cap=(3, 1e-5)).plan is what to run every week. It prices, and
     reserves nothing. The cap is taken to be new; what an account has spent already is not in it.
+
+    Of a corpus whose unit is a user in one period, dphh.schedule(plan, every="week",
+    cap_period=(1, 1e-7), cap_person=(8, 1e-6)) says what each week may have, in one run or in so
+    many `times`, and after how many weeks the cap of a person ends it (`lasts`).
     """
+    if every is not None:
+        return _by_period(plan, times, cap, every, cap_period, cap_person)
+    if cap_period is not None or cap_person is not None:
+        raise UsageError("cap_period, cap_person: go with every='week' (day, month, quarter, year)")
+    if times is None or cap is None:
+        raise UsageError("times, cap: say how many runs, and the cap of all, such as (3, 1e-5)")
+    return _at_most(plan, times, cap)
+
+
+def _by_period(
+    plan: Plan, times: int | None, cap: object, every: By, cap_period: Any, cap_person: Any
+) -> Schedule:
+    if every not in get_args(By) or every == "number":
+        raise UsageError(f"every: found {every!r}; say day, week, month, quarter or year")
+    if cap is not None or cap_period is None:
+        raise UsageError("cap_period: the cap of each period goes with every=, in the place of cap")
+    found = _at_most(plan, 1 if times is None else times, cap_period)
+    whole = None if cap_person is None else checked_budget(*_pair(cap_person))
+    if whole is not None and (whole.epsilon < found.cap.epsilon or whole.delta < found.cap.delta):
+        raise UsageError(
+            f"cap_person: found {whole}, less than the cap of one period, {found.cap}; give at "
+            "least that"
+        )
+    return replace(found, every=every, cap_person=whole)
+
+
+def _at_most(plan: Plan, times: int, cap: tuple[float, float]) -> Schedule:
     if not isinstance(plan, Plan):
         raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as a verb makes it")
     if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= MOST_TIMES:

@@ -15,7 +15,7 @@ from dphh.engines import open_session
 from dphh.engines.session import Limits
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Source
-from dphh.ledger.budget import SETTLED_BY_OWNERS, Kept
+from dphh.ledger.budget import SETTLED_BY_OWNERS, Cap, Kept
 from dphh.ledger.corpora import source_of
 from dphh.ledger.said import accounts_text, gone_text
 from dphh.privacy.events import Json, costs_of, events_to_json
@@ -37,6 +37,24 @@ _kept = click.option(
 )
 
 
+_person = [
+    click.option(
+        f"--person-{what}",
+        type=float,
+        help=f"Of a corpus with --period: the {what} of a person over all periods.",
+    )
+    for what in ("epsilon", "delta")
+]
+
+
+def _of_a_person(epsilon: float | None, delta: float | None) -> tuple[float, float] | None:
+    if epsilon is None and delta is None:
+        return None
+    if epsilon is None or delta is None:
+        raise click.UsageError("--person-epsilon, --person-delta: give both, or neither")
+    return epsilon, delta
+
+
 @click.group()
 def ledger() -> None:
     """The budget that survives the process: one SQLite file."""
@@ -48,6 +66,8 @@ def ledger() -> None:
 @corpus_options()
 @click.option("--epsilon", type=float, required=True, help="The cap.")
 @click.option("--delta", type=float, required=True, help="The cap.")
+@_person[0]
+@_person[1]
 @_kept
 @click.option("--if-missing", is_flag=True, help="Where it is there, leave it, and its cap, alone.")
 @click.option("--unseen", is_flag=True, help="Do not look whether the files have the columns.")
@@ -60,6 +80,8 @@ def add(
     corpus: str,
     epsilon: float,
     delta: float,
+    person_epsilon: float | None,
+    person_delta: float | None,
     kept: Kept,
     if_missing: bool,
     unseen: bool,
@@ -69,7 +91,8 @@ def add(
     """Name a corpus and cap what may ever be spent on it.
 
     CORPUS is a path, a glob or a folder (docs/sources.md). What was spent on its files before
-    counts. The names and types of its columns are looked at, and no row.
+    counts. The names and types of its columns are looked at, and no row. With --period the cap is
+    for each period by itself (docs/periods.md).
     """
     content = content_given(context)
     if "user" not in content:
@@ -81,7 +104,8 @@ def add(
     _say_moved(book, source)
     with catch_warnings():
         simplefilter("ignore", Notice)  # which say the same
-        account = book.add(name, source, epsilon, delta, kept, if_missing=if_missing)
+        person = _of_a_person(person_epsilon, person_delta)
+        account = book.add(name, source, epsilon, delta, kept, person, if_missing=if_missing)
     if account.cap is not None and (account.cap.epsilon, account.cap.delta) != (epsilon, delta):
         said = f"({account.cap.epsilon:g}, {account.cap.delta:g}), and was left alone"
         click.echo(f"note: {name} is there, with the cap {said}; dphh ledger cap sets it", err=True)
@@ -152,22 +176,41 @@ def rename(name: str, new: str, ledger_file: str | None) -> None:
 @click.argument("name")
 @click.option("--epsilon", type=float, required=True, help="The new cap.")
 @click.option("--delta", type=float, required=True, help="The new cap.")
+@_person[0]
+@_person[1]
 @_kept
 @click.option("--yes", is_flag=True, help="Raise it without asking.")
 @ledger_option
 def cap(
-    name: str, epsilon: float, delta: float, kept: Kept, yes: bool, ledger_file: str | None
+    name: str,
+    epsilon: float,
+    delta: float,
+    person_epsilon: float | None,
+    person_delta: float | None,
+    kept: Kept,
+    yes: bool,
+    ledger_file: str | None,
 ) -> None:
-    """Change a corpus's cap, or how it is kept. Raising it asks first."""
+    """Change a corpus's cap, or how it is kept. Raising it asks first. A person's cap stays where
+    none is given."""
     book = Ledger(ledger_file)
-    before = book.status(name).cap
-    if before is not None and (epsilon > before.epsilon or delta > before.delta) and not yes:
+    before, person = book.status(name), _of_a_person(person_epsilon, person_delta)
+    raised = [_raised(before.cap, epsilon, delta)]
+    if person is not None:
+        raised.append(_raised(None if before.person is None else before.person.cap, *person))
+    if (higher := " and, of a person, ".join(filter(None, raised))) and not yes:
         _ask(
-            f"{name}: raise the cap of ({before.epsilon:g}, {before.delta:g}) to "
-            f"({epsilon:g}, {delta:g})? People were promised the lower one, and what is spent of a "
-            "higher one is never taken back"
+            f"{name}: raise the cap of {higher}? People were promised the lower one, and what is "
+            "spent of a higher one is never taken back"
         )
-    click.echo(accounts_text([book.set_cap(name, epsilon, delta, kept)]))
+    click.echo(accounts_text([book.set_cap(name, epsilon, delta, kept, person)]))
+
+
+def _raised(cap: Cap | None, epsilon: float, delta: float) -> str:
+    """From what to what, where it is raised."""
+    if cap is None or (epsilon <= cap.epsilon and delta <= cap.delta):
+        return ""
+    return f"({cap.epsilon:g}, {cap.delta:g}) to ({epsilon:g}, {delta:g})"
 
 
 def _ask(question: str) -> None:

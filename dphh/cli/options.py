@@ -119,7 +119,8 @@ def corpus_asked(
 ) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
     rows = {name: content[name] for name in WHICH_ROWS & content.keys()}
-    corpus = named_corpus(asked, ledger, sorted(map(flag, content.keys() - rows)))
+    said = sorted(map(flag, content.keys() - rows - {"periods"}))
+    corpus = named_corpus(asked, ledger, said, content.get("periods"))
     if corpus is not None:
         corpus = corpus if not files else files_of_named(corpus, files, ledger)
         return narrowed(corpus, **rows)

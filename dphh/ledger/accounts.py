@@ -19,7 +19,7 @@ from dphh.files.whole_files import write_whole
 from dphh.ledger import records
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.behind import source_of
-from dphh.ledger.budget import Booking, Kept, checked_cap
+from dphh.ledger.budget import Budget, Cap, Kept, checked_budget, checked_cap
 from dphh.ledger.columns_there import refuse_columns_that_no_file_has
 from dphh.ledger.declared import Groups, declare, declared
 from dphh.ledger.history import Change, changes, note
@@ -28,11 +28,12 @@ from dphh.ledger.moved import Earlier, earlier_on, is_there, moved_to, refuse_wh
 from dphh.ledger.nouns import Account, unknown_account
 from dphh.ledger.older_copy import behind, come_down
 from dphh.ledger.paying import Look, by_name, look, moved_here
-from dphh.ledger.records import AccountRow
+from dphh.ledger.records import AccountRow, Prices
 from dphh.ledger.said import accounts_text
 from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
 from dphh.ledger.sources import Source
+from dphh.periods.period import ALWAYS, Period, Spans
 from dphh.wording.asked import named_in_words
 
 
@@ -69,12 +70,15 @@ class Accounts:
         epsilon: float,
         delta: float,
         kept: Kept = "open",
+        person: tuple[float, float] | None = None,
         *,
         if_missing: bool = False,
     ) -> Account:
         """Name a corpus and cap it. `kept`: how, if not as its first run settles it ("divergence"
-        for releases with Gaussian noise, "sums" for all others). `if_missing`: where the very
-        corpus has this name already, it stays as it is, with the cap that it has.
+        for releases with Gaussian noise, "sums" for all others). Where its unit is a user in one
+        period, each period has the cap, and `person`, (epsilon, delta), caps what a person may
+        lose over all periods. `if_missing`: where the very corpus has this name already, it stays
+        as it is, with the cap that it has.
 
         Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
         even where they counted users by another column.
@@ -86,6 +90,12 @@ class Accounts:
         if isinstance(source, Corpus):
             refuse_columns_that_no_file_has(source)
             source = source_of(source)
+        if source.periods is not None:
+            raise UsageError(
+                "periods: an account is of all periods of its corpus, and each run names its own; "
+                "leave periods out. Nothing was added"
+            )
+        of_a_person = checked_person(person, cap, source.period)
         source = source.absolute()
         fingerprint = source.fingerprint()
         earlier = self._earlier(source)
@@ -93,7 +103,7 @@ class Accounts:
             rows = records.accounts(con)
             there = next((row for row in rows if row.name == name), None)
             if there is not None and if_missing and there.fingerprint == fingerprint:
-                return there.account(records.prices(con, there.id))
+                return there.account(records.both_prices(con, there.id))
             if there is not None:
                 raise UsageError(
                     f"The account {name!r} exists. Choose another name, or change its cap with "
@@ -101,7 +111,7 @@ class Accounts:
                 )
             same = [row.id for row in rows if row.name is None and row.fingerprint == fingerprint]
             account = records.insert_account(con, name, source, fingerprint).id
-            records.insert_cap(con, account, cap)
+            records.insert_cap(con, account, cap, of_a_person)
             note(con, records.now(con), "cap", name, None, cap)
             for unnamed in same:  # the corpus has a name now
                 con.execute("UPDATE charges SET account = ? WHERE account = ?", (account, unnamed))
@@ -187,15 +197,24 @@ class Accounts:
         return account
 
     @named_in_words
-    def set_cap(self, name: str, epsilon: float, delta: float, kept: Kept = "open") -> Account:
+    def set_cap(
+        self,
+        name: str,
+        epsilon: float,
+        delta: float,
+        kept: Kept = "open",
+        person: tuple[float, float] | None = None,
+    ) -> Account:
         """Change a cap, and how it is `kept`. One below what was spent is allowed, and refuses all
-        further runs."""
+        further runs. The cap of a `person` stays as it is where none is given."""
         cap = checked_cap(epsilon, delta, kept)
         with writing(self.path) as con:
-            account = by_name(records.accounts(con), name)
-            records.insert_cap(con, account.id, cap)
-            records.settle_how_kept(con, account.id)
-            note(con, records.now(con), "cap", name, account.cap, cap)
+            row = by_name(records.accounts(con), name)
+            before = None if row.person is None else (row.person.epsilon, row.person.delta)
+            of_a_person = checked_person(person or before, cap, row.source.period)
+            records.insert_cap(con, row.id, cap, of_a_person)
+            records.settle_how_kept(con, row.id)
+            note(con, records.now(con), "cap", name, row.cap, cap)
         return self.status(name)
 
     def accounts_touched(self, source: Source | str) -> tuple[str, ...]:
@@ -241,13 +260,14 @@ class Accounts:
         """Every corpus, in the order in which the ledger met them."""
         return [row.account(prices) for row, prices in self._priced()]
 
-    def status(self, name: str) -> Account:
-        """One corpus by its name or, if it has none, by its path or label."""
+    def status(self, name: str, periods: Spans | None = None) -> Account:
+        """One corpus by its name or, if it has none, by its path or label; as it is for one more
+        run over these periods, where its unit is a user in one."""
         found = [(row, prices) for row, prices in self._priced(name)]
         if not found:
             raise unknown_account(name)
         row, prices = min(found, key=lambda each: each[0].name is None)
-        return row.account(prices)
+        return row.account(prices, ALWAYS if periods is None else periods)
 
     def label_of(self, asked: str) -> str:
         """The label of a corpus by its name, its label, or its path from this folder."""
@@ -338,12 +358,14 @@ class Accounts:
             known = Marks() if con is None else marks(con)
         return [row for row in rows if row.name is not None], known
 
-    def _priced(self, label: str | None = None) -> list[tuple[AccountRow, list[Booking]]]:
+    def _priced(self, label: str | None = None) -> list[tuple[AccountRow, Prices]]:
         """Accounts and what their runs cost, read at one moment."""
         with reading(self.path) as con:
             rows = [] if con is None else records.accounts(con)
             wanted = [row for row in rows if label is None or row.label == label]
-            return [] if con is None else [(row, records.prices(con, row.id)) for row in wanted]
+            if con is None:
+                return []
+            return [(row, records.both_prices(con, row.id)) for row in wanted]
 
 
 def checked_name(name: str) -> None:
@@ -352,3 +374,23 @@ def checked_name(name: str) -> None:
             f"An account's name is letters, digits, '_', '-' and '.', not {name!r}: a path or a "
             "glob would be taken for a file."
         )
+
+
+def checked_person(
+    person: tuple[float, float] | None, cap: Cap, period: Period | None
+) -> Budget | None:
+    """The cap of a person over all periods, beside that of a unit."""
+    if person is None:
+        return None
+    if period is None:
+        raise UsageError(
+            "person: goes with a corpus whose unit is a user in one period; of any other the cap "
+            "is for a person as it is"
+        )
+    found = checked_budget(*person)
+    if found.epsilon < cap.epsilon or found.delta < cap.delta:
+        raise UsageError(
+            f"person: found {found}, less than the cap of one period, {cap}, which nobody could "
+            "then have; give at least that"
+        )
+    return found

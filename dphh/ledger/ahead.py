@@ -23,7 +23,10 @@ class Ahead:
     runs_left: int
 
 
-def ahead(name: str, prices: Sequence[Booking], cap: Cap, price: Booking) -> Ahead:
+def ahead(name: str, prices: Sequence[Booking], cap: Cap, price: Booking | None) -> Ahead:
+    """`price`: None of a run that promises nothing to whom the cap is for."""
+    if price is None:
+        return Ahead(name, float("inf"), 0)
     return Ahead(name, share(prices, cap, price), how_often(prices, cap, price))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from dphh.ledger.budget import percent
-from dphh.ledger.said import Spent, officers_sentence
+from dphh.ledger.said import Spent, SpentByPeriod, officers_sentence, period_lines
 from dphh.wording import shown
 
 
@@ -22,9 +22,12 @@ def account_html(account: Spent) -> str:
     )
 
 
-def accounts_html(accounts: Sequence[Spent]) -> str:
+def accounts_html(accounts: Sequence[SpentByPeriod]) -> str:
     """For notebooks: each account in a card of one."""
     if not accounts:
         return "<p>The ledger is empty: <code>Ledger.add</code> names and caps a corpus.</p>"
-    bars = "".join(account_html(account) for account in accounts)
+    bars = "".join(
+        account_html(each) + "".join(f"<p>{escape(said)}</p>" for _, said in period_lines(each))
+        for each in accounts
+    )
     return f"<div class='dphh' style='max-width:46rem;display:grid;gap:0.75em'>{bars}</div>"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 
 from dphh.corpus import Corpus
+from dphh.ledger.files_of_periods import with_files_of_periods
 from dphh.ledger.sources import Source, files_check
 from dphh.lineage.duckdb_views import origin_of_relation, query_of_relation
 from dphh.lineage.origin import Origin
@@ -27,6 +28,8 @@ def source_of(corpus: Corpus, origin: Origin | None = None) -> Source:
         where=corpus.where,
         user=corpus.user,
         content=corpus.content.to_json(),
+        period=corpus.period,
+        periods=corpus.periods,
         files=(origin or origin_of(corpus)).files,
     )
 
@@ -47,7 +50,7 @@ def data_check(corpus: Corpus, source: Source, besides: str) -> str:
     """What the ledger keeps of a corpus to know it again: of files `files_check`, and of a frame
     over files some bits of its query too. '' where the data cannot be compared."""
     if corpus.kind == "path":
-        return files_check(source, besides)
+        return files_check(with_files_of_periods(source), besides)
     if not (query := query_of(corpus)):
         return ""
     state = files_check(Source("path", source.files, source.user), besides)

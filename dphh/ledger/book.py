@@ -114,6 +114,12 @@ class Ledger(Accounts):
             found = None if con is None else records.asked_before(con, request, files)
         return None if found is None else records.entry(found, ())
 
+    def asked_of_other_data(self, request: Request) -> Entry | None:
+        """The last run of this very request, whatever its data were. Only looks."""
+        with reading(self.path) as con:
+            found = None if con is None else records.asked_of_other_data(con, request)
+        return None if found is None else records.entry(found, ())
+
     def would_refuse(self, request: Request) -> str | None:
         """What `reserve` would refuse this with now; None where it would not. Only looks, so
         another run may come first."""
@@ -129,9 +135,9 @@ class Ledger(Accounts):
         """What this would meet at the account that allows least; None where none is capped.
         Only looks."""
         found = [
-            ahead(account.label, prices, account.cap, request.price)
-            for account, prices, _ in self._payers(request)
-            if account.cap is not None
+            ahead(f"{payer.account.label}{met.of}", met.prices, met.cap, met.price)
+            for payer in self._payers(request)
+            for met in payer.met(request)
         ]
         return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
 

@@ -24,6 +24,7 @@ from typing import Literal
 
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.exact import Amounts, allowed, drawn, draws_noise, less_drawn
+from dphh.periods.period import ALWAYS, Spans
 from dphh.privacy.accounting import Composition, compose
 from dphh.privacy.events import ApproximateEvent, Event, SetUnionEvent, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
@@ -71,6 +72,9 @@ class Booking:
     delta: float
     #: Of a settled run: what it drew, where its releases left something of it undone.
     drew: tuple[Event, ...] | None = None
+    #: Of a corpus with periods: those that it reads, and how many of them are one person's at most.
+    read: Spans = ALWAYS
+    of_a_person: int = 1
 
     def __post_init__(self) -> None:
         costs_of((*self.events, *(self.drew or ())))  # a cap of sums looks at claims alone
@@ -258,8 +262,8 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
     return Budget(min(basic, cap.epsilon), delta)
 
 
-def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> str:
-    """What was asked, what was spent, what is left, what to do."""
+def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking, whose: str = "") -> str:
+    """What was asked, what was spent, what is left, what to do. `whose`: of what the cap is."""
     more = left(prices, cap, asked.delta)
     if more.epsilon == 0:
         more = left(prices, cap)
@@ -272,7 +276,7 @@ def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> s
         rest, advice = "nothing", "Only the account's owner can allow more, by raising its cap."
     return (
         f"Refused: the run asks for epsilon {asked.epsilon:.6g}, delta {asked.delta:.6g} of the "
-        f"account {name!r}, whose cap is {cap}. Used: {already}. Left: {rest}. "
+        f"account {name!r}{whose}, whose cap is {cap}. Used: {already}. Left: {rest}. "
         f"Nothing was spent now. {advice}"
     )
 

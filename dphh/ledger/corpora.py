@@ -74,15 +74,17 @@ def corpus_of(source: Source, name: str | None = None) -> Corpus:
             f"corpus: the account {name!r} describes data that lived in memory "
             f"({', '.join(source.where)}); pass the table itself with name={name!r}"
         )
-    return corpus_from_json(
-        {"where": list(source.where), "user": source.user, "content": source.content},
-        name=name,
-    )
+    return corpus_from_json(source.to_json(), name=name)
 
 
-def named_corpus(name: str, ledger: Ledger, said: Sequence[str] = ()) -> Corpus | None:
+def named_corpus(
+    name: str,
+    ledger: Ledger,
+    said: Sequence[str] = (),
+    periods: str | Sequence[str] | None = None,
+) -> Corpus | None:
     """The corpus that the ledger knows by this name, if it does. Its owner has said how it is
-    read; `said` are the options by which whoever asks says it too."""
+    read; `said` are the options by which whoever asks says it too. `periods`: read these alone."""
     account = next((each for each in ledger.accounts() if each.name == name), None)
     if account is None:
         return None
@@ -91,7 +93,8 @@ def named_corpus(name: str, ledger: Ledger, said: Sequence[str] = ()) -> Corpus 
             f"{', '.join(said)}: {name!r} is a corpus that the ledger names, and its owner has "
             "said how it is read; leave these out"
         )
-    return corpus_of(account.source, name)
+    corpus = corpus_of(account.source, name)
+    return corpus if periods is None else corpus.in_periods(periods)
 
 
 def files_of_named(corpus: Corpus, files: Sequence[str], ledger: Ledger) -> Corpus:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import NotHeldError, UnknownRunError, UsageError
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
+from dphh.ledger.by_period import OfAPerson
 from dphh.ledger.said import accounts_text
 from dphh.ledger.sources import Source
+from dphh.periods.period import Period
+from dphh.periods.together import Together
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
 from dphh.unit import User
 
@@ -89,6 +92,11 @@ class Account:
     left: Budget | None
     given_back: GivenBack | None = None
     used: float | None = None  # the share of the cap that is used, of what is scarcest
+    #: Of a unit of one period: the one of which most was drawn, which `spent` and `left` are of; a
+    #: person's cap; and what was drawn of users in several periods.
+    fullest: str = ""
+    person: OfAPerson | None = None
+    together: tuple[Together, ...] = ()
 
     @property
     def label(self) -> str:
@@ -98,6 +106,11 @@ class Account:
     def user(self) -> User:
         """The unit that is protected: a user by one column or, of several, less than a user."""
         return self.source.user
+
+    @property
+    def period(self) -> Period | None:
+        """Within which a user's rows are a unit, if not at all times."""
+        return self.source.period
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -111,6 +124,17 @@ class Account:
                 for part in ("cap", "spent", "left", "given_back")
             },
             "used": self.used,
+            **self._of_periods,
+        }
+
+    @property
+    def _of_periods(self) -> dict[str, Any]:
+        if self.period is None:
+            return {}
+        return {
+            "fullest": self.fullest or None,
+            "person": None if self.person is None else asdict(self.person),
+            "a_user_in_periods": [each.to_json() for each in self.together],
         }
 
     def __repr__(self) -> str:
@@ -143,7 +167,7 @@ class Request:
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", self.source.absolute())
         price = checked_booking(self.events, self.epsilon, self.delta)
-        object.__setattr__(self, "price", price)
+        object.__setattr__(self, "price", replace(price, **self.source.reads))
 
     @property
     def digest(self) -> str:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
-from dphh.ledger import budget, records
-from dphh.ledger.budget import Booking, fits
+from dphh.ledger import records
+from dphh.ledger.by_period import Met, caps_met
 from dphh.ledger.marks import Marks, keep_marks
 from dphh.ledger.nouns import Hold, Request, Reservation, unknown_account
-from dphh.ledger.records import AccountRow
+from dphh.ledger.records import AccountRow, Prices
 from dphh.ledger.shares import check_share, record_asker
 from dphh.ledger.sources import Source, places
-from dphh.unit import as_json, counted_by
+from dphh.unit import asked_by, counted_by
 
 
 class Shared(NamedTuple):
@@ -83,18 +83,23 @@ class Payer(NamedTuple):
     """An account that pays for a request, and what its runs have cost so far."""
 
     account: AccountRow
-    prices: list[Booking]
+    prices: Prices
     #: A file of the request by which it pays, where it is known from elsewhere.
     moved: str | None = None
 
+    def met(self, request: Request) -> list[Met]:
+        """The caps that the request has to keep."""
+        account, period = self.account, self.account.source.period
+        units, person = self.prices
+        return caps_met(period, account.cap, units, account.person, person, request.price)
+
     def allows(self, request: Request) -> bool:
-        cap = self.account.cap
-        return cap is None or fits([*self.prices, request.price], cap)
+        return all(each.allows for each in self.met(request))
 
     def refusal(self, request: Request) -> str:
         """Slow: it looks for what would fit."""
-        assert self.account.cap is not None
-        said = budget.refusal(self.account.label, self.prices, self.account.cap, request.price)
+        refusing = next(each for each in self.met(request) if not each.allows)
+        said = refusing.refusal(self.account.label, request.price)
         return (
             said if self.moved is None else f"{said} {moved_here(self.account.label, self.moved)}"
         )
@@ -129,14 +134,14 @@ def payers(
     named = () if request.account is None else (by_name(rows, request.account).id,)
     moved = {each.account.id: each.moved for each in seen.shared}
     paying = [row for row in rows if row.id in {*moved, *named}]
-    return [Payer(row, records.prices(con, row.id), moved.get(row.id)) for row in paying]
+    return [Payer(row, records.both_prices(con, row.id), moved.get(row.id)) for row in paying]
 
 
 def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | None) -> Payer | None:
     # First the one that is asked for: what others refuse tells of what is not the analyst's to see.
     for payer in sorted(paying, key=lambda payer: payer.account.name != request.account):
         account = payer.account
-        same_user = account.source.user == request.source.user
+        same_user = account.source.unit == request.source.unit
         if same_user and payer.allows(request):
             continue
         if analyst is not None and account.name != request.account:
@@ -148,9 +153,9 @@ def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | No
         if not same_user:
             raise BudgetRefused(
                 f"Refused: the account {account.label!r} protects "
-                f"{counted_by(account.source.user)}, and this run counts them by "
-                f"{as_json(request.source.user)!r}, which promises the former nothing. Nothing was "
-                f"spent. Use user={as_json(account.source.user)!r}."
+                f"{counted_by(*account.source.unit)}, and this run counts them by "
+                f"{asked_by(*request.source.unit)}, which promises the former nothing. Nothing "
+                f"was spent. Use {asked_by(*account.source.unit)}."
                 + ("" if payer.moved is None else f" {moved_here(account.label, payer.moved)}")
             )
         return payer

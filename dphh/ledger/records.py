@@ -10,11 +10,13 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, UsageError
-from dphh.ledger.budget import Booking, Cap, given_back, kept_for, left, spent, used
+from dphh.ledger.budget import Booking, Budget, Cap, given_back, kept_for, left, spent, used
+from dphh.ledger.by_period import fullest, of_a_person, together
 from dphh.ledger.nouns import (
     Account,
     Entry,
@@ -26,12 +28,20 @@ from dphh.ledger.nouns import (
     not_held,
     unknown_run,
 )
-from dphh.ledger.schema import has_column, has_kept
+from dphh.ledger.schema import has_column, has_kept, has_persons
 from dphh.ledger.sources import CHECK, Source
+from dphh.periods.period import ALWAYS, Spans
 from dphh.privacy.events import Event, events_from_json, events_to_json
 
 DAY = 24 * 60 * 60  # seconds
 CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a blob is 1e9
+
+
+class Prices(NamedTuple):
+    """What the runs of an account cost: the caps of its units, and the cap of a person."""
+
+    of_unit: list[Booking]
+    of_person: list[Booking]
 
 
 class AccountRow(NamedTuple):
@@ -40,29 +50,38 @@ class AccountRow(NamedTuple):
     source: Source
     fingerprint: str
     cap: Cap | None
+    #: Of a person over all periods, where the unit is one period of a user.
+    person: Cap | None = None
 
     @property
     def label(self) -> str:
         return self.source.label if self.name is None else self.name
 
-    def account(self, prices: Sequence[Booking]) -> Account:
+    def account(self, runs: Prices, periods: Spans = ALWAYS) -> Account:
+        """As it is for one more run over these periods."""
+        cap, period = self.cap, self.source.period
+        full = fullest(runs.of_unit, cap, periods)
         return Account(
             name=self.name,
             source=self.source,
             fingerprint=self.fingerprint,
-            runs=len(prices),
-            cap=self.cap,
-            spent=spent(prices, self.cap),
-            left=None if self.cap is None else left(prices, self.cap),
-            given_back=None if self.cap is None else given_back(prices, self.cap),
-            used=None if self.cap is None else used(prices, self.cap),
+            runs=len(runs.of_unit),
+            cap=cap,
+            spent=spent(full.prices, cap),
+            left=None if cap is None else left(full.prices, cap),
+            given_back=None if cap is None else given_back(full.prices, cap),
+            used=None if cap is None else used(full.prices, cap),
+            fullest="" if period is None else full.name(period),
+            person=of_a_person(self.person, runs.of_person),
+            together=() if period is None else together(full, runs.of_unit),
         )
 
 
 def accounts(con: sqlite3.Connection) -> list[AccountRow]:
     kept = "kept" if has_kept(con, "caps") else "'composed'"
+    person = "person_epsilon, person_delta" if has_persons(con) else "NULL, NULL"
     query = f"""
-        SELECT a.id, name, source, fingerprint, epsilon, delta, {kept}
+        SELECT a.id, name, source, fingerprint, epsilon, delta, {kept}, {person}
         FROM accounts a LEFT JOIN caps c
         ON c.id = (SELECT max(id) FROM caps WHERE account = a.id) ORDER BY a.id
     """
@@ -73,8 +92,19 @@ def accounts(con: sqlite3.Connection) -> list[AccountRow]:
             Source.from_json(json.loads(source)),
             fingerprint,
             None if epsilon is None else Cap(epsilon, delta, kept),
+            None if persons is None else Cap(persons, persons_delta, kept),
         )
-        for number, name, source, fingerprint, epsilon, delta, kept in con.execute(query)
+        for (
+            number,
+            name,
+            source,
+            fingerprint,
+            epsilon,
+            delta,
+            kept,
+            persons,
+            persons_delta,
+        ) in con.execute(query)
     ]
 
 
@@ -110,10 +140,14 @@ def have_files(con: sqlite3.Connection) -> set[int]:
     return {account for (account,) in con.execute(query)}
 
 
-def insert_cap(con: sqlite3.Connection, account: int, cap: Cap) -> None:
+def insert_cap(
+    con: sqlite3.Connection, account: int, cap: Cap, person: Budget | None = None
+) -> None:
+    of_a_person = (None, None) if person is None else (person.epsilon, person.delta)
     con.execute(
-        "INSERT INTO caps (account, epsilon, delta, kept, recorded) VALUES (?, ?, ?, ?, ?)",
-        (account, cap.epsilon, cap.delta, cap.kept, now(con)),
+        "INSERT INTO caps (account, epsilon, delta, kept, recorded, person_epsilon, person_delta) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (account, cap.epsilon, cap.delta, cap.kept, now(con), *of_a_person),
     )
 
 
@@ -138,29 +172,60 @@ def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) ->
     What a settled run did not draw comes back to accounts, and not to shares; and only under the
     cap that it was reserved under, or a larger one.
     """
+    return both_prices(con, account, analyst).of_unit
+
+
+def both_prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> Prices:
+    """The same for the cap of a person, too."""
     asked = "" if analyst is None else "JOIN askers USING (run)"
     gives_back = analyst is None and has_column(con, "charges", "cap")
+    persons = "person_back" if has_persons(con) else "false"
+    columns = f"drawn.events, unit_back, {persons}" if gives_back else "NULL, false, false"
     query = f"""
-        SELECT runs.events, runs.epsilon, runs.delta, {"drawn.events" if gives_back else "NULL"}
+        SELECT runs.events, runs.epsilon, runs.delta, runs.source, accounts.source, {columns}
         FROM charges JOIN runs ON charges.run = sequence {asked}
-        {GIVING_BACK if gives_back else ""}
+        JOIN accounts ON accounts.id = charges.account
+        {_giving_back(con) if gives_back else ""}
         WHERE charges.account = :account AND state <> 'cancelled'
         {"" if analyst is None else "AND analyst = :analyst"} ORDER BY sequence
     """
-    return [
-        Booking(events_of(events), epsilon, delta, None if drew is None else events_of(drew))
-        for events, epsilon, delta, drew in con.execute(
-            query, {"account": account, "analyst": analyst}
-        )
-    ]
+    found = Prices([], [])
+    for events, epsilon, delta, run, ours, drew, unit_back, person_back in con.execute(
+        query, {"account": account, "analyst": analyst}
+    ):
+        price = Booking(events_of(events), epsilon, delta, **_reads(run, ours))
+        less = None if drew is None else events_of(drew)
+        found.of_unit.append(replace(price, drew=less if unit_back else None))
+        found.of_person.append(replace(price, drew=less if person_back else None))
+    return found
 
 
-GIVING_BACK = """
-    LEFT JOIN caps AS reserved ON reserved.id = charges.cap
-    LEFT JOIN caps AS now ON now.id = (SELECT max(id) FROM caps WHERE account = charges.account)
-    LEFT JOIN drawn ON drawn.run = sequence AND state = 'settled'
-        AND now.epsilon >= reserved.epsilon AND now.delta >= reserved.delta
-"""
+def _reads(run: str, account: str) -> dict[str, Any]:
+    """Of a run that counted users otherwise, from before the account was named, nobody can tell:
+    it counts in all periods, at its claimed price."""
+    if '"period"' not in account:
+        return {}
+    ours = Source.from_json(json.loads(account))
+    theirs = Source.from_json(json.loads(run))
+    return theirs.reads if theirs.unit == ours.unit else {}
+
+
+def _giving_back(con: sqlite3.Connection) -> str:
+    person = """,
+        reserved.person_epsilon <= now.person_epsilon
+        AND reserved.person_delta <= now.person_delta AS person_back"""
+    return f"""
+        LEFT JOIN (
+            SELECT charges.run AS of_run, charges.account AS of_account,
+            reserved.epsilon <= now.epsilon AND reserved.delta <= now.delta AS unit_back
+            {person if has_persons(con) else ""}
+            FROM charges
+            JOIN caps AS reserved ON reserved.id = charges.cap
+            JOIN caps AS now
+            ON now.id = (SELECT max(id) FROM caps WHERE account = charges.account)
+        ) ON of_run = sequence AND of_account = charges.account
+        LEFT JOIN drawn ON drawn.run = sequence AND state = 'settled'
+    """
 
 
 def insert_drawn(con: sqlite3.Connection, run: int, events: Iterable[Event]) -> None:
@@ -203,6 +268,17 @@ def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[
     of_query = (*request.digests, CHECK + 1, files[CHECK:])
     found = next(iter(_dicts(con, query, of_query)), None)
     return found if found is not None and found["files"] == files else None
+
+
+def asked_of_other_data(con: sqlite3.Connection, request: Request) -> dict[str, Any] | None:
+    """The last run of this very request, whatever its data were."""
+    if not has_column(con, "asked", "files"):
+        return None
+    query = """
+        SELECT runs.* FROM runs JOIN asked ON run = sequence
+        WHERE state <> 'cancelled' AND digest IN (?, ?) ORDER BY sequence DESC LIMIT 1
+    """
+    return next(iter(_dicts(con, query, request.digests)), None)
 
 
 def files_then(con: sqlite3.Connection, run: int) -> str:

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from dphh.ledger.budget import Budget, Cap, GivenBack, cut, how_kept, percent, promise
+from dphh.ledger.by_period import OfAPerson
+from dphh.periods.period import Period
+from dphh.periods.together import Together
 from dphh.privacy.weak import warnings
 from dphh.unit import User, whom
 from dphh.wording import shown
@@ -22,6 +25,8 @@ class Spent(Protocol):
     @property
     def user(self) -> User: ...
     @property
+    def period(self) -> Period | None: ...
+    @property
     def runs(self) -> int: ...
     @property
     def cap(self) -> Cap | None: ...
@@ -33,6 +38,17 @@ class Spent(Protocol):
     def given_back(self) -> GivenBack | None: ...
     @property
     def used(self) -> float | None: ...
+
+
+class SpentByPeriod(Spent, Protocol):
+    """What is said besides of an account whose unit is a user in one period."""
+
+    @property
+    def fullest(self) -> str: ...
+    @property
+    def person(self) -> OfAPerson | None: ...
+    @property
+    def together(self) -> tuple[Together, ...]: ...
 
 
 def account_lines(account: Spent) -> list[tuple[str, str]]:
@@ -56,7 +72,8 @@ def officers_sentence(account: Spent) -> str:
             f"the cap of ({account.cap.epsilon:g}, {account.cap.delta:g}) does not hold: "
             f"{plural(account.runs, 'run')} used {percent(account.used)} of it; no run may follow"
         )
-    return f"promised to {whom(account.user)}: {promise(account.cap)}; {how_far(account)}"
+    who = whom(account.user, account.period)
+    return f"promised to {who}: {promise(account.cap)}; {how_far(account)}"
 
 
 def how_far(account: Spent) -> str:
@@ -75,6 +92,36 @@ def how_far(account: Spent) -> str:
     return f"{far}; one more{' of items, ngrams or counts' if noised else ''} {may_have}"
 
 
+def period_lines(account: SpentByPeriod) -> list[tuple[str, str]]:
+    """Beside what is spent and left, which are of one period, always."""
+    if account.period is None:
+        return []
+    noun, lines = account.period.noun, []
+    if account.fullest:
+        lines.append(
+            f"that is of {account.fullest}, of which most was drawn; each other {noun} has the "
+            "cap for itself, less what was drawn of it"
+        )
+    if account.together:
+        *alike, everything = map(str, account.together)
+        lines.append(
+            f"of a user in k periods, drawn so far: in k as full as this, k = {', '.join(alike)}; "
+            f"in all that were read, k = {everything}: the exact composition"
+        )
+    if (person := account.person) is None:
+        lines.append(
+            "NOT a promise to a person over all periods: nothing caps that (--person-epsilon, "
+            "--person-delta do)"
+        )
+    else:
+        drawn = "nothing of it is kept" if person.spent is None else f"spent {person.spent}"
+        lines.append(
+            f"a person over all periods: cap {person.cap}; {drawn}; left {person.left}; promised: "
+            f"{promise(person.cap)}"
+        )
+    return [("", line) for line in lines]
+
+
 def gone_text(account: Spent, where: Sequence[str]) -> str:
     """Of an account that had files, of which none is there any more."""
     label = shown.shown(account.label, 10_000)
@@ -86,7 +133,7 @@ def gone_text(account: Spent, where: Sequence[str]) -> str:
     )
 
 
-def accounts_text(accounts: Sequence[Spent]) -> str:
+def accounts_text(accounts: Sequence[SpentByPeriod]) -> str:
     """What `dphh ledger show` prints."""
     if not accounts:
         return "The ledger is empty: `dphh ledger add NAME CORPUS ...` names and caps a corpus."
@@ -95,6 +142,6 @@ def accounts_text(accounts: Sequence[Spent]) -> str:
         lines += [
             shown.shown(account.label, 10_000) + ("" if account.name else "  (no name, no cap)")
         ]
-        for _, text in account_lines(account):
+        for _, text in [*account_lines(account), *period_lines(account)]:
             lines += wrapped(text, "   ", "      ")
     return "\n".join(lines)

@@ -206,6 +206,17 @@ CREATE TABLE declared (                 -- groups of a column: public knowledge
 ) WITHOUT ROWID;
 """
 
+# Since schema 8 too. Of a corpus whose unit is a user in one period: the cap of a person over all
+# periods, if its owner gives one. It is kept as the unit's cap is. Which periods a run reads is in
+# its source, which stands.
+PERSONS = """
+ALTER TABLE caps ADD COLUMN person_epsilon REAL;
+ALTER TABLE caps ADD COLUMN person_delta REAL
+    CHECK ((person_epsilon IS NULL) = (person_delta IS NULL));
+CREATE TRIGGER persons_caps_stand BEFORE UPDATE OF person_epsilon, person_delta ON caps
+BEGIN SELECT RAISE (ABORT, 'a cap of the ledger cannot be changed'); END;
+"""
+
 #: A commit waits for the disk, and for the folder that forgets the journal.
 SYNCHRONOUS = "EXTRA"
 
@@ -321,7 +332,9 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
     if known == SCHEMA_VERSION:
         return
-    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS, MARKS, HISTORY)[known:])
+    missing = "".join(
+        (TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS, MARKS, HISTORY + PERSONS)[known:]
+    )
     statement = ""
     for line in missing.splitlines(keepends=True):  # executescript would commit
         statement += line
@@ -344,6 +357,11 @@ def has_column(con: sqlite3.Connection, table: str, column: str) -> bool:
 def has_kept(con: sqlite3.Connection, table: str) -> bool:
     """Whether a table of caps says how they are kept."""
     return has_column(con, table, "kept")
+
+
+def has_persons(con: sqlite3.Connection) -> bool:
+    """Whether a cap may be a person's, too."""
+    return has_column(con, "caps", "person_epsilon")
 
 
 _CAUSES = {

@@ -18,17 +18,17 @@ from dphh.ledger.budget import (
     Budget,
     Cap,
     checked_budget,
-    fits,
     kept_for,
     left,
-    refusal,
     spent,
     used,
 )
+from dphh.ledger.by_period import caps_met, fullest, refuse_first
 from dphh.ledger.history import note
 from dphh.ledger.nouns import Request, unknown_account
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_kept, reading, writing
+from dphh.periods.period import Period
 from dphh.unit import User
 
 TABLES = (
@@ -64,6 +64,7 @@ class Share:
     runs: int
     user: User
     used: float  # the share of the share, of what is scarcest
+    period: Period | None = None
 
     @property
     def label(self) -> str:
@@ -121,11 +122,12 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
             name,
             account.label,
             cap,
-            spent(own, cap),
-            _left(account, cap, own, all_),
+            spent(fullest(own, cap).prices, cap),
+            _left(account, cap, fullest(own, cap).prices, fullest(all_, account.cap).prices),
             len(own),
             account.source.user,
-            used(own, cap),
+            used(fullest(own, cap).prices, cap),
+            account.source.period,
         )
         for account, name, cap, own, all_ in found
     ]
@@ -142,9 +144,8 @@ def check_share(
             "Only the account's owner can give one."
         )
     own = records.prices(con, account.id, analyst)
-    if not fits([*own, request.price], cap):
-        label = f"{analyst}'s share of {account.label}"
-        raise BudgetRefused(refusal(label, own, cap, request.price))
+    met = caps_met(account.source.period, cap, own, None, (), request.price)
+    refuse_first(met, f"{analyst}'s share of {account.label}", request.price)
 
 
 def record_asker(con: sqlite3.Connection, run: int, analyst: str) -> None:

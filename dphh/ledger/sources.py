@@ -39,6 +39,15 @@ from dphh.files.paths import (
     spellings,
 )
 from dphh.ledger.older_copy import NEW, SUFFIX
+from dphh.periods.period import (
+    ALWAYS,
+    Period,
+    Spans,
+    checked_period,
+    checked_spans,
+    how_many,
+    period_json,
+)
 from dphh.unit import User, as_json, checked_user, named
 
 KINDS = ("path", "frame", "table")
@@ -55,6 +64,9 @@ class Source:
     where: tuple[str, ...]
     user: User
     content: dict[str, Any] = field(default_factory=dict, hash=False)
+    #: The unit is a user in one period of this, if it is anything; and the periods that are read.
+    period: Period | None = None
+    periods: Spans | None = None
     #: Of a frame or a table: the paths and globs that it reads, as far as they can be told.
     files: tuple[str, ...] = ()
 
@@ -90,7 +102,8 @@ class Source:
             where = tuple(p if is_remote(p) else resolved(absolute_path(p)) for p in self.where)
         if self.kind != "path":  # a label says little: what is read of it tells more
             where = (self.label,)
-        canonical = json.dumps([self.kind, sorted(set(where)), self.user])
+        unit = [] if self.period is None else [self.period.to_json()]
+        canonical = json.dumps([self.kind, sorted(set(where)), self.user, *unit])
         return hashlib.sha256(canonical.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
@@ -99,6 +112,7 @@ class Source:
             "where": list(self.where),
             "user": as_json(self.user),
             "content": self.content,
+            **period_json(self.period, self.periods),
             **({"files": list(self.files)} if self.files else {}),
         }
 
@@ -106,7 +120,22 @@ class Source:
     def from_json(cls, data: dict[str, Any]) -> Source:
         files = tuple(data.get("files", ()))
         user = checked_user(data["user"])
-        return cls(data["kind"], tuple(data["where"]), user, data["content"], files)
+        period, periods = checked_period(data.get("period")), checked_spans(data.get("periods"))
+        where = tuple(data["where"])
+        return cls(data["kind"], where, user, data["content"], period, periods, files)
+
+    @property
+    def reads(self) -> dict[str, Any]:
+        """Which periods a run reads, and how many of a person's units that are at most."""
+        if self.period is None:
+            return {}
+        read = ALWAYS if self.periods is None else self.periods
+        return {"read": read, "of_a_person": how_many(read)}
+
+    @property
+    def unit(self) -> tuple[User, Period | None]:
+        """What is protected: what protects one unit need not protect another."""
+        return self.user, self.period
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.ledger.bars import account_html
 from dphh.ledger.corpora import how_rows_were_made
+from dphh.periods.together import OfPeriods, of_periods_in
 from dphh.price import Finds, Price, stated
 from dphh.report.chart import chart_html, chart_of
 from dphh.report.promise import in_words
@@ -45,7 +46,8 @@ def release_card(release: Released) -> str:
     return _card(
         f"<p><b>{escape(how_many(release.table, manifest))}</b>, "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {escape(privacy['unit'])}. "
-        f"Run <code>{escape(shown.shown(release.run_id))}</code></p>{warning}{chart}"
+        f"Run <code>{escape(shown.shown(release.run_id))}</code></p>{warning}"
+        f"{_lines(_of_periods(of_periods_in(privacy)))}{chart}"
         + _folded("What is promised", in_words(privacy))
     )
 
@@ -55,8 +57,9 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
     weak = [("Warning", said) for said in price.privacy.warnings]
     if corpus is not None:
         how_made = how_rows_were_made(corpus)
-        if not isinstance(corpus.user, str):
-            weak.append(("Unit", stated(price.privacy, corpus.user, how_made).unit))
+        if corpus.unit_is_spelled:
+            says = stated(price, corpus.user, how_made, corpus.period, corpus.periods)
+            weak += [("Unit", says.unit), *_of_periods(says.of_periods)]
         if (said := proviso(how_made)) is not None:
             weak.append(("Promised", said))
     promise = " ".join(
@@ -72,6 +75,11 @@ def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None)
             "Whose data, the theorem, and how delta is shared out", privacy_lines(price, corpus)
         )
     )
+
+
+def _of_periods(found: OfPeriods | None) -> list[tuple[str, str]]:
+    """What a promise to one period is to who is in several; always beside it."""
+    return [] if found is None else [("In several periods", said) for said in found.lines]
 
 
 def _stop(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> str:

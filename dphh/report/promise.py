@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import ceil, exp, log
 from typing import Any
 
+from dphh.periods.together import of_periods_in
 from dphh.price import typed
 from dphh.show import promised
 from dphh.unit import checked_row_wise, proviso
@@ -29,6 +30,8 @@ def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("whose data", f"What is protected is {privacy['unit']}."),
     ]  # fmt: skip
+    if (of_periods := of_periods_in(privacy)) is not None:
+        said += [("in several periods", f"{each}.") for each in of_periods.lines]
     if (hangs_on := proviso(checked_row_wise(privacy.get("row_wise")))) is not None:
         said.append(("provided", f"All of this holds {hangs_on}."))
     if "adjacency" in privacy:
@@ -82,6 +85,8 @@ def guessing(epsilon: float, delta: float, their: str) -> str:
 def _whom(privacy: dict[str, Any]) -> tuple[str, str]:
     if privacy["protects"] == "user":
         return "one person's rows", "a given person's rows are"
+    if privacy["protects"] == "period":
+        return "one user's rows of one period", "a given user's rows of one period are"
     return "one of what is protected", "one given contribution is"
 
 

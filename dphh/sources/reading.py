@@ -43,10 +43,15 @@ NO_UNITS = (
     "{option}: {column!r} is {kind}; where several columns say whose row it is, each is a text, a "
     "whole number, a date or a truth value, so that what is equal is written alike: cast it to one"
 )
+NO_PERIOD = (
+    "period: {period}: the column is {kind}; a date, a timestamp or a text written YYYY-MM-DD says "
+    "a day, and 'column by week' the week that it is in; without 'by' a column of whole numbers "
+    "says the period itself"
+)
 ROWS_OF_NOBODY = (
-    "user: found rows whose user column is NULL (or one of several); dphh cannot bound what "
-    "nobody's rows add: leave them out (where='... IS NOT NULL'), or give each a user of its own, "
-    "and run again"
+    "user: found rows whose user column is NULL (or one of several; or, of a corpus with a period, "
+    "whose date is NULL, infinite or not written YYYY-MM-DD); dphh cannot bound what nobody's rows "
+    "add: leave them out (where='... IS NOT NULL'), or give each a user of its own, and run again"
 )
 
 

@@ -9,16 +9,20 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dphh.ledger import Hold, Ledger, Source
 from dphh.ledger.exact import allowed
+from dphh.periods.period import Period
 
 pytestmark = pytest.mark.slow
 SOURCE = Source("path", ("/data/reviews.parquet",), "author")
+WEEKS = replace(SOURCE, period=Period("date", "week"))
 FULL = os.environ.get("DPHH_FULL") == "1"
 
 START = """
@@ -91,6 +95,63 @@ children = [fork(ask, f"run {n}") for n in range(32)]
 os.close(opener)
 for child in children:
     os.waitpid(child, 0)
+"""
+
+# Of weeks 0 to 3 each child asks one, or two at once, with room for three runs in a week.
+ASK_PERIODS = """
+from dataclasses import replace
+from dphh.periods.period import Period
+def ask(me):
+    number = int(me)
+    first = number % 4
+    weeks = replace(
+        source, period=Period("date", "week"), periods=((first, first + (number % 8 == 1)),)
+    )
+    events = [GaussianEvent(float(sys.argv[3]))]
+    try:
+        hold = book.reserve(me, Request(weeks, "items", {}, events, 0.2, 1e-9)).hold
+    except BudgetRefused:
+        note(f"refused {me}")
+        return
+    book.begin(hold)
+    book.settle(hold, {}, b"rows")
+    note(f"granted {me}")
+children = [fork(ask, f"{n}") for n in range(32)]
+os.close(opener)
+for child in children:
+    os.waitpid(child, 0)
+"""
+
+KILLED_OVER_PERIODS = """
+from dataclasses import replace
+from dphh.periods.period import Period
+def forever(me):
+    for number in range(10**9):
+        run, first = f"{me}-{number}", random.randrange(6)
+        weeks = replace(
+            source, period=Period("date", "week"),
+            periods=((first, first + random.randrange(2)),),
+        )
+        try:
+            hold = book.reserve(run, Request(weeks, "trie", {}, [], 0.1, 1e-9)).hold
+        except BudgetRefused:
+            continue
+        if number % 7 == 3:
+            book.cancel(hold)
+            continue
+        book.begin(hold)
+        note(f"drawn {run}")
+        book.settle(hold, {"run": run}, run.encode())
+        note(f"released {run}")
+os.write(opener, bytes(10_000))
+for first in range(0, int(sys.argv[3]), 4):
+    children = [fork(forever, f"child {first + n}") for n in range(4)]
+    for child in children:
+        time.sleep(random.uniform(0.0, 0.3))
+        os.kill(child, signal.SIGKILL)
+    assert [os.WTERMSIG(os.waitpid(child, 0)[1]) for child in children] == [signal.SIGKILL] * 4
+    print("killed", flush=True)
+    sys.stdin.readline()
 """
 
 KILLED = """
@@ -198,6 +259,62 @@ def test_32_processes_that_give_back_get_exactly_what_the_cap_holds_of_what_was_
     given_back = book.status("reviews").given_back
     assert given_back is not None
     assert given_back.runs == 6
+
+
+def weeks_of(book: Ledger) -> Counter[int]:
+    """How many runs read each week: all but the cancelled."""
+    return Counter(
+        week
+        for run in book.runs()
+        if run.state != "cancelled"
+        for first, last in run.source.periods or ()
+        for week in range(first, last + 1)
+    )
+
+
+def test_32_processes_that_ask_at_once_get_exactly_what_each_period_holds(tmp_path: Path) -> None:
+    book = Ledger(tmp_path / "ledger.sqlite")
+    book.add("weeks", WEEKS, 0.25, 1e-9)
+    sigma = math.sqrt(3.5) * allowed(0.25, 1e-9).sigma
+    notes = tmp_path / "notes"
+    process = start(FORK + ASK_PERIODS, str(book.path), str(notes), repr(sigma))
+    hear(process, "ready")
+    process.communicate("\n", timeout=120)
+    said = [line.split() for line in notes.read_text().splitlines()]
+    assert len(said) == 32
+    assert {what for what, _ in said} == {"granted", "refused"}
+    assert sound(book.path)
+    read = weeks_of(book)
+    assert {int(run.run_id) for run in book.runs()} == {int(n) for w, n in said if w == "granted"}
+    assert max(read.values()) == 3
+    # Nothing came back, so what was refused does not fit now either.
+    for number in (int(number) for what, number in said if what == "refused"):
+        first = number % 4
+        assert max(read[first], read[first + 1] if number % 8 == 1 else 0) == 3
+
+
+def test_killed_processes_leave_each_period_within_its_cap(tmp_path: Path) -> None:
+    kills = 200 if FULL else 24
+    book = Ledger(tmp_path / "ledger.sqlite")
+    book.add("weeks", WEEKS, 0.7, 7e-9, person=(1e6, 0.5))
+    notes = tmp_path / "notes"
+    process = start(FORK + KILLED_OVER_PERIODS, str(book.path), str(notes), str(kills))
+    hear(process, "ready")
+    for _ in range(4, kills + 1, 4):
+        go(process)
+        hear(process, "killed")
+        runs = {run.run_id: run.state for run in book.runs() if run.state != "cancelled"}
+        for what, run in (line.split(" ", 1) for line in notes.read_text().splitlines()):
+            assert runs[run] in {"drawn": {"running", "settled"}, "released": {"settled"}}[what]
+        assert sound(book.path)
+        read = weeks_of(book)
+        assert max(read.values()) <= 7
+        for week in range(7):
+            left = book.status("weeks", ((week, week),)).left
+            assert left is not None
+            assert left.epsilon == pytest.approx(0.7 - 0.1 * read[week], abs=1e-9)
+    process.communicate("\n", timeout=60)
+    assert max(read.values()) == 7  # it came to refusals
 
 
 def test_killed_processes_leave_a_ledger_that_shows_all_that_was_released(tmp_path: Path) -> None:

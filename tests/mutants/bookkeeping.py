@@ -39,8 +39,8 @@ MUTANTS = (
     ),
     Mutant(
         "the ledger forgets the last run",
-        "return cap is None or fits([*self.prices, request.price], cap)",
-        "return cap is None or fits([*self.prices[1:], request.price], cap)",
+        "return self.price is not None and fits([*self.prices, self.price], self.cap)",
+        "return self.price is not None and fits([*self.prices[1:], self.price], self.cap)",
         (
             f"{_LEDGER}_caps.py::test_a_near_miss_in_epsilon",
             f"{_RUN}::test_a_cap_is_kept_and_a_refusal_spends_nothing",
@@ -59,8 +59,26 @@ MUTANTS = (
         (f"{_LEDGER}_file.py::test_a_commit_waits_for_the_disk",),
     ),
     Mutant(
+        "a run is charged to the first of its periods alone",
+        "for start, following in zip(starts, [*starts[1:], last + 1], strict=True):",
+        "for start, following in [(first, last + 1)]:",
+        (f"{_LEDGER}_periods.py::test_a_run_over_several_periods_is_charged_to_each_of_them",),
+    ),
+    Mutant(
+        "a run over several periods costs a person one unit",
+        "    if price.of_a_person == 1:\n",
+        "    if True:\n",
+        (f"{_LEDGER}_periods.py::test_a_run_over_several_periods_costs_a_person_as_many_units",),
+    ),
+    Mutant(
+        "runs from before a corpus was named are charged to their own periods",
+        "return theirs.reads if theirs.unit == ours.unit else {}",
+        "return theirs.reads",
+        (f"{_LEDGER}_periods.py::test_runs_from_before_it_was_named_count_in_all_periods",),
+    ),
+    Mutant(
         "runs that count users by another column pay as if by this one",
-        "        same_user = account.source.user == request.source.user\n",
+        "        same_user = account.source.unit == request.source.unit\n",
         "        same_user = True\n",
         ("tests/ledger/test_ledger_sources.py::test_another_user_column_is_refused",),
     ),

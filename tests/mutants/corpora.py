@@ -9,6 +9,7 @@ _UNITS = "tests/engines/test_units.py"
 _HOSTILE = "tests/engines/test_hostile.py"
 _COUNTS = "tests/engines/test_counts.py"
 _AGAIN = "tests/unit/test_again.py"
+_PERIODS = "tests/engines/test_periods.py"
 _SEVERAL = "tests/engines/test_several_columns.py"
 _NO_FILES = "tests/engines/test_no_files.py"
 
@@ -69,9 +70,29 @@ MUTANTS = (
     ),
     Mutant(
         "reading: a unit's columns are joined without their lengths",
-        """parts.append(f"CAST(strlen({text}) AS VARCHAR) || ':' || {text}")""",
-        "parts.append(text)",
+        'parts.append(f"spelled_in_bytes({identifier(column)})")',
+        'parts.append(f"CAST({identifier(column)} AS VARCHAR)")',
         (f"{_SEVERAL}::test_each_combination_of_values_is_one_unit",),
+    ),
+    Mutant(
+        "periods: a user is one unit over all of them",
+        'parts.append(f"spelled_in_bytes({period_sql(corpus.period, types)})")',
+        "pass",
+        (f"{_PERIODS}::test_a_users_rows_of_each_period_are_one_unit",),
+    ),
+    Mutant(
+        "periods: a row without a date is passed over where periods are chosen",
+        "return f\"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])})\"\n\n\n"
+        "def period_sql(period: Period, types: Mapping[str, str])",
+        "return f\"{holds} AND ({' OR '.join(within)})\"\n\n\n"
+        "def period_sql(period: Period, types: Mapping[str, str])",
+        (f"{_PERIODS}::test_a_row_without_a_date_is_refused_before_anything_is_paid",),
+    ),
+    Mutant(
+        "periods: weeks begin on Thursdays",
+        "CAST(floor((period_by_day(row_date) + 3) / 7) AS BIGINT)",
+        "CAST(floor(period_by_day(row_date) / 7) AS BIGINT)",
+        (f"{_PERIODS}::test_a_users_rows_of_each_period_are_one_unit",),
     ),
     Mutant(
         "counts: what nobody declared is in the first of the groups",

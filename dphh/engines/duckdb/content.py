@@ -9,13 +9,13 @@ import duckdb
 
 from dphh.content import Content
 from dphh.corpus import Corpus
+from dphh.engines.duckdb.periods import PLAIN_TYPE, counts_sql, user_sql
 from dphh.engines.re2 import check_re2
 from dphh.errors import CorpusError
-from dphh.lineage.conditions import check_types, condition
+from dphh.lineage.conditions import check_types
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import (
     NO_GROUPS,
-    NO_UNITS,
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
@@ -29,10 +29,6 @@ ROWS = "corpus_rows"
 #: So many can be described in no time.
 MANY_COLUMNS = 1_000
 Loader = Callable[[], None]
-#: How DuckDB writes the types whose values are written alike everywhere.
-PLAIN_TYPE = re.compile(
-    r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
-)
 #: Types of users who are numbers of 64 bits, and of those who are as they are written.
 NUMBERS = re.compile(r"U?(TINY|SMALL|BIG)INT|U?INTEGER")
 NAMES = re.compile(r"VARCHAR|BLOB|BOOLEAN|DATE|UUID|U?HUGEINT|DECIMAL\(.*\)|ENUM\(.*\)", re.DOTALL)
@@ -69,14 +65,13 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
     column = identifier(corpus.content.column)
     tokens = tokens_sql(corpus.content, types[corpus.content.column])
     content = _as_written(corpus.content, types[corpus.content.column])
-    kept = "" if corpus.content.where is None else f" AND {condition(corpus.content.where).sql}"
     return (
         f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}",
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus, types)} AS user_id, "
         f"{content} AS content, "
         f"{group_sql(corpus.by, types)} AS group_name FROM {relation} "
-        f"WHERE {column} IS NOT NULL{kept}",
+        f"WHERE {counts_sql(corpus, types)}",
         "CREATE TEMP VIEW tokens_of_rows AS "
         "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
     )
@@ -84,7 +79,8 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
 
 def user_statements(corpus: Corpus, types: Mapping[str, str]) -> tuple[str, ...]:
     """What stands for a user of `rows_of_corpus` where whole users are brought together."""
-    key, name = key_and_name(types[corpus.user] if isinstance(corpus.user, str) else "VARCHAR")
+    column = None if corpus.unit_is_spelled else corpus.columns_of_user[0][1]
+    key, name = key_and_name("VARCHAR" if column is None else types[column])
     return (
         f"CREATE TEMP MACRO key_of_user(user_id) AS {key}",
         f"CREATE TEMP MACRO name_of_user(user_id) AS {name}",
@@ -107,20 +103,6 @@ def _as_written(content: Content, column_type: str) -> str:
     if not column_type.endswith("[]"):  # of a fixed length, which is a type by itself
         return f"CAST({column} AS {kind})[1:{longest}]"
     return f"CAST(first_tokens({column}, {longest}) AS {kind})"
-
-
-def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
-    """Whose row it is. Several columns are one text that tells each of them: its length in bytes,
-    and it; NULL if any of them is."""
-    if isinstance(corpus.user, str):
-        return identifier(corpus.user)
-    parts = []
-    for option, column in corpus.columns_of_user:
-        if not PLAIN_TYPE.fullmatch(types[column]):
-            raise CorpusError(NO_UNITS.format(option=option, column=column, kind=types[column]))
-        text = f"CAST({identifier(column)} AS VARCHAR)"
-        parts.append(f"CAST(strlen({text}) AS VARCHAR) || ':' || {text}")
-    return " || ".join(parts)
 
 
 def key_and_name(kind: str) -> tuple[str, str]:

@@ -54,6 +54,7 @@ class DuckDBRun:
             self.con.execute(query("text_units"))
             self.con.execute(query("names"))
             self.con.execute(query("text"))
+            self.con.execute(query("periods"))
             reach_stores(self.con, corpus)
             self.load = open_corpus(self.con, corpus)
         except duckdb.Error as problem:

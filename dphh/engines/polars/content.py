@@ -10,15 +10,14 @@ import pyarrow as pa
 
 from dphh.content import Content
 from dphh.corpus import Corpus
-from dphh.engines.polars.conditions import kept
 from dphh.engines.polars.files import NO_INTERVALS, scan_files
 from dphh.engines.polars.patterns import check_pattern
+from dphh.engines.polars.periods import counts_expression, is_plain, unit_expression
 from dphh.engines.polars.queries import text as sql_text
 from dphh.engines.polars.queries import text_units
 from dphh.errors import CorpusError, UsageError
 from dphh.sources.reading import (
     NO_GROUPS,
-    NO_UNITS,
     refuse_missing_columns,
     rows_in_memory,
     schema_in_memory,
@@ -39,43 +38,15 @@ def open_corpus(corpus: Corpus) -> Loader:
     refuse_missing_columns(corpus, schema)
     tokens = tokens_expression(corpus.content, schema[corpus.content.column])
     user = unit_expression(corpus, schema)
+    counted = counts_expression(corpus, schema)
     group = group_expression(corpus.by, schema)
-    counts = pl.col(corpus.content.column).is_not_null()
-    if corpus.content.where is not None:
-        counts &= kept(corpus.content.where, schema)
     for option, pattern in corpus.content.patterns.items():
         check_pattern(option, pattern)
 
     def load() -> pl.LazyFrame:
-        return rows().filter(counts).select(user_id=user, tokens=tokens, group_name=group)
+        return rows().filter(counted).select(user_id=user, tokens=tokens, group_name=group)
 
     return load
-
-
-def user_expression(column: str, kind: pl.DataType) -> pl.Expr:
-    """A categorical's values are numbers in order of appearance: never to be hashed or sorted."""
-    user = pl.col(column)
-    return user.cast(pl.String) if isinstance(kind, (pl.Categorical, pl.Enum)) else user
-
-
-def unit_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
-    """Whose row it is. Several columns are one text that tells each of them: its length in bytes,
-    and it; NULL if any of them is."""
-    if isinstance(corpus.user, str):
-        return user_expression(corpus.user, schema[corpus.user])
-    parts = []
-    for option, column in corpus.columns_of_user:
-        if not is_plain(schema[column]):
-            raise CorpusError(NO_UNITS.format(option=option, column=column, kind=schema[column]))
-        text = pl.col(column).cast(pl.String)
-        parts += [text.str.len_bytes().cast(pl.String), pl.lit(":"), text]
-    return pl.concat_str(parts, ignore_nulls=False)
-
-
-def is_plain(kind: pl.DataType) -> bool:
-    """Whether values are written alike everywhere."""
-    plain = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
-    return kind.is_integer() or isinstance(kind, plain)
 
 
 def group_expression(column: str | None, schema: pl.Schema) -> pl.Expr:

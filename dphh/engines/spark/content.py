@@ -8,25 +8,19 @@ import duckdb
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
-    BooleanType,
     DataType,
-    DateType,
     IntegralType,
-    NullType,
     StringType,
-    VarcharType,
 )
 
 from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import check_patterns, tokens_sql
+from dphh.engines.spark.periods import PLAIN, counts_sql, is_text, user_sql
 from dphh.engines.spark.rows import ROWS, Loader, Opening, find_rows, identifier
 from dphh.errors import CorpusError
-from dphh.sources.reading import NO_GROUPS, NO_UNITS, refuse_missing_columns
+from dphh.sources.reading import NO_GROUPS, refuse_missing_columns
 from dphh.udfs.spark.functions import register_names, register_tokens
-
-#: Types whose values are written alike everywhere, beside texts.
-_PLAIN = (IntegralType, BooleanType, DateType, NullType)
 
 #: Of a user who is written alike everywhere; for others see `register_names`.
 _PLAIN_NAME = (
@@ -49,11 +43,11 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     expression = tokens_sql(corpus.content, content_type)
     with duckdb.connect() as con:
         check_patterns(con, corpus.content)
-    user = _user(corpus, types)
+    user, counted = user_sql(corpus, types), counts_sql(corpus, types)
     group = _group(corpus.by, types)
     run.tokens = name, expression
-    of_user = types[corpus.user] if isinstance(corpus.user, str) else StringType()
-    plain = _is_text(of_user) or isinstance(of_user, _PLAIN)
+    of_user = StringType() if corpus.unit_is_spelled else types[corpus.columns_of_user[0][1]]
+    plain = is_text(of_user) or isinstance(of_user, PLAIN)
     kind = of_user.simpleString() if isinstance(of_user, IntegralType) else "string"
 
     def load_and_look() -> None:
@@ -66,7 +60,7 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
         run.spark.sql(
             f"CREATE OR REPLACE TEMPORARY VIEW contents AS "
             f"SELECT {user} AS user_id, {content} AS content, {group} AS group_name FROM {ROWS} "
-            f"WHERE {identifier(name)} IS NOT NULL"
+            f"WHERE {counted}"
         )
         run.spark.sql(
             "CREATE OR REPLACE TEMPORARY VIEW tokens_of_rows AS "
@@ -76,34 +70,14 @@ def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     return load_and_look
 
 
-def _user(corpus: Corpus, types: Mapping[str, DataType]) -> str:
-    """Whose row it is. Several columns are one text that tells each of them: its length in bytes,
-    and it; NULL if any of them is."""
-    if isinstance(corpus.user, str):
-        user = identifier(corpus.user)
-        return f"checked({user})" if _is_text(types[corpus.user]) else user
-    parts = []
-    for option, column in corpus.columns_of_user:
-        text, kind = identifier(column), types[column]
-        if _is_text(kind):
-            text = f"checked({text})"
-        elif not isinstance(kind, _PLAIN):
-            raise CorpusError(
-                NO_UNITS.format(option=option, column=column, kind=kind.simpleString())
-            )
-        text = f"CAST({text} AS STRING)"
-        parts.append(f"CAST(octet_length({text}) AS STRING), ':', {text}")
-    return f"concat({', '.join(parts)})"
-
-
 def _group(by: str | None, types: Mapping[str, DataType]) -> str:
     """The group of a row, as the text that declares it."""
     if by is None:
         return "CAST(NULL AS STRING)"
     kind = types[by]
-    if _is_text(kind):
+    if is_text(kind):
         return f"checked({identifier(by)})"
-    if not isinstance(kind, _PLAIN):
+    if not isinstance(kind, PLAIN):
         raise CorpusError(NO_GROUPS.format(column=by, kind=kind.simpleString()))
     return f"CAST({identifier(by)} AS STRING)"
 
@@ -115,15 +89,11 @@ def _as_duckdb_has_it(content: Content, kind: DataType) -> tuple[str, str]:
     if isinstance(kind, ArrayType):
         if isinstance(kind.elementType, BinaryType):
             return f"slice({column}, 1, {longest})", "BLOB[]"
-        texts = _is_text(kind.elementType)
+        texts = is_text(kind.elementType)
         read = f"all_checked({column})" if texts else f"CAST({column} AS ARRAY<STRING>)"
         return f"slice({read}, 1, {longest})", "VARCHAR[]"
     if isinstance(kind, BinaryType):
         return column, "BLOB"
-    if _is_text(kind):
+    if is_text(kind):
         return f"left(checked({column}), {longest})", "VARCHAR"
     return f"left(CAST({column} AS STRING), {longest})", kind.simpleString()
-
-
-def _is_text(kind: DataType) -> bool:
-    return isinstance(kind, (StringType, VarcharType))

@@ -73,8 +73,9 @@ class SparkRun:
             self.spark = self.owner.newSession()
             self._configure()
             self._folder = RunFolder(self.spark)
-            for statement in query_for("spark", "text").strip().split(";\n"):
-                self.spark.sql(statement)
+            for name in ("text", *(("periods",) if corpus.period is not None else ())):
+                for statement in query_for("spark", name).strip().split(";\n"):
+                    self.spark.sql(statement)
             self.load = open_corpus(self, corpus)
         except BaseException:
             self.close()

@@ -1,0 +1,71 @@
+"""Whose row it is, and in which period, as DuckDB's SQL over the macros of `sql/rows/periods.sql`.
+
+The unit of a corpus with a period is the pair (user, period), spelled as one text: all that bounds,
+salts and draws for a user does so for the pair, and nothing beyond this file knows of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from dphh.corpus import Corpus
+from dphh.errors import CorpusError
+from dphh.lineage.conditions import condition
+from dphh.periods.period import Period
+from dphh.sources.quoted import identifier, literal
+from dphh.sources.reading import NO_PERIOD, NO_UNITS
+
+#: How DuckDB writes the types whose values are written alike everywhere.
+PLAIN_TYPE = re.compile(
+    r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
+)
+_WHOLE_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
+_NAIVE = re.compile(r"DATE|TIMESTAMP(_S|_MS|_NS)?")
+
+
+def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
+    """Whose row it is. Several values are one text that tells each of them; NULL if any is NULL."""
+    if not corpus.unit_is_spelled:
+        return identifier(corpus.columns_of_user[0][1])
+    parts = []
+    for option, column in corpus.columns_of_user:
+        if not PLAIN_TYPE.fullmatch(types[column]):
+            raise CorpusError(NO_UNITS.format(option=option, column=column, kind=types[column]))
+        parts.append(f"spelled_in_bytes({identifier(column)})")
+    if corpus.period is not None:
+        parts.append(f"spelled_in_bytes({period_sql(corpus.period, types)})")
+    return " || ".join(parts)
+
+
+def counts_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
+    """Which rows are read: those with content, for which the corpus's condition holds, and of the
+    periods that are read. A row of no period stays, to be refused as a row of nobody is."""
+    holds = f"{identifier(corpus.content.column)} IS NOT NULL"
+    if corpus.content.where is not None:
+        holds += f" AND {condition(corpus.content.where).sql}"
+    if corpus.period is None or corpus.periods is None:
+        return holds
+    period = period_sql(corpus.period, types)
+    within = [f"{period} BETWEEN {first} AND {last}" for first, last in corpus.periods]
+    return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])})"
+
+
+def period_sql(period: Period, types: Mapping[str, str]) -> str:
+    """The number of the row's period; NULL where it is in none."""
+    column, kind = identifier(period.column), types[period.column]
+    if period.by == "number":
+        if kind == "VARCHAR":
+            return f"period_by_number(written_number({column}))"
+        if not _WHOLE_NUMBER.fullmatch(kind):
+            raise CorpusError(NO_PERIOD.format(period=period, kind=kind))
+        return f"period_by_number({column})"
+    if kind == "VARCHAR":
+        day = f"written_date({column})"
+    elif kind == "TIMESTAMP WITH TIME ZONE":
+        day = f"CAST(timezone({literal(period.zone)}, {column}) AS DATE)"
+    elif _NAIVE.fullmatch(kind):
+        day = f"CAST({column} AS DATE)"
+    else:
+        raise CorpusError(NO_PERIOD.format(period=period, kind=kind))
+    return f"period_by_{period.by}({day})"

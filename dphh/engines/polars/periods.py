@@ -1,0 +1,81 @@
+"""Whose row it is, and in which period, as Polars' expressions (`queries/periods.py`)."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from dphh.corpus import Corpus
+from dphh.engines.polars.conditions import kept
+from dphh.engines.polars.queries import periods as sql
+from dphh.errors import CorpusError
+from dphh.periods.period import Period
+from dphh.sources.reading import NO_PERIOD, NO_UNITS
+
+_NUMBERS = {
+    "day": sql.period_by_day,
+    "week": sql.period_by_week,
+    "month": sql.period_by_month,
+    "quarter": sql.period_by_quarter,
+    "year": sql.period_by_year,
+}
+
+
+def unit_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
+    """Whose row it is. Several values are one text that tells each of them; NULL if any is NULL."""
+    if not corpus.unit_is_spelled:
+        column = corpus.columns_of_user[0][1]
+        return user_expression(column, schema[column])
+    parts: list[pl.Expr] = []
+    for option, column in corpus.columns_of_user:
+        if not is_plain(schema[column]):
+            raise CorpusError(NO_UNITS.format(option=option, column=column, kind=schema[column]))
+        parts += sql.spelled_in_bytes(pl.col(column))
+    if corpus.period is not None:
+        parts += sql.spelled_in_bytes(period_expression(corpus.period, schema))
+    return pl.concat_str(parts, ignore_nulls=False)
+
+
+def counts_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
+    """Which rows are read: those with content, for which the corpus's condition holds, and of the
+    periods that are read. A row of no period stays, to be refused as a row of nobody is."""
+    holds = pl.col(corpus.content.column).is_not_null()
+    if corpus.content.where is not None:
+        holds &= kept(corpus.content.where, schema)
+    if corpus.period is None or corpus.periods is None:
+        return holds
+    period = period_expression(corpus.period, schema)
+    return holds & pl.any_horizontal(
+        period.is_null(), *(period.is_between(first, last) for first, last in corpus.periods)
+    )
+
+
+def user_expression(column: str, kind: pl.DataType) -> pl.Expr:
+    """A categorical's values are numbers in order of appearance: never to be hashed or sorted."""
+    user = pl.col(column)
+    return user.cast(pl.String) if isinstance(kind, (pl.Categorical, pl.Enum)) else user
+
+
+def is_plain(kind: pl.DataType) -> bool:
+    """Whether values are written alike everywhere."""
+    plain = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
+    return kind.is_integer() or isinstance(kind, plain)
+
+
+def period_expression(period: Period, schema: pl.Schema) -> pl.Expr:
+    """The number of the row's period; NULL where it is in none."""
+    column, kind = pl.col(period.column), schema[period.column]
+    text = isinstance(kind, (pl.String, pl.Categorical, pl.Enum))
+    if period.by == "number":
+        if not text and not kind.is_integer():
+            raise CorpusError(NO_PERIOD.format(period=period, kind=kind))
+        return sql.period_by_number(sql.written_number(column.cast(pl.String)) if text else column)
+    if text:
+        day = sql.written_date(column.cast(pl.String))
+    elif isinstance(kind, pl.Datetime):
+        zoned = kind.time_zone is not None
+        day = (column.dt.convert_time_zone(period.zone) if zoned else column).dt.date()
+    elif kind == pl.Date:
+        day = column
+    else:
+        raise CorpusError(NO_PERIOD.format(period=period, kind=kind))
+    return _NUMBERS[period.by](day)

@@ -1,0 +1,84 @@
+"""Whose row it is, and in which period, as Spark's SQL (`sql/spark/periods.sql`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    IntegralType,
+    NullType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+    VarcharType,
+)
+
+from dphh.corpus import Corpus
+from dphh.engines.spark.rows import identifier
+from dphh.errors import CorpusError
+from dphh.periods.period import Period
+from dphh.sources.reading import NO_PERIOD, NO_UNITS
+
+#: Types whose values are written alike everywhere, beside texts.
+PLAIN = (IntegralType, BooleanType, DateType, NullType)
+
+
+def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
+    """Whose row it is. Several values are one text that tells each of them: its length in bytes,
+    and it; NULL if any of them is."""
+    parts = []
+    for option, column in corpus.columns_of_user:
+        text, kind = identifier(column), types[column]
+        if is_text(kind):
+            text = f"checked({text})"
+        if not corpus.unit_is_spelled:
+            return text
+        if not is_text(kind) and not isinstance(kind, PLAIN):
+            kind_said = kind.simpleString()
+            raise CorpusError(NO_UNITS.format(option=option, column=column, kind=kind_said))
+        parts.append(text)
+    if corpus.period is not None:
+        parts.append(period_sql(corpus.period, types))
+    spelled = []
+    for part in parts:
+        text = f"CAST({part} AS STRING)"
+        spelled.append(f"CAST(octet_length({text}) AS STRING), ':', {text}")
+    return f"concat({', '.join(spelled)})"
+
+
+def counts_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
+    """Which rows are read: those with content, and of the periods that are read. A row of no
+    period stays, to be refused as a row of nobody is."""
+    holds = f"{identifier(corpus.content.column)} IS NOT NULL"
+    if corpus.period is None or corpus.periods is None:
+        return holds
+    period = period_sql(corpus.period, types)
+    within = [f"{period} BETWEEN {first} AND {last}" for first, last in corpus.periods]
+    return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])})"
+
+
+def period_sql(period: Period, types: Mapping[str, DataType]) -> str:
+    """The number of the row's period; NULL where it is in none."""
+    column, kind = identifier(period.column), types[period.column]
+    if period.by == "number":
+        if is_text(kind):
+            return f"written_number({column})"
+        if not isinstance(kind, IntegralType):
+            raise CorpusError(NO_PERIOD.format(period=period, kind=kind.simpleString()))
+        return f"CAST({column} AS BIGINT)"
+    if is_text(kind):
+        day = f"written_date({column})"
+    elif isinstance(kind, TimestampType):
+        day = f"day_in_zone({column}, '{period.zone}')"
+    elif isinstance(kind, (DateType, TimestampNTZType)):
+        day = f"CAST({column} AS DATE)"
+    else:
+        raise CorpusError(NO_PERIOD.format(period=period, kind=kind.simpleString()))
+    return f"period_by_{period.by}({day})"
+
+
+def is_text(kind: DataType) -> bool:
+    return isinstance(kind, (StringType, VarcharType))

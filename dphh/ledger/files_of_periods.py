@@ -1,0 +1,72 @@
+"""Which files of a corpus may hold rows of the periods that a run reads.
+
+A file of another week is no data of this week's run: when it comes, the same request of this week
+is still the same. Parquet's footer says the first and the last date of each file, and the name of a
+folder says its own; of what says neither, every file may hold rows of any period.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dphh.files.paths import files_of, is_remote, keeps_waiting
+from dphh.ledger.sources import Source
+from dphh.periods.period import Period, Spans
+
+
+def with_files_of_periods(source: Source) -> Source:
+    """The same source, of these files alone."""
+    period, periods = source.period, source.periods
+    if source.kind != "path" or period is None or periods is None:
+        return source
+    if any(map(is_remote, source.where)):
+        return source
+    files = list(dict.fromkeys(chain.from_iterable(map(files_of, source.where))))
+    some = tuple(file for file in files if _may_hold(file, period, periods))
+    return replace(source, where=some) if some else source
+
+
+def _may_hold(file: str, period: Period, read: Spans) -> bool:
+    found = _from_to(file, period)
+    return found is None or any(found[0] <= last and first <= found[1] for first, last in read)
+
+
+def _from_to(file: str, period: Period) -> tuple[int, int] | None:
+    """The first period of a file and the last; None where nobody can tell."""
+    if keeps_waiting(file):
+        return None
+    try:
+        footer = pq.read_metadata(file)
+    except (OSError, pa.ArrowException):
+        return _by_folder(file, period)
+    names = [footer.schema.column(place).path for place in range(footer.num_columns)]
+    if period.column not in names:
+        return _by_folder(file, period)
+    place = names.index(period.column)
+    groups = [footer.row_group(group).column(place) for group in range(footer.num_row_groups)]
+    ends: list[Any] = []
+    for column in groups:
+        told = column.statistics
+        if told is None or not told.has_min_max or told.null_count != 0:
+            return None
+        ends += [period.at(told.min), period.at(told.max)]
+    return None if not ends or None in ends else (min(ends), max(ends))
+
+
+def _by_folder(file: str, period: Period) -> tuple[int, int] | None:
+    spelled = re.search(rf"(?:^|/){re.escape(period.column)}=([^/]*)/", file)
+    if spelled is None:
+        return None
+    try:
+        text = spelled[1]
+        number = int(text) if period.by == "number" else period.at(dt.date.fromisoformat(text))
+    except ValueError:
+        return None
+    return None if number is None else (number, number)

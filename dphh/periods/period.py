@@ -1,0 +1,227 @@
+"""Which column says in which period a row is, what a period is called, and which ones a run reads.
+
+A period is a whole number: the value of a column of whole numbers, or the number of the day, week,
+month, quarter or year that a date is in. Engines know the number alone; people read its name.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, get_args
+from zoneinfo import ZoneInfo, available_timezones
+
+from dphh.errors import UsageError
+
+By = Literal["day", "week", "month", "quarter", "year", "number"]
+#: Stretches of periods, from the first to the last of each: in order, and none meets another.
+Spans = tuple[tuple[int, int], ...]
+#: All periods that there may ever be.
+ALWAYS: Spans = ((-(2**63), 2**63 - 1),)
+
+_SPELLED = re.compile(r"(?P<column>.+?)(?: by (?P<by>\w+)(?: in (?P<zone>[\w/+-]+))?)?", re.DOTALL)
+_CALLED = {
+    "day": re.compile(r"\d{4}-\d\d-\d\d"),
+    "week": re.compile(r"(\d{4})-W(\d\d)"),
+    "month": re.compile(r"(\d{4})-(\d\d)"),
+    "quarter": re.compile(r"(\d{4})-Q([1-4])"),
+    "year": re.compile(r"\d{4}"),
+    "number": re.compile(r"-?\d{1,18}"),
+}
+_EXAMPLES = {
+    "day": "2026-11-23",
+    "week": "2026-W47",
+    "month": "2026-11",
+    "quarter": "2026-Q4",
+    "year": "2026",
+    "number": "47",
+}
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+#: From the Thursday that days are counted from back to its week's Monday.
+_TO_MONDAY = 3
+
+
+@dataclass(frozen=True)
+class Period:
+    """The column that says when, and how long a period is; of `number` its values are periods."""
+
+    column: str
+    by: By = "number"
+    #: In which an instant has its date: of timestamps with a time zone alone.
+    zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column or self.by not in get_args(By):
+            raise UsageError(f"period: found {self.column!r} by {self.by!r}; {_HOW}")
+        if self.zone not in _zones():
+            raise UsageError(
+                f"period: found the time zone {self.zone!r}; name one of the IANA's, such as UTC "
+                "or Europe/Berlin"
+            )
+
+    def __str__(self) -> str:
+        if self.by == "number":
+            return self.column
+        return f"{self.column} by {self.by}" + ("" if self.zone == "UTC" else f" in {self.zone}")
+
+    @property
+    def noun(self) -> str:
+        """What one period is, after "one"."""
+        if self.by == "number":
+            return f"period (value of {self.column})"
+        return {"week": "ISO week"}.get(self.by, self.by)
+
+    @property
+    def of_column(self) -> str:
+        """Of which column, and by which clock."""
+        if self.by == "number":
+            return ""
+        return f" of {self.column} ({self.zone} where it has a time zone)"
+
+    def number(self, name: str) -> int:
+        """The period of this name."""
+        found = _CALLED[self.by].fullmatch(name)
+        try:
+            if found is None:
+                raise ValueError
+            return _number(self.by, name, *map(int, found.groups()))
+        except ValueError:
+            raise UsageError(
+                f"periods: found {name!r}; a {self.noun} is written {_EXAMPLES[self.by]}, and "
+                f"several with '..' or commas between them"
+            ) from None
+
+    def at(self, moment: object) -> int | None:
+        """The period of a date, an instant or a whole number; None of anything else."""
+        if self.by == "number":
+            return moment if isinstance(moment, int) else None
+        if isinstance(moment, dt.datetime):
+            zoned = moment.tzinfo is not None
+            moment = (moment.astimezone(ZoneInfo(self.zone)) if zoned else moment).date()
+        if not isinstance(moment, dt.date):
+            return None
+        day = moment.toordinal() - _EPOCH
+        return {
+            "day": day,
+            "week": (day + _TO_MONDAY) // 7,
+            "month": moment.year * 12 + moment.month - 1,
+            "quarter": moment.year * 4 + (moment.month - 1) // 3,
+            "year": moment.year,
+        }[self.by]
+
+    def name(self, number: int) -> str:
+        match self.by:
+            case "day":
+                return dt.date.fromordinal(number + _EPOCH).isoformat()
+            case "week":
+                monday = dt.date.fromordinal(7 * number - _TO_MONDAY + _EPOCH)
+                year, week, _ = monday.isocalendar()
+                return f"{year:04}-W{week:02}"
+            case "month":
+                return f"{number // 12:04}-{number % 12 + 1:02}"
+            case "quarter":
+                return f"{number // 4:04}-Q{number % 4 + 1}"
+            case "year":
+                return f"{number:04}"
+        return str(number)
+
+    def names(self, spans: Spans) -> list[str]:
+        """Stretches of periods, as people write them."""
+        return [
+            self.name(first) if first == last else f"{self.name(first)}..{self.name(last)}"
+            for first, last in spans
+        ]
+
+    def spans(self, asked: str | Sequence[str]) -> Spans:
+        """The periods that somebody names: one, or a stretch `A..B`, or several of either."""
+        parts = asked.split(",") if isinstance(asked, str) else asked
+        if not isinstance(parts, (list, tuple)) or not parts:
+            raise UsageError(f"periods: found {asked!r}; {self._how_named}")
+        stretches = []
+        for part in parts:
+            if not isinstance(part, str):
+                raise UsageError(f"periods: found {part!r}; {self._how_named}")
+            first, dots, last = part.strip().partition("..")
+            begin = self.number(first)
+            end = self.number(last) if dots else begin
+            if end < begin:
+                raise UsageError(f"periods: found {part!r}, whose last is before its first")
+            stretches.append((begin, end))
+        return merged(stretches)
+
+    @property
+    def _how_named(self) -> str:
+        example = _EXAMPLES[self.by]
+        return f"name periods as {example!r}, or a stretch of them as '{example}..{example}'"
+
+    def to_json(self) -> dict[str, str]:
+        return {"column": self.column, "by": self.by, "zone": self.zone}
+
+
+_HOW = (
+    "write 'date by week' (day, week, month, quarter, year), 'date by week in Europe/Berlin', or "
+    "the name of a column of whole numbers"
+)
+
+
+def checked_period(found: Period | str | dict[str, Any] | None) -> Period | None:
+    """As somebody spells it, or as it was written down."""
+    if found is None or isinstance(found, Period):
+        return found
+    if isinstance(found, dict):
+        return Period(**found)
+    spelled = _SPELLED.fullmatch(found) if isinstance(found, str) else None
+    if spelled is None:
+        raise UsageError(f"period: found {found!r}; {_HOW}")
+    by: Any = spelled["by"] or "number"
+    return Period(spelled["column"], by, spelled["zone"] or "UTC")
+
+
+def checked_spans(found: Any) -> Spans | None:
+    """As they were written down."""
+    return None if found is None else merged([(int(first), int(last)) for first, last in found])
+
+
+def period_json(period: Period | None, periods: Spans | None) -> dict[str, Any]:
+    """Nothing where there is none, as before there were any."""
+    return {
+        **({} if period is None else {"period": period.to_json()}),
+        **({} if periods is None else {"periods": [list(span) for span in periods]}),
+    }
+
+
+def merged(stretches: Sequence[tuple[int, int]]) -> Spans:
+    """The same periods, in order, as few stretches as can be."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(stretches):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return tuple(found)
+
+
+def how_many(spans: Spans) -> int:
+    return sum(last - first + 1 for first, last in spans)
+
+
+def _number(by: By, name: str, year: int = 0, part: int = 0) -> int:
+    match by:
+        case "day":
+            return dt.date.fromisoformat(name).toordinal() - _EPOCH
+        case "week":
+            monday = dt.date.fromisocalendar(year, part, 1)
+            return (monday.toordinal() - _EPOCH + _TO_MONDAY) // 7
+        case "month":
+            return dt.date(year, part, 1).year * 12 + part - 1
+        case "quarter":
+            return year * 4 + part - 1
+    return int(name)
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset({"UTC", *available_timezones()})
