@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from pyspark.sql import SparkSession
 
-from dphh import Corpus, items, ngrams
+from dphh import Corpus, counts, items, ldp_trie, ngrams, trie
 from tests.conftest import HERE, SPARK_JAVA
 
 WORDS, USERS, LENGTH = 600, 3000, 100
@@ -29,13 +29,14 @@ WORDS, USERS, LENGTH = 600, 3000, 100
 _PIECE = re.compile(r"(broadcast_\d+)_piece\d+")
 
 
-def corpus(folder: Path) -> Corpus:
+def corpus(folder: Path, **content: str) -> Corpus:
     """Words that many hold, and pairs of them that hardly two do."""
     rng = np.random.default_rng(3)
     texts = [" ".join(f"w{i}" for i in rng.integers(0, WORDS, LENGTH)) for _ in range(USERS)]
     path = folder / "corpus.parquet"
-    pl.DataFrame({"who": range(USERS), "what": texts}).write_parquet(path)
-    return Corpus(path, user="who", text="what")
+    few = [f"w{user % 20}" for user in range(USERS)]
+    pl.DataFrame({"who": range(USERS), "what": texts, "item": few}).write_parquet(path)
+    return Corpus(path, user="who", **content)
 
 
 def spark_that_logs(folder: Path) -> SparkSession:
@@ -87,12 +88,20 @@ PLANS = {
     "dpne": partial(ngrams, max_n=2, epsilon=8, delta=1e-6, method="dpne"),
     "sips": partial(items, epsilon=8, delta=1e-6, method="sips"),
     "adaptive": partial(items, epsilon=8, delta=1e-6, method="adaptive"),
-}
+    "counts": partial(counts, of=[f"w{i}" for i in range(WORDS)], epsilon=8, delta=1e-6),
+    "trie": partial(trie, max_length=4, epsilon=8, delta=1e-6),
+    "ldp_trie": partial(
+        ldp_trie, local_epsilon=6, delta=1e-6, users_per_level=700, contributions=2, max_length=4,
+        keep=50, character_set=list("w0123456789"), pad=True,
+    ),
+}  # fmt: skip
+#: Tries grow from characters of an item.
+TRIES = ("trie", "ldp_trie")
 
 
 def main(folder: Path, run: str) -> None:
     warnings.simplefilter("ignore")  # that the log is on is what is wanted here
-    read = corpus(folder)
+    read = corpus(folder, **({"item": "item"} if run in TRIES else {"text": "what"}))
     spark = spark_that_logs(folder)
     release = PLANS[run](read).run(engine="spark")
     spark.stop()

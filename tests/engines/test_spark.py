@@ -28,6 +28,7 @@ from dphh.levels import PrunedLevel
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.reading import Reading
 from tests.conftest import HERE, full
+from tests.engines import spark_told
 from tests.engines.cut_short import DRAWING, killed
 from tests.engines.levels import bare_level, histogram, session_on
 
@@ -327,7 +328,7 @@ def test_whatever_of_spark_is_killed_a_run_is_paid_for_once_and_leaves_nothing(s
     assert all(seen["met"].values())
 
 
-@pytest.mark.parametrize("run", ["forecast", "dpne", "sips", "adaptive"])
+@pytest.mark.parametrize("run", spark_told.PLANS)
 def test_the_driver_is_given_what_is_released_and_no_more(tmp_path, run):
     """By Spark's own log, of a corpus of 200,000 pairs that somebody holds: results of all tasks
     together, with Spark's own numbers for each, and the largest broadcast."""
@@ -337,7 +338,8 @@ def test_the_driver_is_given_what_is_released_and_no_more(tmp_path, run):
         env={**os.environ, "SPARK_CONF_DIR": str(tmp_path)},
     )  # fmt: skip
     told = json.loads((tmp_path / "told.json").read_text())
-    assert 300 < told["released"] < 5_000 and told["tasks"] > 10
+    assert told["released"] > (20 if run in spark_told.TRIES else 300)
+    assert told["released"] < 5_000 and told["tasks"] > 5
     allowed = 64 * told["released"] + 2**20
     assert 0 < told["results"] <= allowed
     assert 0 < told["broadcast"] <= allowed
