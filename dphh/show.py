@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from math import ceil
 from typing import Any
@@ -296,12 +296,20 @@ def asked(price: Price) -> str:
     )
 
 
+def which_rows(manifest: Mapping[str, Any]) -> str | None:
+    """Which rows counted; None where all did."""
+    where = manifest.get("parameters", {}).get("content", {}).get("where")
+    return None if where is None else f"Of the rows alone for which {' '.join(where.split())}"
+
+
 def release_text(table: Any, manifest: dict[str, Any]) -> str:
     privacy = manifest["privacy"]
     lines = wrapped(
         f"release {manifest['run_id']}: {how_many(table, manifest)}, "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-DP for {privacy['unit']}"
     )
+    if (where := which_rows(manifest)) is not None:
+        lines += wrapped(where, "  ", "  ")
     for warning in privacy.get("warnings", ()):
         lines += wrapped(f"warning: {warning}")
     if (of_periods := of_periods_in(privacy)) is not None:

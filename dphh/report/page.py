@@ -24,7 +24,7 @@ from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
 from dphh.report.tree import tree_html, tree_of
-from dphh.show import promised
+from dphh.show import promised, which_rows
 from dphh.wording import shown
 from dphh.wording.counted import how_many
 from dphh.wording.lines import plural
@@ -248,6 +248,12 @@ def _order(release: Released) -> str:
     return "Of what goes on from the same words, the higher score comes first."
 
 
+def _which_rows(release: Released) -> str:
+    """A page of a part of the data says so."""
+    where = which_rows(release.manifest)
+    return "" if where is None else f"<p>{shown.html(where, 10_000)}.</p>"
+
+
 def _promise(release: Released, counts: Released | None) -> str:
     privacy = release.privacy
     folded = [("theorem", privacy.get("theorem", ""))]
@@ -262,7 +268,7 @@ def _promise(release: Released, counts: Released | None) -> str:
         else ""
     )
     return (
-        f"<h2>What is promised</h2>{_terms(in_words(privacy))}"
+        f"<h2>What is promised</h2>{_which_rows(release)}{_terms(in_words(privacy))}"
         "<details class='folded'><summary>The theorem, and how delta is shared out</summary>"
         f"{_terms(folded)}</details>{of_counts}"
     )

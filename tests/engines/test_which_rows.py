@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,7 @@ def test_a_value_is_no_sql(path: Path, engine: str) -> None:
 
 
 def test_other_rows_are_another_request_and_the_manifest_says_which(
-    path: Path, ledger: Ledger
+    path: Path, ledger: Ledger, tmp_path: Path
 ) -> None:
     plans = [
         dphh.items(Corpus(path, user="who", text="what", where=where), epsilon=1.0, delta=1e-6)
@@ -192,6 +193,10 @@ def test_other_rows_are_another_request_and_the_manifest_says_which(
     again = corpus_from_json(json.loads(json.dumps(plans[1].corpus.to_json())))
     assert again == plans[1].corpus
     assert "country" in plans[1].sql()
+    said = "Of the rows alone for which country = 'DE'"
+    assert said in repr(releases[1]) and said not in repr(releases[0])
+    page = html.unescape(releases[1].report(tmp_path / "page.html").read_text())
+    assert said in page.replace("\u2019", "'")
 
 
 def test_what_a_condition_keeps_of_a_user_hangs_on_that_user_alone(path: Path, engine: str) -> None:
