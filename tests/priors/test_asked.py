@@ -293,3 +293,34 @@ def test_a_prior_that_fits_badly_is_told_from_the_release(private, ledger, words
     release = dphh.ngrams(private, prior=frame, **PUBLIC, **ASK).run(ledger=ledger)
     assert len(release) > 0
     assert ("the prior fits badly" in repr(release)) == is_poor
+
+
+@pytest.fixture
+def stand_in():
+    texts = ["good morning you"] * 200 + ["good evening all"] * 200
+    return Corpus(pl.DataFrame({"u": range(400), "t": texts}), user="u", text="t")
+
+
+def test_what_a_prior_buys_is_shown_on_public_data_alone(private, news, table, stand_in, ledger):
+    asked = {**ASK, "prior": [None, of_text(news), table], **PUBLIC}
+    found = dphh.compare(dphh.ngrams, private, ledger=ledger, rehearse=stand_in, **asked)
+    assert [dict(each.options)["prior"] for each in found] == [
+        None,
+        "news.parquet",
+        "words.parquet",
+    ]
+    for each in found:
+        by_length = dict(each.found)
+        assert by_length.keys() == {1, 2}
+        assert by_length[1] > 0
+    shown = repr(found)
+    assert "found of 1" in shown
+    assert "news.parquet" in shown
+    assert "found of 2" in found.to_polars().columns
+    assert ledger.runs() == []
+
+
+def test_a_rehearsal_on_the_priors_own_text_is_refused(private, news, ledger):
+    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    with pytest.raises(UsageError, match="prior: these are the run's own data"):
+        dphh.rehearse(plan, of_text(news), ledger=ledger)
