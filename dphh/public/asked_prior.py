@@ -112,6 +112,8 @@ def _of_public(
                 "prior_text: the prior is a Corpus, which names its text; leave it out"
             )
         text = prior
+    elif type(prior).__module__.startswith("pyspark."):
+        raise UsageError("prior: found a Spark frame; write it to Parquet, and give its path")
     elif content is None:
         raise UsageError(
             "prior: how its texts become tokens is the corpus's to say; pass the corpus to the "
