@@ -31,6 +31,7 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.price import Finds, Price, Privacy, stated
+from dphh.priors.fit import poor_fit
 from dphh.wording.counted import groups_of, how_many, intervals_hold
 from dphh.wording.lines import (
     number,
@@ -302,6 +303,8 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
     )
     for warning in privacy.get("warnings", ()):
         lines += wrapped(f"warning: {warning}")
+    if (badly := poor_fit(manifest)) is not None:
+        lines += wrapped(f"note: {badly}")
     if is_test(manifest):
         lines.append(manifest["randomness"])
     rows = first_rows(table, manifest)

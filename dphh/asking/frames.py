@@ -21,6 +21,7 @@ from dphh.mechanisms.ngrams import price as ngrams
 from dphh.mechanisms.set_union import price as items
 from dphh.mechanisms.trie.price import Accounting
 from dphh.plan import Plan
+from dphh.priors.given_prior import PriorAsked
 from dphh.privacy.coin_reports import Form
 from dphh.wording.asked import named_in_words
 
@@ -74,6 +75,9 @@ class NgramsOptions(CorpusOptions, total=False):
     counts: float | None
     by: str | None
     groups: str | Sequence[str]
+    prior: PriorAsked | None
+    prior_text: str | None
+    prior_is_public: bool
 
 
 class CountsOptions(CorpusOptions, total=False):

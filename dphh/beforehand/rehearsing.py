@@ -16,6 +16,7 @@ from dphh.errors import UsageError, withholding
 from dphh.ledger import Ledger, source_of
 from dphh.ledger.known import is_known, read_of, share_data
 from dphh.plan import Plan
+from dphh.public.refused import refuse_prior
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.run import released
@@ -41,7 +42,8 @@ def rehearse(
 ) -> Release:
     """What a plan would find, on public stand-in data. Free, since nothing private is read.
 
-    corpus: public data like the private: as many users, who hold about as much.
+    corpus: public data like the private: as many users, who hold about as much. Not the text that
+    the plan has as its prior: with that it would find more than with any other.
     """
     if not isinstance(plan, Plan):
         raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as a verb makes it")
@@ -50,6 +52,7 @@ def rehearse(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     _refuse_private(plan, corpus, book)
     read = VERBS[plan.verb].read(corpus, plan.price)
+    refuse_prior(plan.price.prior, read, book)
     randomness = RunRandomness(SystemRandomness())
     randomness.draw_once_by(SystemRandomness().words(4, "the key of a run").tobytes())
     limits = Limits(memory_limit, threads)
