@@ -261,6 +261,48 @@ class ForecastLevel(_Level):
 
 
 @dataclass(frozen=True)
+class ListedWordsLevel(_Level):
+    """Level 1 of the forecast ladder with a prior: two rounds over the words of a public list, each
+    of which has its noise whether anybody holds it or not, and over other words, which have
+    thresholds. Both kinds share a user's norm (docs/prior-proof.md)."""
+
+    kind: ClassVar[str] = "listed_words"
+    shown = ("first_sigma", "second_sigma")
+
+    level: int
+    #: How many words the list has.
+    listed: int
+    #: Of other words, how many a user counts for.
+    max_items: int
+    #: Noise that all rounds of all levels come to together, in users.
+    total_sigma: float
+    sigma_grid: int
+    #: A user's norm in each round, in grid units; and what other words must reach.
+    first_unit: int
+    second_unit: int
+    first_threshold_grid: int
+    second_threshold_grid: int
+    #: eta: of the listed words that stand out in round 1, at most this share is expected to be
+    #: spurious in the release, or one word.
+    spurious: float
+    #: b, what that comes to: a plan leaves it open, and a run fills it in.
+    spurious_words: float | None = None
+
+    @property
+    def first_sigma(self) -> float:
+        """Noise of the rounds, in users."""
+        return self.sigma_grid / self.first_unit
+
+    @property
+    def second_sigma(self) -> float:
+        return self.sigma_grid / self.second_unit
+
+    @property
+    def second_threshold(self) -> float:
+        return self.second_threshold_grid / self.second_unit
+
+
+@dataclass(frozen=True)
 class VoteLevel(_Level):
     """One level of TrieHH: each user votes with probability p; theta votes make a prefix grow."""
 
@@ -382,6 +424,7 @@ KINDS = {
         PrunedLevel,
         CountsLevel,
         ForecastLevel,
+        ListedWordsLevel,
         VoteLevel,
         BatchLevel,
         LocalLevel,

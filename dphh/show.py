@@ -25,6 +25,7 @@ from dphh.levels import (
     ForecastLevel,
     FoundCounts,
     Level,
+    ListedWordsLevel,
     LocalLevel,
     PrunedLevel,
     SetUnionLevel,
@@ -191,11 +192,23 @@ def level_words(level: Level) -> tuple[str, ...]:
         )
     if isinstance(level, CountsLevel):
         return counts_words(level)
+    return rounds_words(level)
+
+
+def rounds_words(level: Level) -> tuple[str, ...]:
     if isinstance(level, ForecastLevel):
         return (
             "each user counts for all their valid n-grams, in two rounds",
             f"noise: a share of what all rounds come to together, {number(level.total_sigma)} "
             "users; it and the thresholds follow from what is released",
+        )
+    if isinstance(level, ListedWordsLevel):
+        return (
+            f"each user counts for all their words of a list of {level.listed:,}, and for at most "
+            f"{plural(level.max_items, 'other word')}, in two rounds",
+            f"noise: {number(level.first_sigma)} and {number(level.second_sigma)} users",
+            f"threshold of words that the list lacks: {number(level.second_threshold)} users; what "
+            "words of the list must reach follows from what the rounds show",
         )
     assert isinstance(level, SetUnionLevel)
     return (

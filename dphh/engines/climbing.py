@@ -13,6 +13,7 @@ from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.ladder.rounds import TwoRoundsOf
 from dphh.ladder.rungs import Integers, Ladder, ValidGrams
 from dphh.ladder.spurious import with_spurious
+from dphh.ladder.word_list import WordList
 from dphh.levels import PrunedLevel
 from dphh.udfs.draws.randomness import Randomness
 
@@ -28,6 +29,11 @@ class Climbing(ABC):
     @abstractmethod
     def _place(self, ladder: Ladder) -> None:
         """Where the grams of the ladder's top stand."""
+
+    def _place_listed(self, words: WordList, purpose: str) -> None:
+        """To `positions`, the words that users count for: by their numbers in the list, and those
+        that it lacks. `run` refuses a prior on an engine that has no such step."""
+        raise NotImplementedError
 
     @abstractmethod
     def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
@@ -61,11 +67,16 @@ class Climbing(ABC):
         held[supported.column("number").to_numpy()] = True
         return held
 
-    def forecast_level(self, level: TwoRoundsOf, ladder: Ladder, purpose: str) -> Any:
-        self._place_all(ladder)
+    def forecast_level(self, level: TwoRoundsOf, ladder: Ladder | WordList, purpose: str) -> Any:
+        if isinstance(ladder, WordList):
+            self._place_listed(ladder, purpose)
+        else:
+            self._place_all(ladder)
         rounds = self._rounds(purpose)
         released = level.run(rounds).to_table()
         rounds.close()
+        if isinstance(ladder, WordList):
+            self.drop("positions")
         return released
 
     def _place_all(self, ladder: Ladder) -> None:

@@ -12,11 +12,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dphh.ladder.classes import ValidClasses
-from dphh.ladder.rounds import FirstRound, Passed
+from dphh.ladder.rounds import FirstRound, OtherPassed, Passed, PassedWords
 from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import Bins
+
+#: A threshold that every noised weight reaches.
+ALWAYS = -(2**62)
 
 
 class ForecastRounds(ABC):
@@ -35,6 +39,10 @@ class ForecastRounds(ABC):
     def _round_2(self, planned: Any, unit: int) -> Any:
         """By (class, bin, weight) of all rows: (class, bin, negatives)."""
 
+    def _spelled(self, keys: Integers) -> Any:
+        """Words that the list lacks, by their keys, where an engine takes lists."""
+        raise NotImplementedError
+
     @abstractmethod
     def _released(self, thresholds: Any) -> Any:
         """By (class, bin, threshold) of all rows: (key, bin, first, second), ascending by key."""
@@ -49,13 +57,25 @@ class ForecastRounds(ABC):
         return FirstRound(self._by_row(rows, "grams"), lists.column("noisy").to_numpy())
 
     def second_round(self, weights: Integers, unit: int) -> Integers:
-        return self._by_row(self._round_2(self._of_rows(weights, "weight"), unit), "negatives")
+        others = self.valid.others
+        planned = self._of_rows(weights, "weight", others and (others.weight, 0))
+        return self._by_row(self._round_2(planned, unit), "negatives")
 
     def passed(self, thresholds: Integers) -> Passed:
-        released = self._released(self._of_rows(thresholds, "threshold"))
-        return Passed(
-            *(released.column(name).to_numpy() for name in ("key", "bin", "first", "second"))
-        )
+        others = self.valid.others
+        told = self._of_rows(thresholds, "threshold", others and (others.second_threshold, ALWAYS))
+        released = self._released(told)
+        columns = [released.column(name).to_numpy() for name in ("key", "bin", "first", "second")]
+        if others is None:
+            return Passed(*columns)
+        listed = columns[0] < len(self.valid)
+        keys, early, first, second = (column[~listed] for column in columns)
+        words = self._spelled(keys)
+        # Their keys say when they were first met, so the order is that of how they are spelled.
+        order = pc.sort_indices(words)
+        beside = (column[order.to_numpy()] for column in (early, first, second))
+        of_list = (column[listed] for column in columns)
+        return PassedWords(*of_list, OtherPassed(words.take(order), *beside))
 
     def forecasts(self) -> Any:
         """(gram, as_first, as_last): what each gram below adds to the class of a pair."""
@@ -75,6 +95,13 @@ class ForecastRounds(ABC):
         numbers[where] = rows.column(name).to_numpy()
         return numbers
 
-    def _of_rows(self, values: Integers, name: str) -> Any:
+    def _of_rows(self, values: Integers, name: str, others: tuple[int, int] | None = None) -> Any:
+        """`others`: of words that a list lacks, by whether round 1 released them. They are in no
+        class, which is class -1."""
         group, column = np.indices(values.shape)
-        return pa.table({"class": group.ravel(), "bin": column.ravel(), name: values.ravel()})
+        rows = {"class": group.ravel(), "bin": column.ravel(), name: values.ravel()}
+        of_rows = pa.table(rows)
+        if others is None:
+            return of_rows
+        beside = {"class": [-1, -1], "bin": [0, 1], name: [*others]}
+        return pa.concat_tables([of_rows, pa.table(beside)])

@@ -26,6 +26,17 @@ _RIGHT = np.int64(2**PAIR - 1)
 _LEAST_MASS = 1e-3
 
 
+@dataclass(frozen=True)
+class OtherWords:
+    """Level 1 with a list: what the words that it lacks need. They stand in no class, so in rows of
+    their own: whether round 1's threshold was reached."""
+
+    first_threshold: int
+    second_threshold: int
+    #: Of round 2, where the first did not release the word.
+    weight: int
+
+
 @dataclass(frozen=True, eq=False)
 class ValidClasses:
     """V_k (pruning "both") by class, counted and indexed without writing it down.
@@ -49,6 +60,8 @@ class ValidClasses:
     #: Valid grams of all blocks up to and including each; blocks of class c end at `ends[c]`.
     cumulative: Integers
     ends: Integers
+    #: Of a list of words, what is done with words that it lacks.
+    others: OtherWords | None = None
 
     @property
     def sizes(self) -> Integers:

@@ -1,7 +1,9 @@
 -- Round 1 of a level of the forecast ladder (docs/forecast.md): what every user adds, evenly, to
 -- the valid grams that they hold, and the noise of every valid gram, held or not.
 -- In, private: positions (lots, lengths, keys, words), whole users in batches, where valid grams
--- stand. In, public: forecasts (gram, as_first, as_last), of each released gram of the level below;
+-- stand. With a list of words, level 1 is of this form: a word's key is its number there, from
+-- $others on of words that it lacks. These have noise here, and other_words.sql makes rows of them.
+-- In, public: forecasts (gram, as_first, as_last), of each released gram of the level below;
 -- classes (class, valid), how many valid grams there are of each.
 -- Out, private: round_1 (key, noisy, class, bin), of the valid grams that somebody holds; absent
 -- (class, bin, grams), of those that nobody holds. Out, public: list_sizes (bin, noisy).
@@ -46,7 +48,7 @@ CREATE TEMP TABLE noised AS
 SELECT
     key,
     weight + dphh_noise(
-        CASE WHEN $is_test THEN CAST(key AS VARCHAR) END, $sigma, $purpose || '/round 1'
+        CASE WHEN $is_test THEN dphh_name(key, $others) END, $sigma, $purpose || '/round 1'
     ) AS noisy
 FROM plain_sums
 WHERE key >= 0;

@@ -73,8 +73,8 @@ QUERIES = (
     ),
     Mutant(
         "rounds, DuckDB: a gram at 0 is not counted as below",
-        "    WHERE second <= 0\n",
-        "    WHERE second < 0\n",
+        "    WHERE second <= 0 AND class >= 0\n",
+        "    WHERE second < 0 AND class >= 0\n",
         _ZERO,
         within="sql/ngrams/forecast_signs.sql",
     ),
@@ -101,8 +101,8 @@ QUERIES = (
     ),
     Mutant(
         "rounds: an engine's rows are told by bin and class",
-        'return pa.table({"class": group.ravel(), "bin": column.ravel(), name: values.ravel()})',
-        'return pa.table({"class": group.ravel(), "bin": column.ravel(), name: values.ravel("F")})',
+        'rows = {"class": group.ravel(), "bin": column.ravel(), name: values.ravel()}',
+        'rows = {"class": group.ravel(), "bin": column.ravel(), name: values.ravel("F")}',
         _EVERY,
     ),
     Mutant(
@@ -146,8 +146,8 @@ QUERIES = (
     ),
     Mutant(
         "rounds, Polars: a gram at 0 is not counted as below",
-        'round_2.filter(pl.col("second") <= 0)',
-        'round_2.filter(pl.col("second") < 0)',
+        'in_classes.filter(pl.col("second") <= 0)',
+        'in_classes.filter(pl.col("second") < 0)',
         _ZERO,
     ),
     Mutant(
@@ -158,8 +158,8 @@ QUERIES = (
     ),
     Mutant(
         "rounds, Polars: noise of a smaller table than the one that is priced",
-        "self.session.noised(sums, self.law.noise.sigma, ",
-        "self.session.noised(sums, self.law.noise.sigma // 2, ",
+        "            self.law.noise.sigma,\n",
+        "            self.law.noise.sigma // 2,\n",
         (*_EVERY, f"{_BOOKED}::test_what_is_drawn_is_what_is_priced_booked_and_written"),
     ),
     Mutant(
@@ -284,8 +284,8 @@ DRIVER = (
     ),
     Mutant(
         "step: the spurious budget is a share of all that is valid",
-        "budget = self.spurious * self.below",
-        "budget = self.spurious * len(self.valid)",
+        "return self.spurious * self.below",
+        "return self.spurious * len(self.valid)",
         (f"{_STEP}::test_thresholds_keep_the_rule_of_signs",),
     ),
     Mutant(

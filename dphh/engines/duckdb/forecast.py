@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.forecast_rounds import ForecastRounds
+from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.kernel.places import Released
 
@@ -26,6 +29,9 @@ class DuckDBRounds(ForecastRounds):
         session.tell("classes", self.classes())
         with session.side_by_side():
             self._execute("forecast_round_1", unit=unit, list_bins=len(LIST_SIZES))
+        if (others := self.valid.others) is not None:
+            threshold = others.first_threshold
+            session.execute("other_words", threshold=threshold, others=len(self.valid))
         lists = session.fetch("list_sizes")
         return session.fetch("forecast_rows"), lists
 
@@ -57,8 +63,12 @@ class DuckDBRounds(ForecastRounds):
             sigma=self.law.noise.sigma,
             purpose=self.purpose,
             is_test=self.session.randomness.is_test,
+            others=-1 if self.valid.others is None else len(self.valid),
             **parameters,
         )
+
+    def _spelled(self, keys: Integers) -> Any:
+        return self.session.whole_users.spelled(pa.array(keys - len(self.valid)))
 
     def close(self) -> None:
         for table in TABLES:

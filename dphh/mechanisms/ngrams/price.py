@@ -13,7 +13,11 @@ from dphh.mechanisms.counts.of_found import Counting, found_counts
 from dphh.mechanisms.ngrams.dpne import THEOREMS as DPNE_THEOREMS
 from dphh.mechanisms.ngrams.dpne import finds_grams, price_dpne, price_dpsu
 from dphh.mechanisms.ngrams.forecast.price import THEOREM as FORECAST_THEOREM
-from dphh.mechanisms.ngrams.forecast.price import finds_words, price_forecast
+from dphh.mechanisms.ngrams.forecast.price import (
+    THEOREM_WITH_LIST,
+    finds_words,
+    price_forecast,
+)
 from dphh.mechanisms.set_union.price import finds
 from dphh.mechanisms.terms import (
     ADJACENCY,
@@ -129,7 +133,13 @@ def price_ngrams(
         )
     if method == "forecast":
         levels, events, delta_shares = price_forecast(
-            epsilon, delta, max_n, bounds[0], float(spurious), counting
+            epsilon,
+            delta,
+            max_n,
+            bounds[0],
+            float(spurious),
+            counting,
+            None if given is None else given.prior,
         )
         found = finds_words(levels)
     elif method == "dpne":
@@ -155,7 +165,7 @@ def price_ngrams(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREMS[method] + counting.theorem,
+            theorem=(THEOREMS[method] if given is None else THEOREM_WITH_LIST) + counting.theorem,
             delta_shares=delta_shares,
             caveats=() if given is None else (given.caveat, _SPURIOUS_WORDS),
         ),

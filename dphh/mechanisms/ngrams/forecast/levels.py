@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from dphh.engines.session import Session
 from dphh.ladder.rungs import first_ladder, spelled
-from dphh.levels import ForecastLevel, SetUnionLevel
+from dphh.ladder.word_list import WordList
+from dphh.levels import ForecastLevel, ListedWordsLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
+from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
 from dphh.mechanisms.ngrams.forecast.price import (
     budget_of,
     enough_words,
@@ -54,7 +56,8 @@ class Words:
 def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     session.hold(Reading(ends=True))
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
-    for done, so_far in _words(price, session):
+    words = _words if price.prior is None else _listed_words
+    for done, so_far in words(price, session):
         yield done
         found = so_far
     found = found.sorted()
@@ -85,6 +88,21 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
         run = run.after(released_grams)
         spelling = spelled(ladder.top, found.words, joiner)
         yield LevelDone(level, rows(level.level, *spelling, released_grams.masses, 0))
+
+
+def _listed_words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
+    """With a prior: both rounds in one step, within an even share."""
+    level = price.levels[0]
+    assert isinstance(level, ListedWordsLevel) and price.prior is not None
+    prior = price.prior.prior
+    step = words_step(level, prior, price["max_n"], 1 / level.total_sigma)
+    table = session.forecast_level(
+        step, WordList(prior.vocabulary, level.max_items), "ngrams/forecast, level 1"
+    )
+    found = WordsRelease.from_table(table)
+    done = replace(level, spurious_words=found.budget)
+    released = rows(1, found.words, singles(found.words), found.masses, 0)
+    yield LevelDone(done, released), Words(found.words, found.masses, 1.0)
 
 
 def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
