@@ -19,6 +19,7 @@ from dphh.mechanisms.ngrams.levels import spelled_keys
 from dphh.mechanisms.released_rows import whole
 from dphh.release import Release, as_polars
 from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel.gathering import Reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -74,7 +75,7 @@ def exact_ngrams(
     levels = []
     try:
         for length in range(1, max_n + 1):
-            session.hold_whole_grams(length, length)
+            session.hold(Reading(lengths=(length, length)))
             counts = session.exact_counts(at_least)
             items, tokens, _ = spelled_keys(counts.column("key"), length, corpus.content.joiner)
             users = whole(counts.column("users"), pa.int64())

@@ -13,7 +13,7 @@ from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.ladder.rounds import TwoRoundsOf
 from dphh.ladder.rungs import Integers, Ladder, ValidGrams
 from dphh.ladder.spurious import with_spurious
-from dphh.levels import PrunedLevel, SetUnionLevel
+from dphh.levels import PrunedLevel
 from dphh.udfs.draws.randomness import Randomness
 
 
@@ -21,12 +21,6 @@ class Climbing(ABC):
     randomness: Randomness
     #: How many rungs of the ladder stand in `positions`.
     placed = 0
-
-    @abstractmethod
-    def hold_items(self) -> None: ...
-
-    @abstractmethod
-    def items_level(self, level: SetUnionLevel, purpose: str) -> Any: ...
 
     @abstractmethod
     def drop(self, table: str) -> None: ...
@@ -47,15 +41,6 @@ class Climbing(ABC):
     @abstractmethod
     def _rounds(self, purpose: str) -> ForecastRounds:
         """The two rounds of a level over `positions`."""
-
-    def hold_texts(self) -> None:
-        self.hold_items()
-
-    def words_level(self, level: SetUnionLevel, purpose: str) -> Any:
-        return self.items_level(level, purpose)
-
-    def whole_grams_level(self, level: SetUnionLevel, purpose: str) -> Any:
-        return self.items_level(level, purpose)
 
     def grams_level(
         self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str

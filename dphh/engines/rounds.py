@@ -50,7 +50,7 @@ class InRounds(ABC):
     def _forget_told(self) -> None:
         """Drops `noised`, and what rounds told."""
 
-    def items_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
+    def union_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
         ran: list[SetUnionLevel] = []
         before: Any = None
         self._nothing_told()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         SetUnionLevel,
         VoteLevel,
     )
+    from dphh.udfs.kernel.gathering import Reading
 
 
 @dataclass(frozen=True)
@@ -54,18 +55,19 @@ class Session(Protocol):
     name: str
     version: str
 
-    def hold_items(self) -> None:
-        """Read the corpus once: whole users, and which items each holds."""
+    def hold(self, reading: Reading) -> None:
+        """Read the corpus once: whole users, and which words each holds, or where they stand in
+        their texts, or which n-grams of some lengths."""
         ...
 
     @draws
-    def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
+    def union_level(self, level: SetUnionLevel, purpose: str) -> Any:
         """Bound, weigh, sum, noise once, threshold: an Arrow table (key, noisy) of what passed."""
         ...
 
     @draws
-    def items_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
-        """Rounds of `items_level` whose weights follow earlier ones, all of them one draw: what
+    def union_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
+        """Rounds of `union_level` whose weights follow earlier ones, all of them one draw: what
         `rounds` makes of what passed in each. Noised weights of all else go with it."""
         ...
 
@@ -74,15 +76,6 @@ class Session(Protocol):
 
         With `keep_texts`, longer n-grams are found in the texts as they were.
         """
-        ...
-
-    def hold_texts(self) -> None:
-        """Read the corpus once: whole users, and which word stands where in their texts."""
-        ...
-
-    @draws
-    def words_level(self, level: SetUnionLevel, purpose: str) -> Any:
-        """As `items_level`, of the words of texts."""
         ...
 
     @draws
@@ -96,15 +89,6 @@ class Session(Protocol):
     @draws
     def forecast_level(self, level: TwoRoundsOf, ladder: Ladder, purpose: str) -> Any:
         """A level of the forecast ladder, both rounds: a `ForecastRelease` as a table."""
-        ...
-
-    def hold_whole_grams(self, shortest: int, longest: int) -> None:
-        """Read the corpus: which n-grams of these lengths each user holds, all of them."""
-        ...
-
-    @draws
-    def whole_grams_level(self, level: SetUnionLevel, purpose: str) -> Any:
-        """As `items_level`, of whole grams; keys are words joined by `whole_grams.SEPARATOR`."""
         ...
 
     def exact_counts(self, at_least: int) -> Any:
@@ -129,14 +113,9 @@ class Session(Protocol):
         ...
 
     @draws
-    def vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+    def trie_level(self, level: VoteLevel | BatchLevel, trie: Trie, purpose: str) -> Any:
         """The level above what has grown so far. Sample, vote, threshold: an Arrow table (node,
-        token, ended) of what grows."""
-        ...
-
-    @draws
-    def batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
-        """The same with a batch of a fixed size."""
+        token, ended) of what grows. Users toss coins, or a batch of a fixed size is drawn."""
         ...
 
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dphh.levels import BatchLevel, VoteLevel
+
 Way = tuple[str, ...]
 
 
@@ -54,8 +56,21 @@ class Walking(ABC):
         """Everyone stands at the root."""
 
     @abstractmethod
+    def _vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+        """Each user tosses a coin."""
+
+    @abstractmethod
+    def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
+        """A batch of a fixed size is drawn from all users."""
+
+    @abstractmethod
     def _walk_on(self, level: int, step: Any) -> None:
         """Who holds what has grown goes on, by a table of `Trie.steps`; the others stay behind."""
+
+    def trie_level(self, level: VoteLevel | BatchLevel, trie: Trie, purpose: str) -> Any:
+        if isinstance(level, VoteLevel):
+            return self._vote_level(level, trie, purpose)
+        return self._batch_level(level, trie, purpose)
 
     def _walk_down(self, trie: Trie) -> None:
         """A run that goes on was not asked for the levels that it drew before."""

@@ -11,6 +11,7 @@ from dphh.engines import open_session
 from dphh.engines.session import Limits, Session
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
+from dphh.udfs.kernel.gathering import Reading
 
 
 def limits_of(engine: str) -> Limits:
@@ -37,8 +38,8 @@ def bare_level(max_items: int, *, bits: int = 10, threshold: int = -(10**12)) ->
 def histogram(engine: str, corpus: Corpus, randomness: Any, max_items: int) -> dict[str, int]:
     """The integer weights of all items, before any noise (randomness: no_noise)."""
     with session_on(engine, corpus, randomness) as session:
-        session.hold_items()
-        passed = session.items_level(bare_level(max_items), "test")
+        session.hold(Reading())
+        passed = session.union_level(bare_level(max_items), "test")
     return dict(
         zip(passed.column("key").to_pylist(), passed.column("noisy").to_pylist(), strict=True)
     )
@@ -51,11 +52,11 @@ def in_rounds(
     found: list[dict[tuple[str, ...], int]] = []
     passed: Any = None
     with session_on(engine, corpus, randomness) as session:
-        session.hold_items()
+        session.hold(Reading())
         for level in levels:
             if passed is not None:
                 session.forget(passed)
-            passed = session.items_level(level, f"round {level.round}")
+            passed = session.union_level(level, f"round {level.round}")
             keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
             found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})
     return found
@@ -68,8 +69,8 @@ def in_adaptive_rounds(
     found: list[dict[tuple[str, ...], int]] = []
     rounds = AdaptiveRounds(tuple(levels))
     with session_on(engine, corpus, randomness) as session:
-        session.hold_items()
-        drawn = session.items_rounds(rounds, "items")
+        session.hold(Reading())
+        drawn = session.union_rounds(rounds, "items")
     for _, passed in rounds.read(drawn):
         keys, noisy = (passed.column(name).to_pylist() for name in ("key", "noisy"))
         found.append({(key,): weight for key, weight in zip(keys, noisy, strict=True)})

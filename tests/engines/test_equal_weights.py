@@ -19,6 +19,7 @@ from dphh.mechanisms.set_union.price import new_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import new_item_threshold
 from dphh.udfs.kernel.contributions import contributions, evenly
+from dphh.udfs.kernel.gathering import Reading
 from dphh.udfs.text.hashes import Words, of_numbers
 from tests.conftest import NoNoise
 from tests.engines.levels import bare_level, session_on
@@ -47,14 +48,14 @@ def test_whatever_draws_a_round_has_each_user_give_one_weight(engine: str, how: 
         level = bare_level(MOST, bits=BITS)
         with session_on(engine, corpus, NoNoise()) as session:
             if how == "items":
-                session.hold_items()
-                drawn = session.items_level(level, "round")
+                session.hold(Reading())
+                drawn = session.union_level(level, "round")
             elif how == "words":
-                session.hold_texts()
-                drawn = session.words_level(level, "round")
+                session.hold(Reading(ends=True))
+                drawn = session.union_level(level, "round")
             else:
-                session.hold_whole_grams(1 if "1" in how else 2, 2)
-                drawn = session.whole_grams_level(level, "round")
+                session.hold(Reading(lengths=(1 if "1" in how else 2, 2)))
+                drawn = session.union_level(level, "round")
         check(drawn.column("noisy").to_pylist())
 
 

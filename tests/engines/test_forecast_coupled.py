@@ -30,6 +30,7 @@ from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
 from dphh.privacy.forecast_rounds import bins
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise
+from dphh.udfs.kernel.gathering import Reading
 from tests.engines.levels import session_on
 
 Rows = Sequence[tuple[str, str]]
@@ -96,7 +97,7 @@ def climbed(engine: str, folder: Path, rows: Rows, mu: float, less: dict[Draw, i
             return seen.rounds[-1]
 
         session._rounds = watched
-        session.hold_texts()
+        session.hold(Reading(ends=True))
         for level in LEVELS:
             table = session.forecast_level(run.step(), ladder, str(level))
             released = ForecastRelease.from_table(table)

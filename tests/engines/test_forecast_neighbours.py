@@ -37,6 +37,7 @@ from dphh.ladder.rungs import Ladder, first_ladder
 from dphh.privacy.forecast_rounds import bins
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.contributions import Held
+from dphh.udfs.kernel.gathering import Reading
 from dphh.udfs.kernel.two_rounds import Plainly
 from tests.engines.ladders import Quiet
 from tests.engines.levels import session_on
@@ -91,7 +92,7 @@ def added(engine: str, rows: Rows, unit: int, seed: int, level: int = 2) -> Adde
     """Both rounds over a corpus of (user, text)."""
     ladder = LADDERS[level]
     with corpus_of(rows) as corpus, session_on(engine, corpus, Quiet(seed)) as session:
-        session.hold_texts()
+        session.hold(Reading(ends=True))
         session._place_all(ladder)
         rounds = session._rounds("test")
         seen = rounds.first_round(level, classes(ladder), bins(SIGMA_GRID), unit)
@@ -234,7 +235,7 @@ def test_users_who_are_read_in_several_parts_add_the_same(monkeypatch, level):
 def both_ways(engine: str, rows: Rows, seed: int) -> Iterator[Any]:
     """The engine's rounds, and those in plain arrays over what its users add."""
     with corpus_of(rows) as corpus, session_on(engine, corpus, SeededRandomness(seed)) as session:
-        session.hold_texts()
+        session.hold(Reading(ends=True))
         session._place_all(LADDERS[2])
         yield session._rounds("test")
     yield TwoRounds(partial(in_plain_arrays, rows), SeededRandomness(seed), "test")

@@ -33,6 +33,7 @@ from dphh.ladder.rungs import first_ladder
 from dphh.levels import PrunedLevel, SetUnionLevel, VoteLevel, WeighedLevel
 from dphh.privacy.following import Following
 from dphh.testing import SeededRandomness
+from dphh.udfs.kernel.gathering import Reading
 from tests.conftest import NoNoise
 from tests.engines.levels import bare_level, session_on
 
@@ -93,9 +94,9 @@ def test_words_of_every_round_of_a_set_union(engine, keep_texts, others, newcome
 
     def rounds(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, NoNoise()) as session:
-            session.hold_texts() if keep_texts else session.hold_items()
+            session.hold(Reading(ends=True)) if keep_texts else session.hold(Reading())
             for number, released in enumerate([*ROUNDS, []]):
-                yield sums(session.items_level(bare_level(3, bits=BITS), f"round {number}"))
+                yield sums(session.union_level(bare_level(3, bits=BITS), f"round {number}"))
                 table = pa.table(
                     {"key": pa.array(released, pa.string()), "noisy": [0] * len(released)}
                 )
@@ -110,7 +111,7 @@ def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
     def levels(rows: Rows) -> Iterator[Counter[Any]]:
         ladder = first_ladder(pa.array(WORDS), pruning)
         with opened(engine, rows, NoNoise()) as session:
-            session.hold_texts()
+            session.hold(Reading(ends=True))
             for number in (2, 3, 4):
                 level = PrunedLevel(number, 4, BITS, 16, 0.01, pruning, threshold_grid=-(10**9))
                 session._place_all(ladder)
@@ -130,9 +131,9 @@ def test_whole_grams_of_every_length(engine, others, newcomer):
     def levels(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, NoNoise()) as session:
             for lengths in ((1, 3), (2, 2)):
-                session.hold_whole_grams(*lengths)
+                session.hold(Reading(lengths=lengths))
                 level = bare_level(4, bits=BITS)
-                yield sums(session.whole_grams_level(level, f"lengths {lengths}"))
+                yield sums(session.union_level(level, f"lengths {lengths}"))
 
     is_added_up(levels, others, newcomer, 2**BITS)
 
@@ -158,7 +159,7 @@ def test_who_walks_where_on_a_trie(engine, choice, others, newcomer):
             session.hold_sequences(choice)
             trie = Trie()
             for level, token in enumerate(["w0", "w1", "w2"], start=1):
-                session.vote_level(VoteLevel(level, 1 << 63, 2), trie, f"level {level}")
+                session.trie_level(VoteLevel(level, 1 << 63, 2), trie, f"level {level}")
                 yield walkers(session)
                 step = {"node": [0, 0], "token": [token, None], "ended": [False, True]}
                 trie = trie.with_next(pa.table(step))
@@ -252,7 +253,7 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
     def rounds(rows: Rows) -> Iterator[Counter[Any]]:
         looked = []
         with opened(engine, rows, NoNoise()) as session:
-            session.hold_items()
+            session.hold(Reading())
             session._nothing_told()
             for number, level in enumerate(levels):
                 following = Following.after([sigma] * number, threshold) if number else None

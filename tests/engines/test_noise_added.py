@@ -23,6 +23,7 @@ from dphh.engines.session import Session
 from dphh.ladder.rungs import first_ladder
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
 from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel.gathering import Reading
 from tests.engines.ladders import grams_of
 from tests.engines.levels import session_on
 
@@ -73,22 +74,22 @@ def union_level(threshold: int = EVERYTHING) -> SetUnionLevel:
 
 
 def items(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
-    session.hold_items()
-    return session.items_level(union_level(threshold), "test"), sums(1)
+    session.hold(Reading())
+    return session.union_level(union_level(threshold), "test"), sums(1)
 
 
 def words(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
-    session.hold_texts()
-    return session.words_level(union_level(threshold), "test"), sums(1)
+    session.hold(Reading(ends=True))
+    return session.union_level(union_level(threshold), "test"), sums(1)
 
 
 def whole_grams(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
-    session.hold_whole_grams(1, 2)
-    return session.whole_grams_level(union_level(threshold), "test"), sums(1, 2)
+    session.hold(Reading(lengths=(1, 2)))
+    return session.union_level(union_level(threshold), "test"), sums(1, 2)
 
 
 def grams(session: Session, threshold: int = EVERYTHING) -> tuple[Any, Any]:
-    session.hold_texts()
+    session.hold(Reading(ends=True))
     ladder = first_ladder(pa.array(["a", "b"]), "both")
     level = PrunedLevel(2, 100, BITS, SIGMA, 0.1, "both", threshold, 4)
     return session.grams_level(level, ladder, ladder.valid_grams(), "test"), sums(2)
@@ -137,7 +138,7 @@ def test_a_sum_of_one_user_gets_its_noise_as_any_other(engine: str, tmp_path: An
     level = PrunedLevel(2, 100, BITS, SIGMA, 0.1, "both", EVERYTHING, 4)
     one, own = 1 << BITS, isqrt(4**BITS // 2)
     with session_on(engine, corpus, OneWord(1.25)) as session:
-        session.hold_texts()
+        session.hold(Reading(ends=True))
         valid = ladder.valid_grams()
         held = session.grams_level(level, ladder, valid, "test").column("noisy").to_pylist()
     assert Counter(held) >= Counter([own + 1_250, own + 1_250, 7 * one + 1_250])

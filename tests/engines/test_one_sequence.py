@@ -101,7 +101,7 @@ def test_levels_that_were_run_before_are_walked_through(engine, written):
         trie = Trie()
         for token in "ab":
             trie = trie.with_next(pa.table({"node": [0], "token": [token], "ended": [False]}))
-        votes = session.vote_level(VoteLevel(3, 1 << 63, 3), trie, "trie/level 3")
+        votes = session.trie_level(VoteLevel(3, 1 << 63, 3), trie, "trie/level 3")
     assert votes.to_pylist() == [{"node": 0, "token": "c", "ended": False}]
 
 

@@ -34,6 +34,7 @@ from dphh.privacy.subset_selection import subset_selection
 from dphh.udfs.draws.noise import draw_rounded_gaussian, noise_function
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
+from dphh.udfs.kernel.gathering import Reading
 from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, session_on
 from tests.engines.tries import plan_of
@@ -230,8 +231,8 @@ def test_a_levels_noise_is_the_exact_inversion_of_its_words(engine: str, tmp_pat
     corpus = corpus_of(tmp_path, [(i, [f"w{i}"]) for i in range(10 * len(sizes))])
     level = replace(bare_level(1), sigma_grid=sigma)
     with session_on(engine, corpus, Dealt(list(words))) as session:
-        session.hold_items()
-        passed = session.items_level(level, "items/round 1")
+        session.hold(Reading())
+        passed = session.union_level(level, "items/round 1")
     drawn = np.array(passed.column("noisy").to_pylist()) - weight(level.grid_bits, 1)
     # Each batch deals from the start, so only which sizes there are is sure.
     assert set(drawn.tolist()) == set(sizes)
@@ -249,9 +250,9 @@ def test_noise_is_fresh_for_every_row_level_session_and_run(
     monkeypatch.setattr(os, "urandom", asked)
     for purposes in (("items/round 1", "items/round 2"), ("items/round 1",)):
         with session_on(engine, corpus, RunRandomness(SystemRandomness())) as session:
-            session.hold_items()
+            session.hold(Reading())
             for purpose in purposes:
-                passed = session.items_level(level, purpose)
+                passed = session.union_level(level, purpose)
                 keys = [int(key[1:]) for key in passed.column("key").to_pylist()]
                 noisy = np.empty(count, dtype=np.int64)
                 noisy[keys] = passed.column("noisy").to_pylist()

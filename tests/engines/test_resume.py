@@ -217,7 +217,7 @@ def test_other_keys_draw_other_sequences(engine: str, corpora: dict[str, Corpus]
         try:
             randomness.draw_once_by(key)
             session.hold_sequences("drawn")
-            rows = session.vote_level(VoteLevel(1, 2**63, 1), Trie(), "trie/level 1")
+            rows = session.trie_level(VoteLevel(1, 2**63, 1), Trie(), "trie/level 1")
         finally:
             session.close()
         return set(rows.column("token").to_pylist())

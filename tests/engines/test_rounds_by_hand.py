@@ -33,6 +33,7 @@ from dphh.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins
 from dphh.testing import SeededRandomness
+from dphh.udfs.kernel.gathering import Reading
 from tests.engines.levels import session_on
 from tests.forecast.test_two_rounds import rounds
 
@@ -167,7 +168,7 @@ def on_engine(engine: str, users: Lists, noted: Noted, drive: Drive, folder: Pat
             return ForecastRelease(keys, np.ones(len(keys)), (0.1, 0.1), 0.0)
 
     with session_on(engine, corpus, noted) as session:
-        session.hold_texts()
+        session.hold(Reading(ends=True))
         ladder = first_ladder(pa.array([str(word) for word in range(WORDS)]), "both")
         session.forecast_level(Step(), ladder, "level")  # type: ignore[arg-type]
 

@@ -26,6 +26,7 @@ from dphh.engines.session import Limits
 from dphh.engines.spark import cluster
 from dphh.levels import PrunedLevel
 from dphh.udfs.draws.randomness import SystemRandomness
+from dphh.udfs.kernel.gathering import Reading
 from tests.conftest import HERE, full
 from tests.engines.cut_short import DRAWING, killed
 from tests.engines.levels import bare_level, histogram, session_on
@@ -116,7 +117,7 @@ def test_a_task_whose_worker_is_killed_draws_again_and_one_draw_alone_is_seen(tm
     (tmp_path / "drawn").mkdir()
     corpus = Corpus(path, user="who", text="what")
     with session_on("spark", corpus, DiesOnce(tmp_path / "drawn")) as session:
-        session.hold_items()
+        session.hold(Reading())
         session.noise_words(bare_level(1), "noise")
         once = session.fetch("released", threshold=-(10**9))
         twice = session.fetch("released", threshold=-(10**9))
@@ -182,8 +183,8 @@ def items_histogram(corpus: Corpus, no_noise: Any) -> dict[str, int]:
 def words_histogram(corpus: Corpus, no_noise: Any) -> dict[str, int]:
     """Of the ladder's first level, where a user is in one block."""
     with session_on("spark", corpus, no_noise) as session:
-        session.hold_texts()
-        passed = session.words_level(bare_level(100), "test")
+        session.hold(Reading(ends=True))
+        passed = session.union_level(bare_level(100), "test")
     return dict(zip(*(passed.column(name).to_pylist() for name in ("key", "noisy")), strict=True))
 
 
@@ -249,7 +250,7 @@ def test_a_run_leaves_nothing_in_its_folder_and_nobody_else_reads_it(tmp_path, m
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
     corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
     with session_on("spark", corpus, SystemRandomness()) as session:
-        session.hold_texts()
+        session.hold(Reading(ends=True))
         (folder,) = (path for path in tmp_path.iterdir() if path.name.startswith("dphh-"))
         assert folder.stat().st_mode & 0o777 == 0o700
         assert any(folder.rglob("*.parquet"))
@@ -266,7 +267,7 @@ def test_the_folder_goes_even_where_spark_no_longer_answers(tmp_path, monkeypatc
     pl.DataFrame(ROWS).write_parquet(tmp_path / "c.parquet")
     corpus = Corpus(tmp_path / "c.parquet", user="who", text="what")
     session: Any = open_session("spark", corpus, SystemRandomness(), Limits())
-    session.hold_texts()
+    session.hold(Reading(ends=True))
     session.when_closed(gone)
     with pytest.raises(Py4JNetworkError):
         session.close()

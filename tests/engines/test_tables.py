@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, CorpusError
+from dphh.udfs.kernel.gathering import Reading
 from tests.engines.contents import ROWS, expected, frame
 from tests.engines.levels import bare_level, histogram, session_on
 
@@ -224,8 +225,8 @@ def test_users_of_one_hash_are_told_apart(no_noise):
     corpus = Corpus(frame(rows), user="who", text="what")
     with session_on("duckdb", corpus, no_noise) as session:
         session.con.execute("CREATE OR REPLACE TEMP MACRO order_of_user(user_id) AS 0")
-        session.hold_items()
-        passed = session.items_level(bare_level(10), "test")
+        session.hold(Reading())
+        passed = session.union_level(bare_level(10), "test")
     found = dict(zip(*(passed.column(c).to_pylist() for c in ("key", "noisy")), strict=True))
     assert found == expected(rows)
 

@@ -99,7 +99,7 @@ def first_levels(
     with session_on(engine, corpus, SystemRandomness()) as session:
         session.hold_sequences("drawn")
         return [
-            session.batch_level(BatchLevel(1, users, batch, theta), Trie(), "test")
+            session.trie_level(BatchLevel(1, users, batch, theta), Trie(), "test")
             .column("token")
             .to_pylist()
             for _ in range(runs)

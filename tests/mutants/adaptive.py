@@ -145,8 +145,8 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive: rounds are draws of their own, and stored one by one",
-        "    @draws\n    def items_rounds(",
-        "    def items_rounds(",
+        "    @draws\n    def union_rounds(",
+        "    def union_rounds(",
         (f"{_ROUNDS}::test_what_is_stored_is_what_was_released",),
     ),
 )

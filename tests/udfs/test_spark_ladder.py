@@ -527,7 +527,7 @@ def asked(session: Asked, name: str) -> dict[str, Any]:
 
 def test_a_level_of_words_is_asked_for_with_its_own_noise_and_threshold() -> None:
     session, level = Asked(), SetUnionLevel(1, CAP, BITS, 777, 3_000)
-    session.items_level(level, "items/round 1")
+    session.union_level(level, "items/round 1")
     assert [query for query, _ in session.run] == [
         "contributions_of_words", "noised", "released", "drop noised",
     ]  # fmt: skip

@@ -235,7 +235,7 @@ def test_a_run_that_is_cut_short_goes_on_under_its_id(dphh, path, monkeypatch, f
 
     asked = ("items", path, *READ, *COST, "--run-id", "one")
     with monkeypatch.context() as patched:
-        patched.setattr("dphh.engines.duckdb.session.DuckDBSession.hold_items", stop)
+        patched.setattr("dphh.engines.duckdb.session.DuckDBSession.hold", stop)
         code, _, err = dphh(*asked)
     assert code == 1
     assert "the same request with run id one goes on" in err.splitlines()[-1]

@@ -168,7 +168,7 @@ def test_functions_in_duckdb_are_handed_texts_of_any_length(tmp_path, monkeypatc
     monkeypatch.setattr(Gathering, "add", watched)
     corpus = Corpus(path, user="who", text="what")
     with session_on("duckdb", corpus, SystemRandomness()) as session:
-        session.hold_texts()
+        session.hold(Reading(ends=True))
     assert handed == [pa.large_list(pa.large_string())]
 
 

@@ -20,6 +20,7 @@ from dphh.errors import LedgerError
 from dphh.journal import as_stored, journaled, setting_of
 from dphh.ledger import Hold, Ledger, Request, Source
 from dphh.privacy.events import GaussianEvent
+from dphh.udfs.kernel.gathering import Reading
 from tests.engines.levels import session_on
 
 ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]
@@ -36,8 +37,8 @@ ENGINES_SESSIONS = (DuckDBSession, PolarsSession)
 
 def test_what_draws_is_said() -> None:
     assert {
-        "items_level", "words_level", "grams_level", "forecast_level", "whole_grams_level",
-        "counts_level", "vote_level", "batch_level", "local_level", "items_rounds",
+        "union_level", "union_rounds", "grams_level", "forecast_level", "counts_level",
+        "trie_level", "local_level",
     } == DRAWING  # fmt: skip
 
 
@@ -60,10 +61,10 @@ def test_no_two_draws_of_a_run_have_one_name(ledger, no_noise, written) -> None:
     with session_on("duckdb", corpus, no_noise) as session:
         ledger.begin(hold, setting_of(plan.price, corpus, session, ledger, "a test's"), bytes(32))
         journal = journaled(session, ledger, hold)
-        journal.hold_items()
-        journal.items_level(level, "items/round 1")
+        journal.hold(Reading())
+        journal.union_level(level, "items/round 1")
         with pytest.raises(AssertionError, match="two draws of one run are called 'items/round 1'"):
-            journal.items_level(level, "items/round 1")
+            journal.union_level(level, "items/round 1")
 
 
 class Drawn:
@@ -76,8 +77,7 @@ class Drawn:
         self.last += 1
         return table([("number", self.last)], pa.string())
 
-    items_level = grams_level = forecast_level = counts_level = vote_level = _next
-    hold_texts = _next
+    hold = union_level = grams_level = forecast_level = counts_level = trie_level = _next
 
 
 def begun(ledger: Ledger, run: str) -> Hold:
@@ -96,7 +96,7 @@ def test_what_stands_is_handed_out_and_not_drawn_again(ledger: Ledger) -> None:
     hold, session = begun(ledger, "one"), Drawn()
     for attempt in range(3):
         journal = journaled(session, ledger, hold)
-        assert number(journal.items_level(None, "round 1")) == 1
+        assert number(journal.union_level(None, "round 1")) == 1
         assert number(journal.counts_level(None, [], (), "counts")) == 2
         assert session.last == 2, f"attempt {attempt} drew again"
 
@@ -120,21 +120,21 @@ def test_what_another_process_stored_first_is_what_both_go_by(ledger: Ledger) ->
     other.last = 41
 
     class Slower(Drawn):
-        def items_level(self, *asked: object) -> pa.Table:
-            first = journaled(other, ledger, hold).items_level(*asked)
+        def union_level(self, *asked: object) -> pa.Table:
+            first = journaled(other, ledger, hold).union_level(*asked)
             assert number(first) == 42
-            return super().items_level(*asked)
+            return super().union_level(*asked)
 
     session = Slower()
-    assert number(journaled(session, ledger, hold).items_level(None, "round 1")) == 42
+    assert number(journaled(session, ledger, hold).union_level(None, "round 1")) == 42
     assert session.last == 1
-    assert number(journaled(Drawn(), ledger, hold).items_level(None, "round 1")) == 42
+    assert number(journaled(Drawn(), ledger, hold).union_level(None, "round 1")) == 42
 
 
 def test_what_reads_is_done_in_every_attempt(ledger: Ledger) -> None:
     hold, session = begun(ledger, "one"), Drawn()
     for _ in range(2):
-        journaled(session, ledger, hold).hold_texts()
+        journaled(session, ledger, hold).hold(Reading(ends=True))
     assert session.last == 2
 
 
@@ -142,10 +142,10 @@ def test_a_run_that_is_settled_or_somebody_elses_draws_nothing(ledger: Ledger) -
     hold, session = begun(ledger, "one"), Drawn()
     theirs = Hold(hold.run_id, "f" * 32)
     with pytest.raises(LedgerError):
-        journaled(session, ledger, theirs).items_level(None, "round 1")
+        journaled(session, ledger, theirs).union_level(None, "round 1")
     ledger.settle(hold, {}, b"rows")
     with pytest.raises(LedgerError):
-        journaled(session, ledger, hold).items_level(None, "round 1")
+        journaled(session, ledger, hold).union_level(None, "round 1")
     assert session.last == 0
 
 

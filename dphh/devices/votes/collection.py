@@ -238,7 +238,7 @@ class _Devices:
     def hold_sequences(self, choice: Choice) -> None:
         """Each device holds its own."""
 
-    def vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+    def trie_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
         """Devices find their own node in the ballot."""
         try:
             return pq.read_table(_level_folder(self.folder, level.level) / GROWN)

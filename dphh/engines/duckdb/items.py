@@ -13,10 +13,11 @@ class Items(Gathers):
     #: Whether the texts as they were are in `texts`, what is left of them in `users`.
     texts_kept = False
 
-    def hold_items(self) -> None:
-        self.hold_words(Reading())
+    def hold(self, reading: Reading) -> None:
+        """Fill `users`: the words of all, as numbers."""
+        self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
 
-    def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
+    def union_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
         released = self.fetch("released_words", threshold=level.threshold_grid)
         self.drop("noised")
@@ -36,10 +37,6 @@ class Items(Gathers):
 
     def exact_counts(self, at_least: int) -> Any:
         return self.fetch("exact_counts", at_least=at_least)
-
-    def hold_words(self, reading: Reading) -> None:
-        """Fill `users`: the words of all, as numbers."""
-        self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
 
     def _noised(
         self, step: str, level: SetUnionLevel | PrunedLevel, purpose: str, **parameters: Any

@@ -9,13 +9,9 @@ from dphh.engines.duckdb.forecast import DuckDBRounds
 from dphh.engines.duckdb.rounds import Rounds
 from dphh.ladder.rungs import Ladder
 from dphh.levels import PrunedLevel
-from dphh.udfs.kernel.gathering import Reading
 
 
 class Ngrams(Rounds, Climbing):
-    def hold_texts(self) -> None:
-        self.hold_words(Reading(ends=True))
-
     def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
         self._noised("grams_level", level, purpose)
         passed = self.fetch("released", threshold=level.threshold_grid)
@@ -45,6 +41,3 @@ class Ngrams(Rounds, Climbing):
         supported = self.fetch("supported")
         self.con.unregister("proposed")
         return supported
-
-    def hold_whole_grams(self, shortest: int, longest: int) -> None:
-        self.hold_words(Reading(lengths=(shortest, longest)))

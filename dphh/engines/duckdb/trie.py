@@ -32,7 +32,7 @@ class Tries(DuckDBRun, Walking):
             self._choose("sequences_of_rows")
             self.chosen = True
 
-    def vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+    def _vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
         self._walk_down(trie)
         self.execute(
             "trie_level",
@@ -43,7 +43,7 @@ class Tries(DuckDBRun, Walking):
         )
         return self._grown(level.theta)
 
-    def batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
+    def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         self.choose_for_each()
         self.con.register("trie", trie.nodes())
         self.execute(

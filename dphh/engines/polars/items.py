@@ -17,14 +17,11 @@ from dphh.udfs.kernel.gathering import Reading, words_of_texts
 
 
 class Items(Gathers):
-    def hold_items(self) -> None:
-        self.hold_words(Reading())
-
-    def hold_words(self, reading: Reading) -> None:
+    def hold(self, reading: Reading) -> None:
         """Fill `users`: the words of all, as numbers."""
         self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
 
-    def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
+    def union_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
         passed = self.passed(level.threshold_grid)
         self.drop("noised")

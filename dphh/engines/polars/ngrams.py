@@ -12,14 +12,10 @@ from dphh.engines.polars.queries import ladder as queries
 from dphh.engines.polars.rounds import Rounds
 from dphh.ladder.rungs import Ladder
 from dphh.levels import PrunedLevel
-from dphh.udfs.kernel.gathering import Reading
 from dphh.udfs.text.hashes import of_numbers
 
 
 class Ngrams(Rounds, Climbing):
-    def hold_texts(self) -> None:
-        self.hold_words(Reading(ends=True))
-
     def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
         rule = self._rule(level, purpose, of_numbers)
         histogram = queries.grams_level(self.table("positions"), rule)
@@ -49,6 +45,3 @@ class Ngrams(Rounds, Climbing):
         """As sql/ngrams/supported.sql."""
         supported = pl.DataFrame(proposed).join(self.tables["noised"], on="key", how="semi")
         return supported.to_arrow()
-
-    def hold_whole_grams(self, shortest: int, longest: int) -> None:
-        self.hold_words(Reading(lengths=(shortest, longest)))

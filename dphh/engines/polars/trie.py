@@ -39,7 +39,7 @@ class Tries(PolarsRun, Walking):
         words = self.randomness.words(users.height, ONE_SEQUENCE, names)
         return users.select("user_id", place=pl.Series(words, dtype=pl.UInt64) % pl.col("rows"))
 
-    def vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+    def _vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
         self._walk_down(trie)
         voters = self.fetch("trie_level", tries.trie_level(self.table("walkers"), level.level))
         # A coin for each voter, at this level anew. Voters of one prefix are alike, so their heads
@@ -54,7 +54,7 @@ class Tries(PolarsRun, Walking):
         )
         return _grown(voters.with_columns(votes=pl.Series(votes, dtype=pl.Int64)), level.theta)
 
-    def batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
+    def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         one_each = self.tables["one_each"]
         idle = users_idle(one_each.height, level.users)
         names = self.names(one_each["user_id"], purpose)

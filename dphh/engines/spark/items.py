@@ -14,6 +14,7 @@ from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.udfs.kernel.contributions import Evenly, evenly
+from dphh.udfs.kernel.gathering import Reading
 from dphh.udfs.spark.functions import register_noise
 from dphh.udfs.spark.ladder import (
     register_blocks,
@@ -29,10 +30,15 @@ class Items(SparkRun):
     #: Whether the texts as they were are in `texts`, what is left of them in `blocks`.
     texts_kept = False
 
-    def hold_items(self) -> None:
-        self._gather(None)
+    def hold(self, reading: Reading) -> None:
+        """Fill `blocks`: with texts, or with their n-grams of the lengths asked for."""
+        self.reach()
+        with engine_errors("blocks"):
+            register_blocks(self.spark, *self.tokens, reading.lengths)
+        self.look("users")
+        self.execute("blocks")
 
-    def items_level(self, level: SetUnionLevel, purpose: str) -> Any:
+    def union_level(self, level: SetUnionLevel, purpose: str) -> Any:
         self.noise_words(level, purpose)
         released = self.fetch("released", threshold=level.threshold_grid)
         self.drop("noised")
@@ -68,14 +74,6 @@ class Items(SparkRun):
         if not self.within_reach:
             self.load()
             self.within_reach = True
-
-    def _gather(self, lengths: tuple[int, int] | None) -> None:
-        """Fill `blocks`: with texts, or with their n-grams of these lengths."""
-        self.reach()
-        with engine_errors("blocks"):
-            register_blocks(self.spark, *self.tokens, lengths)
-        self.look("users")
-        self.execute("blocks")
 
     def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> Evenly:
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])

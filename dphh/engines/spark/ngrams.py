@@ -52,6 +52,3 @@ class Ngrams(Rounds, Climbing):
         supported = self.fetch("supported")
         self.drop("proposed")
         return supported
-
-    def hold_whole_grams(self, shortest: int, longest: int) -> None:
-        self._gather((shortest, longest))

@@ -25,7 +25,7 @@ class Tries(SparkRun, Walking):
         self.execute(f"sequences_{choice.replace('-', '_')}", **drawn)
         self.refuse_rows_of_nobody("one_each")
 
-    def vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
+    def _vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
         self._walk_down(trie)
         with engine_errors("dphh_votes"):
             register_votes(self.spark, self.randomness)
@@ -38,7 +38,7 @@ class Tries(SparkRun, Walking):
         )
         return self._grown(level.theta)
 
-    def batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
+    def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         self.show("trie", trie.nodes())
         # Written before they are sorted: sorting looks at them twice.
         idle = users_idle(self.count("one_each"), level.users)

@@ -17,6 +17,7 @@ from dphh.mechanisms.ngrams.dpne import spurious_threshold
 from dphh.mechanisms.ngrams.forecast.levels import forecast_levels
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
+from dphh.udfs.kernel.gathering import Reading
 from dphh.udfs.kernel.whole_grams import SEPARATOR
 
 
@@ -28,8 +29,8 @@ def ngrams_levels(price: Price, session: Session, joiner: str) -> Iterator[Level
 def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     base, *above = price.levels
     assert isinstance(base, SetUnionLevel)
-    session.hold_texts()
-    passed = session.words_level(base, "ngrams/level 1")
+    session.hold(Reading(ends=True))
+    passed = session.union_level(base, "ngrams/level 1")
     keys = whole(passed.column("key"), pa.string())
     order = pc.sort_indices(keys)
     vocabulary = keys.take(order)
@@ -63,8 +64,8 @@ def set_union_levels(price: Price, session: Session, joiner: str) -> Iterator[Le
         assert isinstance(level, SetUnionLevel)
         if passed is None or not together:
             shortest, longest = (price.levels[0], price.levels[-1]) if together else (level, level)
-            session.hold_whole_grams(shortest.level, longest.level)
-            passed = session.whole_grams_level(level, f"ngrams/{price.method} {level.level}")
+            session.hold(Reading(lengths=(shortest.level, longest.level)))
+            passed = session.union_level(level, f"ngrams/{price.method} {level.level}")
         items, tokens, chosen = spelled_keys(passed.column("key"), level.level, joiner)
         noisy = whole(passed.column("noisy"), pa.int64()).filter(chosen)
         yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))

@@ -14,14 +14,15 @@ from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.price import SIPS_COMMON, round_alone
 from dphh.price import Price
+from dphh.udfs.kernel.gathering import Reading
 
 
 def items_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
-    session.hold_items()
+    session.hold(Reading())
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "adaptive":
         adaptive = AdaptiveRounds(tuple(planned))
-        drawn = adaptive.read(session.items_rounds(adaptive, "items"))
+        drawn = adaptive.read(session.union_rounds(adaptive, "items"))
     else:
         drawn = _by_themselves(planned, session)
     most: int | None = None
@@ -43,7 +44,7 @@ def _by_themselves(
         level, *levels = levels
         if passed is not None:
             session.forget(passed)
-        passed = session.items_level(level, f"items/round {level.round}")
+        passed = session.union_level(level, f"items/round {level.round}")
         yield level, passed
         if level.round == 1 and levels and passed.num_rows < SIPS_COMMON:
             levels = [round_alone(levels)]

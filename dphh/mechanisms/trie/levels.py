@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from dphh.columns import GROWN
 from dphh.engines.session import Session
 from dphh.engines.walking import Trie, Way
-from dphh.levels import BatchLevel, Level, VoteLevel
+from dphh.levels import BatchLevel, VoteLevel
 from dphh.mechanisms.released_rows import LevelDone, whole
 from dphh.price import Price
 
@@ -24,18 +24,11 @@ def trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDo
         if not trie.ways:  # the trie has stopped growing: nobody is asked any more
             yield LevelDone(level, GROWN.empty_table())
             continue
-        grown = _grown(session, level, trie)
+        assert isinstance(level, (VoteLevel, BatchLevel))
+        grown = session.trie_level(level, trie, f"trie/level {level.level}")
         ended = whole(grown.column("ended"), pa.bool_())
         yield LevelDone(level, _rows(level.level, trie.longer(grown), ended, joiner))
         trie = trie.with_next(grown)
-
-
-def _grown(session: Session, level: Level, trie: Trie) -> Any:
-    purpose = f"trie/level {level.level}"
-    if isinstance(level, VoteLevel):
-        return session.vote_level(level, trie, purpose)
-    assert isinstance(level, BatchLevel)
-    return session.batch_level(level, trie, purpose)
 
 
 def _rows(level: int, paths: list[Way], ended: Any, joiner: str) -> Any:

@@ -25,6 +25,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
 from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
+from dphh.udfs.kernel.gathering import Reading
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class Words:
 
 
 def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    session.hold_texts()
+    session.hold(Reading(ends=True))
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     for done, so_far in _words(price, session):
         yield done
@@ -100,7 +101,7 @@ def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
             counting = Counting.of(price["counts"])
             budget = budget_of(price["epsilon"], price["delta"], max_n, max_items, counting)
             level, share = words_alone(budget, max_n, max_items), words_alone_share(max_n)
-        passed = session.words_level(level, f"ngrams/words, round {level.round}")
+        passed = session.union_level(level, f"ngrams/words, round {level.round}")
         words = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
         found = found.with_more(words, noisy / 2.0**level.grid_bits, share)
