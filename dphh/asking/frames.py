@@ -59,6 +59,7 @@ class ItemsOptions(CorpusOptions, total=False):
     counts: float | None
     by: str | None
     groups: str | Sequence[str]
+    min_users: int | None
 
 
 class NgramsOptions(CorpusOptions, total=False):
@@ -74,6 +75,7 @@ class NgramsOptions(CorpusOptions, total=False):
     counts: float | None
     by: str | None
     groups: str | Sequence[str]
+    min_users: int | None
 
 
 class CountsOptions(CorpusOptions, total=False):

@@ -63,6 +63,7 @@ def price_ngrams(
     counts: float | None = None,
     by: str | None = None,
     groups: str | Sequence[str] = (),
+    min_users: int | None = None,
 ) -> Price:
     """Runs of up to `max_n` tokens that many users hold.
 
@@ -72,7 +73,7 @@ def price_ngrams(
     "dpne", the paper's, which spends it evenly; or the paper's baselines "dpsu-all", "dpsu-even",
     "dpsu-single". counts: the share of the budget, such as 0.3, that says of what is found how many
     users hold it, with intervals; by, groups: within these values of a column, and within all
-    others together as "other".
+    others together as "other"; min_users: without what fewer hold, by the low end of its interval.
 
     The paper's methods bound every length by `max_items`: one number, or one a length. "dpne" alone
     takes the rest. pruning: a longer n-gram is looked at if "both" its ends were found, or on a
@@ -87,7 +88,7 @@ def price_ngrams(
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
     if method == "forecast":
         _check_forecast(max_items, pruning, decay, shares)
-    counting = Counting.of(counts, by, groups)
+    counting = Counting.of(counts, by, groups, min_users)
     bounds = _bounds(max_items, max_n)
     _check_shape(spurious, pruning, decay, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (
