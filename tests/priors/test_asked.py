@@ -238,6 +238,13 @@ def test_the_plan_and_the_manifest_say_what_is_not_covered(private, news, ledger
     assert manifest["prior"]["released_words"] >= manifest["prior"]["released_listed"] > 0
 
 
+def test_a_plan_with_a_prior_is_scheduled(private, news):
+    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    weekly = dphh.schedule(plan, times=10, cap=(3.0, 1e-5)).plan
+    assert weekly["prior"] == plan["prior"]
+    assert listed(weekly) == listed(plan)
+
+
 def test_a_plan_that_was_written_down_says_that_its_prior_is_gone(private, news):
     plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
     with pytest.raises(UsageError, match="make the plan anew"):
