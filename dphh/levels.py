@@ -204,6 +204,13 @@ class FoundCounts:
     #: group more.
     by: str | None = None
     groups: tuple[str, ...] = ()
+    #: What is found and whose interval begins below so many users is left out.
+    min_users: int = 0
+
+    @property
+    def passes_below(self) -> float:
+        """How often, at most, what fewer than `min_users` users hold is not left out."""
+        return (1 - self.confidence) / 2
 
     @property
     def names(self) -> tuple[str | None, ...]:
@@ -224,6 +231,8 @@ class FoundCounts:
         said = {**asdict(self), "groups": list(self.groups)}
         if self.by is None:  # as before there were groups
             del said["by"], said["groups"]
+        if not self.min_users:
+            del said["min_users"]
         return {**said, "sigma": self.widest.sigma, "half_width": self.widest.half_width}
 
     @classmethod

@@ -190,6 +190,11 @@ class Price:
     def __getitem__(self, parameter: str) -> Any:
         return dict(self.parameters)[parameter]
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What its verb is asked for to price the same again: a prior as it was read."""
+        return dict(self.parameters) | ({} if self.prior is None else {"prior": self.prior})
+
     def to_json(self) -> dict[str, Any]:
         return {
             "verb": self.verb,

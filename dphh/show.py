@@ -159,6 +159,20 @@ def counting_lines(counting: FoundCounts | None) -> list[tuple[str, str]]:
         ("counts", f"{whole}, and for less of each beyond that"),
         ("", f"{noise}, or less where fewer are found"),
         ("", intervals),
+        *_floor(counting),
+    ]
+
+
+def _floor(counting: FoundCounts) -> list[tuple[str, str]]:
+    if not counting.min_users:
+        return []
+    return [
+        (
+            "min_users",
+            f"what is found is left out if its interval begins below {counting.min_users:,} users: "
+            f"an item that fewer hold comes through with probability at most "
+            f"{counting.passes_below:.2%}",
+        )
     ]
 
 

@@ -2,11 +2,11 @@
 
     python examples/public_text.py [--out FOLDER] [--users 20000] [--runs 3] [--epsilons 0.5,1,2,4]
 
-Writes private.parquet (user, text) and public.parquet (text): sentences of other people, by the same
-habits of speech. Words follow one another by a long-tailed law; one word in twenty of the private
-sentences is of a list that the public text does not have. Then releases with and without the public
-text, by epsilon, and compares them with the exact counts, which nobody but the maker of the data may
-do. Writes found.csv and found.png. Downloads nothing; needs matplotlib for the picture.
+Writes private.parquet (user, text) and public.parquet (text): sentences of other people, by the
+same habits of speech. Words follow one another by a long-tailed law; one word in twenty of the
+private sentences is of a list that the public text does not have. Then releases with and without
+the public text, by epsilon, and compares them with the exact counts, as the maker of the data may.
+Writes found.csv and found.png. Downloads nothing; needs matplotlib for the picture.
 """
 
 from __future__ import annotations

@@ -145,6 +145,11 @@ class _Owner:
 
     def _plan(self, verb: Verb[...], what: str, arguments: Arguments) -> Plan:
         corpus = self._corpus(what, arguments)
+        con, prior = self._con(), arguments.get("prior")
+        if con is not None and isinstance(prior, str):
+            cursor = con.cursor()
+            if cursor.execute(_TABLES, [prior]).fetchall():
+                arguments = {**arguments, "prior": cursor.table(prior)}
         asked = with_release(arguments, self._ledger, files=False)
         return plan_of(verb, with_prior(asked, corpus, self._ledger), corpus)
 

@@ -60,6 +60,7 @@ class ItemsOptions(CorpusOptions, total=False):
     counts: float | None
     by: str | None
     groups: str | Sequence[str]
+    min_users: int | None
 
 
 class NgramsOptions(CorpusOptions, total=False):
@@ -75,6 +76,7 @@ class NgramsOptions(CorpusOptions, total=False):
     counts: float | None
     by: str | None
     groups: str | Sequence[str]
+    min_users: int | None
     prior: PriorAsked | None
     prior_text: str | None
     prior_is_public: bool

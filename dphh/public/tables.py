@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dphh.content import Content
@@ -48,7 +49,7 @@ def of_table(table: Corpus, content: Content, max_n: int) -> Prior:
         items = run.fetch("public_items")
     finally:
         run.close()
-    if not all(items.column("is_count").to_pylist()):
+    if pc.all(items.column("is_count")).as_py() is False:
         raise UsageError(
             f"prior: the column {COUNT!r} of its table says how often each item occurs: give a "
             "number above 0 in every row"
@@ -75,9 +76,7 @@ def _holds_lists(table: Corpus) -> bool:
 
 
 def of_release(release: Release, max_n: int) -> Prior:
-    """Its items, with their scores as counts."""
-    tokens = whole(release.table.column("tokens"), pa.list_(pa.string()))
-    if release.manifest["parameters"]["content"]["reading"] == "whole":
-        items = whole(release.table.column("item"), pa.string())
-        tokens = pa.ListArray.from_arrays(np.arange(len(items) + 1, dtype=np.int32), items)
-    return prior_of_items(tokens, release.table.column("score").to_numpy(), max_n)
+    """Its items, with their scores as counts. What is counted within groups has a row for each."""
+    scores = {tuple(row["tokens"]): row["score"] for row in release}
+    tokens = pa.array([list(item) for item in scores], pa.list_(pa.string()))
+    return prior_of_items(tokens, np.array(list(scores.values())), max_n)

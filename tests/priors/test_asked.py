@@ -77,6 +77,18 @@ def test_a_release_is_given_as_it_is_by_its_folder_or_its_run_and_needs_no_word(
     assert f"run {earlier.run_id}" in plans[0].privacy.caveats[0]
 
 
+def test_what_was_counted_within_groups_is_listed_once(private, ledger, tmp_path):
+    rows = pl.read_parquet(private.where[0]).with_columns(lang=pl.lit("en"))
+    rows.write_parquet(tmp_path / "grouped.parquet")
+    grouped = Corpus(str(tmp_path / "grouped.parquet"), user="who", text="what")
+    counted = {"counts": 0.3, "by": "lang", "groups": ["en"]}
+    earlier = dphh.ngrams(grouped, **counted, **ASK).run(ledger=ledger)
+    assert len(earlier) == 2 * len({row["item"] for row in earlier})
+    plan = dphh.ngrams(private, prior=earlier, **ASK)
+    assert listed(plan) == ["good", "morning"]
+    assert [len(grams) for grams in plan.price.prior.prior.grams] == [2, 1]
+
+
 def test_a_rehearsal_is_no_release_that_protects_anybody(private, ledger, news):
     stand_in = Corpus(pl.DataFrame({"u": range(300), "t": ["a b"] * 300}), user="u", text="t")
     plan = dphh.ngrams(private, **ASK)
@@ -227,6 +239,13 @@ def test_the_plan_and_the_manifest_say_what_is_not_covered(private, news, ledger
     assert manifest["prior"]["released_words"] >= manifest["prior"]["released_listed"] > 0
 
 
+def test_a_plan_with_a_prior_is_scheduled(private, news):
+    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    weekly = dphh.schedule(plan, times=10, cap=(3.0, 1e-5)).plan
+    assert weekly["prior"] == plan["prior"]
+    assert listed(weekly) == listed(plan)
+
+
 def test_a_plan_that_was_written_down_says_that_its_prior_is_gone(private, news):
     plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
     with pytest.raises(UsageError, match="make the plan anew"):
@@ -283,6 +302,9 @@ def test_sql_takes_one(private, table, news, ledger):
     assert "does not cover the prior" in " ".join(said for _, _, said in told)
     found = con.sql(f"FROM dphh_ngrams({public}, prior := '{news}', prior_text := 'body')")
     assert {"good", "morning"} <= {row[1] for row in found.fetchall()}
+    con.sql(f"CREATE VIEW known AS FROM '{table}'")
+    told = con.sql(f"FROM dphh_plan_ngrams({public}, prior := 'known')").fetchall()
+    assert "with 2 listed words" in " ".join(said for _, _, said in told)
     (run,) = ledger.runs()
     told = con.sql(f"FROM dphh_plan_ngrams({asked}, prior := '{run.run_id}')").fetchall()
     assert run.run_id in " ".join(said for _, _, said in told)

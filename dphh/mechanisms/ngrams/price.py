@@ -78,6 +78,7 @@ def price_ngrams(
     counts: float | None = None,
     by: str | None = None,
     groups: str | Sequence[str] = (),
+    min_users: int | None = None,
     prior: PriorAsked | None = None,
     prior_text: str | None = None,
     prior_is_public: bool = False,
@@ -90,7 +91,7 @@ def price_ngrams(
     "dpne", the paper's, which spends it evenly; or the paper's baselines "dpsu-all", "dpsu-even",
     "dpsu-single". counts: the share of the budget, such as 0.3, that says of what is found how many
     users hold it, with intervals; by, groups: within these values of a column, and within all
-    others together as "other".
+    others together as "other"; min_users: without what fewer hold, by the low end of its interval.
 
     prior: what is known before, of a public text or an earlier release: its words need no
     threshold, and its counts foretell longer n-grams. A Corpus, or files whose column `prior_text`
@@ -112,7 +113,7 @@ def price_ngrams(
     if method == "forecast":
         _check_forecast(max_items, pruning, decay, shares)
     given = _checked_prior(prior, prior_text, prior_is_public, method)
-    counting = Counting.of(counts, by, groups)
+    counting = Counting.of(counts, by, groups, min_users)
     bounds = _bounds(max_items, max_n)
     _check_shape(spurious, pruning, decay, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (
