@@ -79,9 +79,31 @@ class ForecastRounds(ABC):
         return PassedWords(keys, of_bins, of_first, of_second, passed)
 
     def forecasts(self) -> Any:
-        """(gram, as_first, as_last): what each gram below adds to the class of a pair."""
-        grams = np.arange(len(self.valid.left))
-        return pa.table({"gram": grams, "as_first": self.valid.left, "as_last": self.valid.right})
+        """(gram, as_first, as_last): what each gram below adds to the class of a pair; and
+        (expected_first, expected_last), to what a public text lets expect."""
+        grams, public = np.arange(len(self.valid.left)), self.valid.public
+        nothing = np.zeros(len(grams), dtype=np.int64)
+        expected = (nothing, nothing) if public is None else (public.left, public.right)
+        return pa.table(
+            {
+                "gram": grams,
+                "as_first": self.valid.left,
+                "as_last": self.valid.right,
+                "expected_first": expected[0],
+                "expected_last": expected[1],
+            }
+        )
+
+    def lifts(self) -> Any:
+        """(expected, shift): what a public text adds to the class of a pair that it lacks."""
+        shifts = np.zeros(1, np.int64) if self.valid.public is None else self.valid.public.shifts
+        return pa.table({"expected": np.arange(len(shifts)), "shift": shifts})
+
+    def public_grams(self) -> Any:
+        """(key, class): of the pairs that it has."""
+        public, nothing = self.valid.public, np.empty(0, dtype=np.int64)
+        keys, group = (nothing, nothing) if public is None else (public.keys, public.classes)
+        return pa.table({"key": keys, "class": group})
 
     def classes(self) -> Any:
         """(class, valid): how many valid grams each class has."""

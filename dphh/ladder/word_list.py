@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dphh.ladder.classes import STEP, OtherWords, ValidClasses
+from dphh.ladder.classes import OtherWords, ValidClasses
+from dphh.ladder.lift import STEP
 from dphh.ladder.rungs import Integers
 
 

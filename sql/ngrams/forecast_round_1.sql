@@ -54,16 +54,24 @@ FROM plain_sums
 WHERE key >= 0;
 
 -- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its row is the class
--- that its pieces foretell, and the bin of its noised weight.
+-- that its pieces foretell, and the bin of its noised weight. With a prior, a gram that the public
+-- text has is of the class that its count there says, and of any other what its pieces let expect
+-- there takes something off.
 CREATE TEMP TABLE round_1 AS
 SELECT
     noised.key,
     noised.noisy,
-    first_piece.as_first + last_piece.as_last AS class,
+    coalesce(
+        public_grams.class,
+        first_piece.as_first + last_piece.as_last + lifts.shift
+    ) AS class,
     dphh_bin(noised.noisy, $sigma) AS bin
 FROM noised
 INNER JOIN forecasts AS first_piece ON noised.key >> 32 = first_piece.gram
-INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram;
+INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram
+INNER JOIN lifts
+    ON first_piece.expected_first + last_piece.expected_last = lifts.expected
+LEFT JOIN public_grams ON noised.key = public_grams.key;
 
 -- Valid grams that nobody holds are too many to write down. Their sums are 0, so how many of a
 -- class fall into each bin is drawn by the noise's own law.

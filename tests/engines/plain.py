@@ -49,6 +49,8 @@ class Forecast:
     bins: Any
     weights: Any
     thresholds: Any
+    lifts: Any = None
+    public_grams: Any = None
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,8 @@ class Plain:
         self._tell("row_thresholds", given.thresholds)
         drawn = {"sigma": given.sigma_grid, "purpose": purpose}
         first = {"unit": given.first_unit, **drawn}
+        self._tell("lifts", given.lifts)
+        self._tell("public_grams", given.public_grams)
         self.run("forecast_held", level=level)
         self.run("forecast_lists", list_sizes=given.list_sizes, **first)
         self.run("forecast_round_1", level=level, noise=False, **first)

@@ -15,7 +15,7 @@ from dphh.udfs.kernel.places import Released
 #: What a level makes, in the order of its queries.
 TABLES = (
     "plain_sums", "list_sizes", "noised", "round_1", "absent", "round_2", "absent_signs",
-    "forecasts", "classes", "planned", "thresholds",
+    "forecasts", "lifts", "public_grams", "classes", "planned", "thresholds",
 )  # fmt: skip
 
 
@@ -26,6 +26,8 @@ class DuckDBRounds(ForecastRounds):
     def _round_1(self, unit: int) -> tuple[Any, Any]:
         session = self.session
         session.tell("forecasts", self.forecasts())
+        session.tell("lifts", self.lifts())
+        session.tell("public_grams", self.public_grams())
         session.tell("classes", self.classes())
         with session.side_by_side():
             self._execute("forecast_round_1", unit=unit, list_bins=len(LIST_SIZES))

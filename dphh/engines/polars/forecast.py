@@ -31,7 +31,8 @@ class PolarsRounds(ForecastRounds):
 
         noised = self._noised(plain.filter(pl.col("key") >= 0), "round 1")
         forecasts = pl.DataFrame(self.forecasts()).lazy()
-        classed = self._fetch(queries.classed(noised.lazy(), forecasts))
+        lifts, public = (pl.DataFrame(x).lazy() for x in (self.lifts(), self.public_grams()))
+        classed = self._fetch(queries.classed(noised.lazy(), forecasts, lifts, public))
         bins = pl.Series(self.law.of(classed["noisy"].to_numpy()))
         self.round_1 = classed.with_columns(bin=bins)
         if (others := self.valid.others) is not None:

@@ -11,17 +11,24 @@ ROW = ("class", "bin")
 RELEASED = ("key", "bin", "first", "second")
 
 
-def classed(noised: pl.LazyFrame, forecasts: pl.LazyFrame) -> pl.LazyFrame:
-    """To each (key, noisy) the class that the gram's two pieces foretell."""
+def classed(
+    noised: pl.LazyFrame, forecasts: pl.LazyFrame, lifts: pl.LazyFrame, public_grams: pl.LazyFrame
+) -> pl.LazyFrame:
+    """To each (key, noisy) the class that the gram's two pieces foretell, and with a prior the
+    public text."""
     pieces = noised.with_columns(
         first_piece=pl.col("key") // 2**32, last_piece=pl.col("key") % 2**32
     )
-    of_first = forecasts.select(first_piece="gram", as_first="as_first")
-    of_last = forecasts.select(last_piece="gram", as_last="as_last")
+    of_first = forecasts.select("as_first", "expected_first", first_piece="gram")
+    of_last = forecasts.select("as_last", "expected_last", last_piece="gram")
+    foretold = pl.col("as_first") + pl.col("as_last") + pl.col("shift")
     return (
         pieces.join(of_first, on="first_piece")
         .join(of_last, on="last_piece")
-        .select("key", "noisy", **{"class": pl.col("as_first") + pl.col("as_last")})
+        .with_columns(expected=pl.col("expected_first") + pl.col("expected_last"))
+        .join(lifts, on="expected")
+        .join(public_grams, on="key", how="left")
+        .select("key", "noisy", **{"class": pl.coalesce("class", foretold)})
     )
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.ladder.classes import ValidClasses, valid_classes
+from dphh.ladder.lift import Lift
 from dphh.ladder.rounds import Passed, PassedWords, Rounds
 from dphh.ladder.rungs import Integers, Rung, first_rung, next_rung
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
@@ -201,11 +202,12 @@ class Climb:
     spurious: float
     sigma_grid: int
 
-    def step(self) -> Step:
+    def step(self, lift: Lift | None = None) -> Step:
+        """`lift`: what a prior says of the next level."""
         return Step(
             level=self.top.level + 1,
             below=len(self.top),
-            valid=valid_classes(self.top, self.masses, self.masses_before),
+            valid=valid_classes(self.top, self.masses, self.masses_before, lift),
             largest=float(self.masses.sum()),
             shares=Shares(self.left, self.top.level + 1, self.levels),
             mu=self.mu,
