@@ -118,7 +118,7 @@ def main() -> None:
             found[name].append(true.sum())
             rows.append([epsilon, name, *true, true.sum(), spurious / asked.runs])
             print(
-                f"epsilon {epsilon:g}, {name}: {true.sum():,.0f} found, by length {true.round(1)}"
+                f"epsilon {epsilon:g}, {name}: {true.sum():,.0f} found, by length {[*map(round, true)]}"
             )
     with (asked.out / "found.csv").open("w", newline="") as file:
         csv.writer(file).writerows(
