@@ -117,9 +117,8 @@ def main() -> None:
             true /= asked.runs
             found[name].append(true.sum())
             rows.append([epsilon, name, *true, true.sum(), spurious / asked.runs])
-            print(
-                f"epsilon {epsilon:g}, {name}: {true.sum():,.0f} found, by length {[*map(round, true)]}"
-            )
+            by_length = ", ".join(f"{each:,.0f}" for each in true)
+            print(f"epsilon {epsilon:g}, {name}: {true.sum():,.0f} found, by length {by_length}")
     with (asked.out / "found.csv").open("w", newline="") as file:
         csv.writer(file).writerows(
             [
