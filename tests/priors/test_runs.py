@@ -41,3 +41,20 @@ def test_spark_says_before_it_is_paid_that_it_takes_no_prior(private, table, led
     with pytest.raises(UsageError, match="prior"):
         plan.run(engine="spark", ledger=ledger)
     assert ledger.runs() == []
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_words_that_a_short_list_lacks_are_in_none_of_its_rows(engine):
+    """Their thresholds were those of the last class, so that its words could not be drawn."""
+    rows = [(f"p{user}", "the cat sat") for user in range(60)]
+    rows += [("u", " ".join(f"own{word}" for word in range(400)))]
+    frame = pl.DataFrame(rows, schema=["who", "what"], orient="row")
+    corpus = dphh.Corpus(frame, user="who", text="what")
+    held = ["the", "cat", "sat"]
+    listed = [*held, *(f"absent{word}" for word in range(40))]
+    table = pl.DataFrame({"item": listed, "count": [5] * len(listed)})
+    asked = {"max_n": 1, "epsilon": 1.0, "delta": 0.08, "max_items": 30, "prior_is_public": True}
+    plan = dphh.ngrams(corpus, prior=table, **asked)
+    for _ in range(10):
+        found = {row["item"] for row in plan.run(engine=engine, again=True)}
+        assert found & {*held}
