@@ -58,24 +58,25 @@ class ForecastRounds(ABC):
 
     def second_round(self, weights: Integers, unit: int) -> Integers:
         others = self.valid.others
-        planned = self._of_rows(weights, "weight", others and (others.weight, 0))
+        beside = None if others is None else (others.weight, 0)
+        planned = self._of_rows(weights, "weight", beside)
         return self._by_row(self._round_2(planned, unit), "negatives")
 
     def passed(self, thresholds: Integers) -> Passed:
         others = self.valid.others
-        told = self._of_rows(thresholds, "threshold", others and (others.second_threshold, ALWAYS))
-        released = self._released(told)
+        beside = None if others is None else (others.second_threshold, ALWAYS)
+        released = self._released(self._of_rows(thresholds, "threshold", beside))
         columns = [released.column(name).to_numpy() for name in ("key", "bin", "first", "second")]
         if others is None:
             return Passed(*columns)
         listed = columns[0] < len(self.valid)
-        keys, early, first, second = (column[~listed] for column in columns)
-        words = self._spelled(keys)
+        words = self._spelled(columns[0][~listed])
         # Their keys say when they were first met, so the order is that of how they are spelled.
         order = pc.sort_indices(words)
-        beside = (column[order.to_numpy()] for column in (early, first, second))
-        of_list = (column[listed] for column in columns)
-        return PassedWords(*of_list, OtherPassed(words.take(order), *beside))
+        early, *weights = (column[~listed][order.to_numpy()] for column in columns[1:])
+        passed = OtherPassed(words.take(order), early, *weights)
+        keys, of_bins, of_first, of_second = (column[listed] for column in columns)
+        return PassedWords(keys, of_bins, of_first, of_second, passed)
 
     def forecasts(self) -> Any:
         """(gram, as_first, as_last): what each gram below adds to the class of a pair."""
@@ -91,8 +92,9 @@ class ForecastRounds(ABC):
 
     def _by_row(self, rows: Any, name: str) -> Integers:
         numbers = np.zeros(self._shape(), dtype=np.int64)
-        where = rows.column("class").to_numpy(), rows.column("bin").to_numpy()
-        numbers[where] = rows.column(name).to_numpy()
+        group, column, of_rows = (rows.column(of).to_numpy() for of in ("class", "bin", name))
+        some = group >= 0  # words that a list lacks are in no class
+        numbers[group[some], column[some]] = of_rows[some]
         return numbers
 
     def _of_rows(self, values: Integers, name: str, others: tuple[int, int] | None = None) -> Any:

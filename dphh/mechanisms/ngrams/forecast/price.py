@@ -175,14 +175,19 @@ def listed_words(
         unit_for(budget.sigma / share**0.5, noise.sigma)
         for share in (shares.first_round(), shares.even())
     )
-    thresholds = (
-        threshold_of(noise, pairs, part * budget.new_words)
-        for pairs, part in zip(
-            _new_words_weights(first, second, max_items), WORDS_DELTA_OF_OTHERS, strict=True
-        )
-    )
+    of_first, of_second = _new_words_weights(first, second, max_items)
+    part_1, part_2 = WORDS_DELTA_OF_OTHERS
     return ListedWordsLevel(
-        1, listed, max_items, budget.sigma, noise.sigma, first, second, *thresholds, spurious
+        level=1,
+        listed=listed,
+        max_items=max_items,
+        total_sigma=budget.sigma,
+        sigma_grid=noise.sigma,
+        first_unit=first,
+        second_unit=second,
+        first_threshold_grid=threshold_of(noise, of_first, part_1 * budget.new_words),
+        second_threshold_grid=threshold_of(noise, of_second, part_2 * budget.new_words),
+        spurious=spurious,
     )
 
 
