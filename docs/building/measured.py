@@ -17,8 +17,8 @@ BY_FORM = {
 }
 #: `examples/public_text.py`: n-grams found that somebody holds, means of three runs.
 BY_PRIOR = {
-    "with a public text as prior": ((0.5, 730), (1, 1550), (2, 3290), (4, 6449)),
-    "without": ((0.5, 348), (1, 847), (2, 1958), (4, 4229)),
+    "with a public text as prior": ((0.5, 755), (1, 1546), (2, 3217), (4, 6482)),
+    "without": ((0.5, 349), (1, 834), (2, 1968), (4, 4251)),
 }
 
 
