@@ -63,19 +63,18 @@ def picture(path: Path, epsilons: list[float], found: dict[str, list[float]]) ->
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter
 
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-    for name, colour in (("plain", PLAIN), ("prior", PRIOR)):
+    figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
+    labels = {"plain": ("without", PLAIN), "prior": ("with a public\ntext as prior", PRIOR)}
+    for name, (label, colour) in labels.items():
         axes.plot(epsilons, found[name], marker="o", color=colour)
-        label = "with a public text" if name == "prior" else "without"
-        axes.annotate(
-            label, (epsilons[-1], found[name][-1]), (-6, -14), textcoords="offset points",
-            ha="right", color=colour,
-        )  # fmt: skip
-    axes.set(
-        xlabel="epsilon", ylabel="n-grams found that somebody holds", xscale="log", ylim=(0, None)
-    )
+        last = (epsilons[-1], found[name][-1])
+        axes.annotate(label, last, (8, 0), textcoords="offset points", va="center", color=colour)
+    axes.set(xlabel="epsilon", ylabel="n-grams found that somebody holds", xscale="log")
+    axes.set(ylim=(0, None), xlim=(epsilons[0] / 1.1, epsilons[-1] * 1.6))
     axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.minorticks_off()
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
@@ -118,9 +117,8 @@ def main() -> None:
             true /= asked.runs
             found[name].append(true.sum())
             rows.append([epsilon, name, *true, true.sum(), spurious / asked.runs])
-            print(
-                f"epsilon {epsilon:g}, {name}: {true.sum():,.0f} found, by length {true.round(1)}"
-            )
+            by_length = ", ".join(f"{each:,.0f}" for each in true)
+            print(f"epsilon {epsilon:g}, {name}: {true.sum():,.0f} found, by length {by_length}")
     with (asked.out / "found.csv").open("w", newline="") as file:
         csv.writer(file).writerows(
             [

@@ -94,8 +94,9 @@ def price_ngrams(
     others together as "other"; min_users: without what fewer hold, by the low end of its interval.
 
     prior: what is known before, of a public text or an earlier release: its words need no
-    threshold, and its counts foretell longer n-grams. A Corpus, or files whose column `prior_text`
-    is text; a table of (item, count), or files with one; a release, or its folder or run id.
+    threshold, and its counts say which of them are likely. A Corpus, or files whose column
+    `prior_text` is text; a table of (item, count), or files with one; a release, or its folder or
+    run id.
     prior_is_public: that you say of a text or a table "nobody in the data contributed to it, or all
     of it is published anyway"; the promise does not cover it.
 
