@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dphh.levels import ForecastLevel, Level, PrunedLevel, SetUnionLevel
+from dphh.levels import ForecastLevel, Level, ListedWordsLevel, PrunedLevel, SetUnionLevel
+from dphh.mechanisms.ngrams.forecast.price import new_other_words
 from dphh.mechanisms.set_union.price import new_delta
 from dphh.price import Price
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
@@ -50,6 +51,17 @@ def _events(level: Level) -> tuple[Event, ...]:
             )
         case PrunedLevel():
             return (GaussianEvent(level.sigma, f"weighted Gaussian, level {level.level}"),)
+        case ListedWordsLevel():
+            new = new_other_words(level)
+            sigmas = level.first_sigma, level.second_sigma
+            return tuple(
+                event
+                for number, (sigma, delta) in enumerate(zip(sigmas, new, strict=True), start=1)
+                for event in (
+                    GaussianEvent(sigma, f"round {number}, level 1"),
+                    DeltaEvent(delta, f"new words over the threshold, round {number}"),
+                )
+            )
         case ForecastLevel(first_sigma=float(first), second_sigma=float(second)):
             return (
                 GaussianEvent(first, f"round 1, level {level.level}"),

@@ -10,6 +10,7 @@ from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
+from dphh.public.asked_prior import with_prior
 from dphh.release import MANIFEST, Release
 
 #: Where the tokens of a corpus come from, and of which rows, does not make them others.
@@ -57,6 +58,12 @@ def _in_ledger(run_id: str, ledger: Ledger) -> Release:
             "release in the ledger; `dphh ledger show` and FROM dphh_releases() name these"
         ) from None
     return Release.from_parquet(parquet, manifest)
+
+
+def with_public(options: Options, corpus: Corpus | None, ledger: Ledger, *, files: bool) -> Options:
+    """The options, with what they name of public knowledge: a release to count, a prior."""
+    named = with_release(options, ledger, files=files)
+    return with_prior(named, corpus, ledger, files=files)
 
 
 def with_items(options: Options, corpus: Corpus | None) -> Options:

@@ -204,6 +204,13 @@ class FoundCounts:
     #: group more.
     by: str | None = None
     groups: tuple[str, ...] = ()
+    #: What is found and whose interval begins below so many users is left out.
+    min_users: int = 0
+
+    @property
+    def passes_below(self) -> float:
+        """How often, at most, what fewer than `min_users` users hold is not left out."""
+        return (1 - self.confidence) / 2
 
     @property
     def names(self) -> tuple[str | None, ...]:
@@ -224,6 +231,8 @@ class FoundCounts:
         said = {**asdict(self), "groups": list(self.groups)}
         if self.by is None:  # as before there were groups
             del said["by"], said["groups"]
+        if not self.min_users:
+            del said["min_users"]
         return {**said, "sigma": self.widest.sigma, "half_width": self.widest.half_width}
 
     @classmethod
@@ -258,6 +267,48 @@ class ForecastLevel(_Level):
     @property
     def pruning(self) -> Pruning:
         return "both"
+
+
+@dataclass(frozen=True)
+class ListedWordsLevel(_Level):
+    """Level 1 of the forecast ladder with a prior: two rounds over the words of a public list, each
+    of which has its noise whether anybody holds it or not, and over other words, which have
+    thresholds. Both kinds share a user's norm (docs/prior-proof.md)."""
+
+    kind: ClassVar[str] = "listed_words"
+    shown = ("first_sigma", "second_sigma")
+
+    level: int
+    #: How many words the list has.
+    listed: int
+    #: Of other words, how many a user counts for.
+    max_items: int
+    #: Noise that all rounds of all levels come to together, in users.
+    total_sigma: float
+    sigma_grid: int
+    #: A user's norm in each round, in grid units; and what other words must reach.
+    first_unit: int
+    second_unit: int
+    first_threshold_grid: int
+    second_threshold_grid: int
+    #: eta: of the listed words that stand out in round 1, at most this share is expected to be
+    #: spurious in the release, or one word.
+    spurious: float
+    #: b, what that comes to: a plan leaves it open, and a run fills it in.
+    spurious_words: float | None = None
+
+    @property
+    def first_sigma(self) -> float:
+        """Noise of the rounds, in users."""
+        return self.sigma_grid / self.first_unit
+
+    @property
+    def second_sigma(self) -> float:
+        return self.sigma_grid / self.second_unit
+
+    @property
+    def second_threshold(self) -> float:
+        return self.second_threshold_grid / self.second_unit
 
 
 @dataclass(frozen=True)
@@ -382,6 +433,7 @@ KINDS = {
         PrunedLevel,
         CountsLevel,
         ForecastLevel,
+        ListedWordsLevel,
         VoteLevel,
         BatchLevel,
         LocalLevel,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dphh.levels import FoundCounts, Level, level_from_json
 from dphh.periods.period import Period, Spans
 from dphh.periods.together import OfPeriods, of_periods, of_periods_in
+from dphh.priors.given_prior import GivenPrior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
 from dphh.unit import RowWise, User, checked_row_wise, named, proviso
@@ -213,12 +214,19 @@ class Price:
     events: tuple[Event, ...]
     #: How what is found is counted when all levels are done, if it is.
     counting: FoundCounts | None = None
+    #: Of a run with a prior; its digest is a parameter, and tells it from any other.
+    prior: GivenPrior | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         costs_of(self.events)
 
     def __getitem__(self, parameter: str) -> Any:
         return dict(self.parameters)[parameter]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What its verb is asked for to price the same again: a prior as it was read."""
+        return dict(self.parameters) | ({} if self.prior is None else {"prior": self.prior})
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -230,6 +238,7 @@ class Price:
             "finds": self.finds.to_json(),
             "events": events_to_json(self.events),
             **({} if self.counting is None else {"counting": self.counting.to_json()}),
+            **({} if self.prior is None else {"prior": self.prior.to_json()}),
         }
 
     @classmethod

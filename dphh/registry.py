@@ -26,6 +26,7 @@ from dphh.mechanisms.terms import takes_groups_for_known
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.price import Price, UsersKnown
+from dphh.public.asked_prior import with_prior
 
 Options = ParamSpec("Options")
 #: How the levels of a price follow one another, with what stands between an item's tokens.
@@ -87,6 +88,7 @@ NGRAMS = Verb(
     ngrams.HELP,
     ngrams_levels,
     SCORED_AND_COUNTED,
+    asked=with_prior,
     read=_of_people_if_counted,
     takes_for_known=takes_groups_for_known,
 )

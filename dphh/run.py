@@ -35,7 +35,9 @@ from dphh.lineage.origin import Origin
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
+from dphh.priors.fit import how_it_fits
 from dphh.privacy.events import events_from_json, events_to_json
+from dphh.public.refused import refuse_engine, refuse_prior
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.sources.lacking import lacking
@@ -71,6 +73,8 @@ def run(
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
+    refuse_engine(price.prior, engine or engine_of(corpus))
+    refuse_prior(price.prior, corpus, book)
     _say_what_is_gone(book, say)
     asking = Asking.of(price, corpus, book)
     origin = origin_of(corpus)
@@ -261,6 +265,8 @@ def released(
         done.append(step)
     table = in_order(pa.concat_tables([step.rows for step in done]))
     manifest = _manifest(price, corpus, session, run_id, randomness, done)
+    if price.prior is not None:
+        manifest["prior"] = {**price.prior.to_json(), **how_it_fits(price.prior.prior, table)}
     if price.counting is not None:
         say("counting what was found")
         counted, table = with_counts(table, price.counting, session)

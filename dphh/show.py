@@ -25,6 +25,7 @@ from dphh.levels import (
     ForecastLevel,
     FoundCounts,
     Level,
+    ListedWordsLevel,
     LocalLevel,
     PrunedLevel,
     SetUnionLevel,
@@ -32,6 +33,7 @@ from dphh.levels import (
 )
 from dphh.periods.together import of_periods_in
 from dphh.price import Finds, Price, Privacy, stated
+from dphh.priors.fit import poor_fit
 from dphh.wording.counted import groups_of, how_many, intervals_hold
 from dphh.wording.lines import (
     number,
@@ -159,6 +161,20 @@ def counting_lines(counting: FoundCounts | None) -> list[tuple[str, str]]:
         ("counts", f"{whole}, and for less of each beyond that"),
         ("", f"{noise}, or less where fewer are found"),
         ("", intervals),
+        *_floor(counting),
+    ]
+
+
+def _floor(counting: FoundCounts) -> list[tuple[str, str]]:
+    if not counting.min_users:
+        return []
+    return [
+        (
+            "min_users",
+            f"what is found is left out if its interval begins below {counting.min_users:,} users: "
+            f"an item that fewer hold comes through with probability at most "
+            f"{counting.passes_below:.2%}",
+        )
     ]
 
 
@@ -192,11 +208,23 @@ def level_words(level: Level) -> tuple[str, ...]:
         )
     if isinstance(level, CountsLevel):
         return counts_words(level)
+    return rounds_words(level)
+
+
+def rounds_words(level: Level) -> tuple[str, ...]:
     if isinstance(level, ForecastLevel):
         return (
             "each user counts for all their valid n-grams, in two rounds",
             f"noise: a share of what all rounds come to together, {number(level.total_sigma)} "
             "users; it and the thresholds follow from what is released",
+        )
+    if isinstance(level, ListedWordsLevel):
+        return (
+            f"each user counts for all their words of a list of {level.listed:,}, and for at most "
+            f"{plural(level.max_items, 'other word')}, in two rounds",
+            f"noise: {number(level.first_sigma)} and {number(level.second_sigma)} users",
+            f"threshold of words that the list lacks: {number(level.second_threshold)} users; what "
+            "words of the list must reach follows from what the rounds show",
         )
     assert isinstance(level, SetUnionLevel)
     return (
@@ -315,6 +343,8 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
     if (of_periods := of_periods_in(privacy)) is not None:
         for said in of_periods.lines:
             lines += wrapped(said, "  ")
+    if (badly := poor_fit(manifest)) is not None:
+        lines += wrapped(f"note: {badly}")
     if is_test(manifest):
         lines.append(manifest["randomness"])
     rows = first_rows(table, manifest)

@@ -83,6 +83,11 @@ def sight_of(price: Price, by: Profile) -> Sight:
     That is the worst case: what is not released at one length is looked at no more in the next, and
     what remains then counts for more.
     """
+    if price.prior is not None:
+        raise UsageError(
+            "profile: with a prior no number of users is known beforehand for its words; "
+            "`dphh rehearse` on public data shows what is found"
+        )
     first = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     longer = [level for level in price.levels if isinstance(level, PrunedLevel)]
     if price.verb not in ("items", "ngrams") or {level.level for level in first} != {1}:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from inspect import Parameter, Signature
 from typing import Any, Generic, Protocol
 
@@ -32,6 +32,7 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
                 f"corpus: found a {type(corpus).__name__}; say what it means with "
                 "dphh.Corpus(source, user=..., text=...) or item=..., and give that"
             )
+        _refuse_known_values(options, verb.options, verb.name)
         check_known(options, verb.options, verb.name)
         check_given(options, verb.options, verb.name)
         asked: Callable[..., dict[str, Any]] = verb.asked
@@ -48,6 +49,20 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
         [first, *verb.options.values()], return_annotation=Plan
     )
     return plan
+
+
+#: What other libraries call the values that are asked about.
+_KNOWN_VALUES = {"categories", "domain", "keys", "keyset", "partitions", "public_partitions"}
+
+
+def _refuse_known_values(given: Collection[str], takes: Collection[str], verb: str) -> None:
+    found = sorted(_KNOWN_VALUES & {*given} - {*takes})
+    if found and "of" not in takes:
+        raise UsageError(
+            f"{found[0]}: {verb} searches for values that nobody has listed. Of values that are "
+            "known beforehand all can be shown, those that nobody holds too, and no delta goes to "
+            "new ones: dphh.counts(corpus, of=values, epsilon=..., delta=...)"
+        )
 
 
 items = planning(registry.ITEMS)

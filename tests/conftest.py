@@ -183,9 +183,10 @@ def no_power_cut() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def own_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test touches the ledger of whoever runs it."""
+    """No test touches the ledger of whoever runs it, nor what it keeps of public texts."""
     path = tmp_path / "own-ledger.sqlite"
     monkeypatch.setenv("DPHH_LEDGER", str(path))
+    monkeypatch.setenv("DPHH_CACHE", str(tmp_path / "own-cache"))
     return path
 
 

@@ -15,6 +15,21 @@ BY_FORM = {
     "subset selection": ((10, 84.2), (11, 89.0), (12, 93.2), (14, 98.2)),
     "coins": ((10, 84.0), (11, 88.7), (12, 92.8), (14, 96.0)),
 }
+#: `examples/public_text.py`: n-grams found that somebody holds, means of three runs.
+BY_PRIOR = {
+    "with a public text as prior": ((0.5, 755), (1, 1546), (2, 3217), (4, 6482)),
+    "without": ((0.5, 349), (1, 834), (2, 1968), (4, 4251)),
+}
+
+
+def prior_and_epsilon() -> str:
+    return lines_svg(
+        "n-grams found, by epsilon",
+        "epsilon",
+        [Line(name, points, dashed=name == "without") for name, points in BY_PRIOR.items()],
+        logs=(True, False),
+        top=7_000,
+    )
 
 
 def coverage_and_user_epsilon() -> str:

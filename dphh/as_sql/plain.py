@@ -13,6 +13,7 @@ from dphh.errors import UsageError
 from dphh.levels import (
     BatchLevel,
     CountsLevel,
+    ListedWordsLevel,
     LocalLevel,
     PrunedLevel,
     SetUnionLevel,
@@ -71,7 +72,12 @@ def _queries(price: Price) -> Iterator[Query]:
         case ("ngrams", "forecast"):
             yield _step("texts", Step("plain/nothing_released"))
             for level in price.levels:
-                yield from _ladder(level) if isinstance(level, SetUnionLevel) else _rounds(level)
+                if isinstance(level, SetUnionLevel):
+                    yield from _ladder(level)
+                elif isinstance(level, ListedWordsLevel):
+                    yield from _listed(level)
+                else:
+                    yield from _rounds(level)
         case ("trie", _):
             yield from _trie(price)
             yield Query("what has grown", GROWN)
@@ -147,6 +153,23 @@ def _rounds(level: Any) -> Iterator[Query]:
                          ("passed", 2)):  # fmt: skip
         later = {"unit": f"a user's norm, by what round {number} has of the budget"}
         yield _step(f"level {level.level}", Step(f"plain/forecast_{name}", known, later))
+
+
+def _listed(level: ListedWordsLevel) -> Iterator[Query]:
+    """Level 1 with a list: its words and their classes are a table of the prior's."""
+    section = f"level {level.level}"
+    drawn = {"sigma": level.sigma_grid, "purpose": section}
+    first = {**drawn, "unit": level.first_unit}
+    of_first = {**first, "threshold": level.first_threshold_grid, "noise": False}
+    for name, known in (
+        ("listed_held", {"max_items": level.max_items, "salt": SALT}),
+        ("forecast_lists", {**first, "list_sizes": tuple(LIST_SIZES.tolist())}),
+        ("listed_round_1", of_first),
+        ("forecast_round_2", {**drawn, "unit": level.second_unit}),
+        ("forecast_signs", {}),
+        ("forecast_passed", {"level": level.level}),
+    ):
+        yield _step(section, Step(f"plain/{name}", known))
 
 
 def _counts(price: Price) -> Iterator[Query]:

@@ -14,6 +14,7 @@ from dphh.levels import (
     CountsLevel,
     ForecastLevel,
     Level,
+    ListedWordsLevel,
     LocalLevel,
     PrunedLevel,
     SetUnionLevel,
@@ -157,23 +158,40 @@ def _forecast(price: Price) -> Iterator[Part]:
             steps = _set_union(level, f"ngrams/words, round {level.round}")
             yield f"level 1, round {level.round}", [*forget, *steps]
             continue
-        assert isinstance(level, ForecastLevel)
-        yield f"level {level.level}, two rounds", [_placed(level.level, False), *_two_rounds(level)]
+        if isinstance(level, ListedWordsLevel):
+            placed = Step(
+                "positions_of_listed",
+                {"others": level.listed, "max_items": level.max_items},
+                {"salt": SALT},
+            )
+        else:
+            assert isinstance(level, ForecastLevel)
+            placed = _placed(level.level, False)
+        yield f"level {level.level}, two rounds", [placed, *_two_rounds(level)]
 
 
-def _two_rounds(level: ForecastLevel) -> list[Step]:
+def _two_rounds(level: ForecastLevel | ListedWordsLevel) -> list[Step]:
     purpose = f"ngrams/forecast, level {level.level}"
     drawn = {"sigma": level.sigma_grid, "purpose": purpose}
-    known = {**drawn, "is_test": False}
+    known = {**drawn, "is_test": False, "others": -1}
+    first: dict[str, Any] = {**known, "list_bins": len(LIST_SIZES)}
     unit = "a user's norm on the grid, from the share of the budget that the round gets"
+    later, second, beside = {"unit": unit}, known, []
     grams = "what (key, weight) of the step above is handed over as, to be looked up"
     valid = "the valid n-grams by class, from the levels below, to be drawn from"
+    if isinstance(level, ListedWordsLevel):
+        others = {"others": level.listed}
+        first |= {"unit": level.first_unit, **others}
+        second, later = {**known, "unit": level.second_unit, **others}, {}
+        beside = [Step("other_words", {"threshold": level.first_threshold_grid, **others})]
+        valid = "the words of the list by class, to be drawn from"
     return [
-        Step("forecast_round_1", {**known, "list_bins": len(LIST_SIZES)}, {"unit": unit}),
+        Step("forecast_round_1", first, later),
+        *beside,
         Step("list_sizes"),
         Step("forecast_rows"),
         Step("forecast_weights"),
-        Step("forecast_round_2", known, {"unit": unit, "grams": grams}),
+        Step("forecast_round_2", second, {**later, "grams": grams}),
         Step("forecast_signs"),
         Step("forecast_released", drawn, {"valid": valid, "grams": grams}),
     ]

@@ -35,6 +35,8 @@ from dphh.corpus import WHICH_ROWS, Corpus, narrowed
 from dphh.errors import UsageError
 from dphh.given import with_declared, with_release
 from dphh.ledger import Ledger
+from dphh.plan import Plan
+from dphh.public.asked_prior import with_prior
 from dphh.registry import Verb
 from dphh.release import Release
 from dphh.show import plan_sections
@@ -115,9 +117,8 @@ class _Owner:
         arguments = with_declared(arguments, self._ledger, arguments.get("corpus"))
         if macro.spends:
             return self._drawn_once(macro.verb, arguments)
-        asked = with_release(arguments, self._ledger, files=False)
         kind = "sql" if macro.shows_queries else "plan"
-        plan = plan_of(macro.verb, asked, self._corpus(f"{kind}_{macro.verb.name}", arguments))
+        plan = self._plan(macro.verb, f"{kind}_{macro.verb.name}", arguments)
         if macro.shows_queries:
             return queries_table(plan, arguments)
         return plan_table(plan_sections(plan.price, plan.corpus, self._ledger))
@@ -128,8 +129,7 @@ class _Owner:
             asking = self._asking[request]
         with asking:  # whoever asks the same meanwhile waits for it
             if request not in self._made:
-                asked = with_release(arguments, self._ledger, files=False)
-                plan = plan_of(verb, asked, self._corpus(verb.name, arguments))
+                plan = self._plan(verb, verb.name, arguments)
                 run_id = arguments["run_id"] or self._run_ids.get(request)
                 assert plan.corpus is not None
                 asked_for = Asking.of(plan.price, plan.corpus, self._ledger)
@@ -144,6 +144,16 @@ class _Owner:
                 )
                 self._made[request] = release.table
             return self._made[request]
+
+    def _plan(self, verb: Verb[...], what: str, arguments: Arguments) -> Plan:
+        corpus = self._corpus(what, arguments)
+        con, prior = self._con(), arguments.get("prior")
+        if con is not None and isinstance(prior, str):
+            cursor = con.cursor()
+            if cursor.execute(_TABLES, [prior]).fetchall():
+                arguments = {**arguments, "prior": cursor.table(prior)}
+        asked = with_release(arguments, self._ledger, files=False)
+        return plan_of(verb, with_prior(asked, corpus, self._ledger), corpus)
 
     def _limits(self) -> dict[str, Any]:
         """The memory and threads that somebody set on the connection: a run on DuckDB keeps to

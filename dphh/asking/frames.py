@@ -22,6 +22,7 @@ from dphh.mechanisms.set_union import price as items
 from dphh.mechanisms.trie.price import Accounting
 from dphh.periods.period import Period
 from dphh.plan import Plan
+from dphh.priors.given_prior import PriorAsked
 from dphh.privacy.coin_reports import Form
 from dphh.wording.asked import named_in_words
 
@@ -65,6 +66,7 @@ class ItemsOptions(CorpusOptions, total=False):
     counts: float | None
     by: str | None
     groups: str | Sequence[str]
+    min_users: int | None
 
 
 class NgramsOptions(CorpusOptions, total=False):
@@ -80,6 +82,10 @@ class NgramsOptions(CorpusOptions, total=False):
     counts: float | None
     by: str | None
     groups: str | Sequence[str]
+    min_users: int | None
+    prior: PriorAsked | None
+    prior_text: str | None
+    prior_is_public: bool
 
 
 class CountsOptions(CorpusOptions, total=False):

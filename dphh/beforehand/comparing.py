@@ -12,12 +12,14 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from dphh import verbs
 from dphh.again import request_of
+from dphh.beforehand.rehearsing import rehearse
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.ahead import MOST_RUNS, Ahead
 from dphh.plan import Plan
 from dphh.registry import VERBS
+from dphh.release import Release
 from dphh.report.heat import Cell, heat_html
 from dphh.show import refused
 from dphh.wording.asked import check_known
@@ -37,6 +39,8 @@ class Compared:
     #: What its account would say; None where nobody has capped the corpus.
     ahead: Ahead | None
     refused: str | None
+    #: How many n-grams of each length a rehearsal released, where there was one.
+    found: tuple[tuple[int, int], ...] = ()
 
     @property
     def users(self) -> int | None:
@@ -53,6 +57,7 @@ class Compared:
             **dict(self.options),
             "users": self.users,
             **{f"users of {n}": users for n, users in self.users_by_length.items()},
+            **{f"found of {n}": found for n, found in self.found},
             "share": None if self.ahead is None else self.ahead.share,
             "runs_left": None if self.ahead is None else self.ahead.runs_left,
             "refused": self.refused or self.problem,
@@ -61,7 +66,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Plans that differ in a few options. Free; nothing was read."""
+    """Plans that differ in a few options. Free; nothing private was read."""
 
     verb: str
     varied: tuple[str, ...]
@@ -87,8 +92,10 @@ class Comparison:
     def __repr__(self) -> str:
         lengths = sorted({n for each in self.plans for n in each.users_by_length})
         users = [f"length {n}" for n in lengths] or ["users"]
-        head = [*self.varied, *users, "of the cap", "runs left"]
-        table = [head, *(self._line(each, lengths) for each in self.plans)]
+        rehearsed = sorted({n for each in self.plans for n, _ in each.found})
+        found = [f"found of {n}" for n in rehearsed]
+        head = [*self.varied, *users, *found, "of the cap", "runs left"]
+        table = [head, *(self._line(each, lengths, rehearsed) for each in self.plans)]
         widths = [max(len(line[i]) for line in table) for i in range(len(head))]
         lines = [f"compare: {self.verb}; users that an item needs to be found with probability 0.9"]
         for line in table:
@@ -99,11 +106,13 @@ class Comparison:
             lines += wrapped(why, "  ", "    ")
         return "\n".join(lines)
 
-    def _line(self, each: Compared, lengths: list[int]) -> list[str]:
+    def _line(self, each: Compared, lengths: list[int], rehearsed: list[int]) -> list[str]:
         found = each.users_by_length
         users = [f"{found[n]:,}" if n in found else "-" for n in lengths]
         if not lengths:
             users = ["-" if each.users is None else f"{each.users:,}"]
+        by_length = dict(each.found)
+        users += [f"{by_length[n]:,}" if n in by_length else "-" for n in rehearsed]
         share, runs = _of_account(each)
         note = "  refused" if each.refused else "  cannot be" if each.problem else ""
         return [*(f"{value}" for _, value in each.options), *users, share, runs, note]
@@ -129,6 +138,7 @@ def compare(
     corpus: Corpus | None = None,
     *,
     ledger: Ledger | str | Path | None = None,
+    rehearse: Corpus | None = None,
     **options: Any,
 ) -> Comparison:
     """Plans of a verb side by side: an option given as a list takes each value in turn.
@@ -137,6 +147,9 @@ def compare(
 
     Of each: from how many users an item is found, which part of the corpus's cap it takes, how many
     such runs are left, and whether the ledger would refuse it now. Nothing is read, nothing spent.
+
+    rehearse: public data like the private, on which each plan is rehearsed: the table has what it
+    found of each length. So `prior=[None, "news.parquet"]` shows what a public text would buy.
     """
     name = verb if isinstance(verb, str) else getattr(verb, "__name__", "")
     if name not in VERBS:
@@ -147,7 +160,9 @@ def compare(
     varied = [
         option
         for option, value in options.items()
-        if isinstance(value, list) and option in known and _takes_one(known[option].annotation)
+        if isinstance(value, list)
+        and option in known
+        and (option == "prior" or _takes_one(known[option].annotation))
     ]
     values = [options[option] for option in varied]
     if any(not each for each in values):
@@ -162,7 +177,9 @@ def compare(
         name,
         tuple(varied),
         tuple(
-            _compared(plan, corpus, book, tuple(zip(varied, choice, strict=True)), options)
+            _compared(
+                plan, corpus, book, tuple(zip(varied, choice, strict=True)), options, rehearse
+            )
             for choice in choices
         ),
     )
@@ -174,17 +191,42 @@ def _compared(
     book: Ledger,
     chosen: tuple[tuple[str, Any], ...],
     options: dict[str, Any],
+    stand_in: Corpus | None,
 ) -> Compared:
+    asked = {**options, **dict(chosen)}
+    if asked.get("prior") is None:  # beside plans that have one
+        asked = {name: value for name, value in asked.items() if not name.startswith("prior")}
+    chosen = tuple((name, _label(value)) for name, value in chosen)
     try:
-        made = plan(corpus, **{**options, **dict(chosen)})
+        made = plan(corpus, **asked)
     except UsageError as problem:
         if not chosen:
             raise
         return Compared(chosen, None, str(problem), None, None)
+    found = () if stand_in is None else _found(rehearse(made, stand_in, ledger=book))
     if made.corpus is None:
-        return Compared(chosen, made, None, None, None)
+        return Compared(chosen, made, None, None, None, found)
     request = request_of(made.price, made.corpus)
-    return Compared(chosen, made, None, book.ahead(request), refused(made.price, made.corpus, book))
+    refusal = refused(made.price, made.corpus, book)
+    return Compared(chosen, made, None, book.ahead(request), refusal, found)
+
+
+def _found(release: Release) -> tuple[tuple[int, int], ...]:
+    levels = dict.fromkeys((level["level"] for level in release.manifest["levels"]), 0)
+    for level in release.table.column("level").to_pylist():
+        levels[level] += 1
+    return tuple(levels.items())
+
+
+def _label(value: Any) -> Any:
+    """What stands for a prior in a table; all else stands for itself."""
+    if isinstance(value, Corpus):
+        return value.where[0].rpartition("/")[2]
+    if isinstance(value, Release):
+        return f"run {value.run_id}"
+    if isinstance(value, Path):
+        return value.name
+    return type(value).__name__ if hasattr(value, "__arrow_c_stream__") else value
 
 
 def _takes_one(annotation: Any) -> bool:

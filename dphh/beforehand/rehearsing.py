@@ -7,7 +7,6 @@ under a name or by a run, is refused, and so is the plan's own corpus.
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from pathlib import Path
 
 from dphh.corpus import Corpus
@@ -15,8 +14,9 @@ from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
 from dphh.ledger import Ledger, source_of
-from dphh.ledger.sources import Places, Source, places
+from dphh.ledger.known import is_known, read_of, share_data
 from dphh.plan import Plan
+from dphh.public.refused import refuse_prior
 from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.run import released
@@ -42,7 +42,8 @@ def rehearse(
 ) -> Release:
     """What a plan would find, on public stand-in data. Free, since nothing private is read.
 
-    corpus: public data like the private: as many users, who hold about as much.
+    corpus: public data like the private: as many users, who hold about as much. Not the text that
+    the plan has as its prior: with that it would find more than with any other.
     """
     if not isinstance(plan, Plan):
         raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as a verb makes it")
@@ -51,6 +52,7 @@ def rehearse(
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     _refuse_private(plan, corpus, book)
     read = VERBS[plan.verb].read(corpus, plan.price)
+    refuse_prior(plan.price.prior, read, book)
     randomness = RunRandomness(SystemRandomness())
     randomness.draw_once_by(SystemRandomness().words(4, "the key of a run").tobytes())
     limits = Limits(memory_limit, threads)
@@ -64,25 +66,16 @@ def rehearse(
 
 
 def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
-    here = _files(source_of(corpus).absolute())
+    here = source_of(corpus)
     if plan.corpus is not None:
         same = corpus.kind != "path" and plan.corpus.source is corpus.source
-        if same or _files(source_of(plan.corpus).absolute()).overlap(here):
+        if same or share_data(read_of(source_of(plan.corpus)), read_of(here)):
             raise UsageError("corpus: these are the plan's own data; rehearse on public ones")
-    known = [account.source for account in book.accounts() if account.name]
-    known += [run.source for run in book.runs()]
-    read = {repr(source): source for source in known}.values()
-    moved = corpus.name is not None or bool(book.moved_here(source_of(corpus)))
-    if moved or any(_files(each).overlap(here) for each in read):
+    if corpus.name is not None or is_known(book, here):
         raise UsageError(
             "corpus: the ledger knows these data, so they are no stand-in: a rehearsal pays "
             "nothing, and what it shows of people is not protected. Give public data"
         )
-
-
-def _files(source: Source) -> Places:
-    """What is read of files, by a path or by a query: labels of frames are all alike."""
-    return replace(places(source), labels=frozenset())
 
 
 def _quiet(_: str) -> None:

@@ -210,7 +210,7 @@ def _pair(cap: Any) -> tuple[float, float]:
 
 
 def _pricing(plan: Plan) -> Callable[..., Price]:
-    options = dict(plan.parameters)
+    options = plan.price.options
 
     def price_of(epsilon: float, *, delta: float) -> Price:
         return VERBS[plan.verb].price(**{**options, "epsilon": epsilon, "delta": delta})

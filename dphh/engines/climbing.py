@@ -8,6 +8,7 @@ from typing import Any
 from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.ladder.rounds import TwoRoundsOf
 from dphh.ladder.rungs import Ladder, ValidGrams
+from dphh.ladder.word_list import WordList
 from dphh.levels import PrunedLevel
 from dphh.udfs.draws.randomness import Randomness
 
@@ -23,6 +24,11 @@ class Climbing(ABC):
     @abstractmethod
     def _place(self, ladder: Ladder) -> None:
         """Where the grams of the ladder's top stand."""
+
+    def _place_listed(self, words: WordList, purpose: str) -> None:
+        """To `positions`, the words that users count for: by their numbers in the list, and those
+        that it lacks. `run` refuses a prior on an engine that has no such step."""
+        raise NotImplementedError
 
     @abstractmethod
     def _noised_grams(self, level: PrunedLevel, purpose: str) -> None:
@@ -47,11 +53,16 @@ class Climbing(ABC):
         self.drop("lifted")
         return released
 
-    def forecast_level(self, level: TwoRoundsOf, ladder: Ladder, purpose: str) -> Any:
-        self._place_all(ladder)
+    def forecast_level(self, level: TwoRoundsOf, ladder: Ladder | WordList, purpose: str) -> Any:
+        if isinstance(ladder, WordList):
+            self._place_listed(ladder, purpose)
+        else:
+            self._place_all(ladder)
         rounds = self._rounds(purpose)
         released = level.run(rounds).to_table()
         rounds.close()
+        if isinstance(ladder, WordList):
+            self.drop("positions")
         return released
 
     def _place_all(self, ladder: Ladder) -> None:

@@ -12,11 +12,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from dphh.ladder.classes import ValidClasses
-from dphh.ladder.rounds import FirstRound, Passed
+from dphh.ladder.rounds import FirstRound, OtherPassed, Passed, PassedWords
 from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import Bins
+
+#: A threshold that every noised weight reaches.
+ALWAYS = -(2**62)
 
 
 class ForecastRounds(ABC):
@@ -35,6 +39,10 @@ class ForecastRounds(ABC):
     def _round_2(self, planned: Any, unit: int) -> Any:
         """By (class, bin, weight) of all rows: (class, bin, negatives)."""
 
+    def _spelled(self, keys: Integers) -> Any:
+        """Words that the list lacks, by their keys, where an engine takes lists."""
+        raise NotImplementedError
+
     @abstractmethod
     def _released(self, thresholds: Any) -> Any:
         """By (class, bin, threshold) of all rows: (key, bin, first, second), ascending by key."""
@@ -49,18 +57,53 @@ class ForecastRounds(ABC):
         return FirstRound(self._by_row(rows, "grams"), lists.column("noisy").to_numpy())
 
     def second_round(self, weights: Integers, unit: int) -> Integers:
-        return self._by_row(self._round_2(self._of_rows(weights, "weight"), unit), "negatives")
+        others = self.valid.others
+        beside = None if others is None else (others.weight, 0)
+        planned = self._of_rows(weights, "weight", beside)
+        return self._by_row(self._round_2(planned, unit), "negatives")
 
     def passed(self, thresholds: Integers) -> Passed:
-        released = self._released(self._of_rows(thresholds, "threshold"))
-        return Passed(
-            *(released.column(name).to_numpy() for name in ("key", "bin", "first", "second"))
-        )
+        others = self.valid.others
+        beside = None if others is None else (others.second_threshold, ALWAYS)
+        released = self._released(self._of_rows(thresholds, "threshold", beside))
+        columns = [released.column(name).to_numpy() for name in ("key", "bin", "first", "second")]
+        if others is None:
+            return Passed(*columns)
+        listed = columns[0] < len(self.valid)
+        words = self._spelled(columns[0][~listed])
+        # Their keys say when they were first met, so the order is that of how they are spelled.
+        order = pc.sort_indices(words)
+        early, *weights = (column[~listed][order.to_numpy()] for column in columns[1:])
+        passed = OtherPassed(words.take(order), early, *weights)
+        keys, of_bins, of_first, of_second = (column[listed] for column in columns)
+        return PassedWords(keys, of_bins, of_first, of_second, passed)
 
     def forecasts(self) -> Any:
-        """(gram, as_first, as_last): what each gram below adds to the class of a pair."""
-        grams = np.arange(len(self.valid.left))
-        return pa.table({"gram": grams, "as_first": self.valid.left, "as_last": self.valid.right})
+        """(gram, as_first, as_last): what each gram below adds to the class of a pair; and
+        (expected_first, expected_last), to what a public text lets expect."""
+        grams, public = np.arange(len(self.valid.left)), self.valid.public
+        nothing = np.zeros(len(grams), dtype=np.int64)
+        expected = (nothing, nothing) if public is None else (public.left, public.right)
+        return pa.table(
+            {
+                "gram": grams,
+                "as_first": self.valid.left,
+                "as_last": self.valid.right,
+                "expected_first": expected[0],
+                "expected_last": expected[1],
+            }
+        )
+
+    def lifts(self) -> Any:
+        """(expected, shift): what a public text adds to the class of a pair that it lacks."""
+        shifts = np.zeros(1, np.int64) if self.valid.public is None else self.valid.public.shifts
+        return pa.table({"expected": np.arange(len(shifts)), "shift": shifts})
+
+    def public_grams(self) -> Any:
+        """(key, class): of the pairs that it has."""
+        public, nothing = self.valid.public, np.empty(0, dtype=np.int64)
+        keys, group = (nothing, nothing) if public is None else (public.keys, public.classes)
+        return pa.table({"key": keys, "class": group})
 
     def classes(self) -> Any:
         """(class, valid): how many valid grams each class has."""
@@ -71,10 +114,18 @@ class ForecastRounds(ABC):
 
     def _by_row(self, rows: Any, name: str) -> Integers:
         numbers = np.zeros(self._shape(), dtype=np.int64)
-        where = rows.column("class").to_numpy(), rows.column("bin").to_numpy()
-        numbers[where] = rows.column(name).to_numpy()
+        group, column, of_rows = (rows.column(of).to_numpy() for of in ("class", "bin", name))
+        some = group >= 0  # words that a list lacks are in no class
+        numbers[group[some], column[some]] = of_rows[some]
         return numbers
 
-    def _of_rows(self, values: Integers, name: str) -> Any:
+    def _of_rows(self, values: Integers, name: str, others: tuple[int, int] | None = None) -> Any:
+        """`others`: of words that a list lacks, by whether round 1 released them. They are in no
+        class, which is class -1."""
         group, column = np.indices(values.shape)
-        return pa.table({"class": group.ravel(), "bin": column.ravel(), name: values.ravel()})
+        rows = {"class": group.ravel(), "bin": column.ravel(), name: values.ravel()}
+        of_rows = pa.table(rows)
+        if others is None:
+            return of_rows
+        beside = {"class": [-1, -1], "bin": [0, 1], name: [*others]}
+        return pa.concat_tables([of_rows, pa.table(beside)])

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dphh.engines.walking import Trie
     from dphh.ladder.rounds import TwoRoundsOf
     from dphh.ladder.rungs import Ladder, ValidGrams
+    from dphh.ladder.word_list import WordList
     from dphh.levels import (
         BatchLevel,
         Choice,
@@ -87,8 +88,9 @@ class Session(Protocol):
         ...
 
     @draws
-    def forecast_level(self, level: TwoRoundsOf, ladder: Ladder, purpose: str) -> Any:
-        """A level of the forecast ladder, both rounds: a `ForecastRelease` as a table."""
+    def forecast_level(self, level: TwoRoundsOf, ladder: Ladder | WordList, purpose: str) -> Any:
+        """A level of the forecast ladder, both rounds: a `ForecastRelease` as a table. It stands on
+        releases, or on a list of words: then a `WordsRelease`."""
         ...
 
     def exact_counts(self, at_least: int) -> Any:

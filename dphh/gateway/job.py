@@ -30,7 +30,7 @@ from dphh.files.stopping import stopping
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.office import budgets
-from dphh.given import with_release
+from dphh.given import with_public
 from dphh.ledger import Ledger
 from dphh.ledger.declared import Groups
 from dphh.ledger.said import how_far
@@ -102,7 +102,7 @@ def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
     corpus = owners_corpus(corpus_name(macro.verb.name, arguments), book, given_content(arguments))
     if corpus is None:
         raise UsageError("corpus: there is no such corpus; see FROM dphh_ledger()")
-    return plan_of(macro.verb, with_release(arguments, book, files=False), corpus)
+    return plan_of(macro.verb, with_public(arguments, corpus, book, files=False), corpus)
 
 
 def _refuse_counting(plan: Plan, declared: Groups) -> None:

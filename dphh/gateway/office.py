@@ -79,8 +79,9 @@ class Office:
                 f"corpus: there is no corpus {corpus!r} for you; FROM dphh_ledger() names yours"
             )
         arguments = with_declared(arguments, self._ledger, corpus)
-        if isinstance(run_id := arguments.get("of"), str):
-            self._release(analyst, run_id)  # `counts` counts what they may see
+        for option in ("of", "prior"):  # what is counted, or known before, is what they may see
+            if isinstance(run_id := arguments.get(option), str):
+                self._release(analyst, run_id)
         if not macro.spends:
             with self._worker(analyst) as worker:
                 return self._work(worker, analyst, what, arguments, None)

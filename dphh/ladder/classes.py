@@ -18,12 +18,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dphh.ladder.lift import STEP, Lift, lift_steps
 from dphh.ladder.rungs import PAIR, Integers, Rung
 
 Floats = NDArray[np.float64]
-STEP = 0.5
 _RIGHT = np.int64(2**PAIR - 1)
 _LEAST_MASS = 1e-3
+
+
+@dataclass(frozen=True)
+class OtherWords:
+    """Level 1 with a list: what the words that it lacks need. They stand in no class, so in rows of
+    their own: whether round 1's threshold was reached."""
+
+    first_threshold: int
+    second_threshold: int
+    #: Of round 2, where the first did not release the word.
+    weight: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +42,11 @@ class ValidClasses:
     """V_k (pruning "both") by class, counted and indexed without writing it down.
 
     A block is an overlap o, a step a of what ends in it and a step b of what begins with it: all
-    its pairs are of one class.
+    its pairs are of one class. With a prior, steps of what the public text lets expect are among
+    what tells blocks apart, and pairs that the text has are moved to classes of their own counts.
     """
 
-    #: Class of a pair: left[l] + right[r].
+    #: Class of a pair: left[l] + right[r]; with a prior, and what the text's lift adds.
     left: Integers
     right: Integers
     #: Forecast mass of each class.
@@ -49,22 +61,54 @@ class ValidClasses:
     #: Valid grams of all blocks up to and including each; blocks of class c end at `ends[c]`.
     cumulative: Integers
     ends: Integers
+    #: With a prior: what the public text says.
+    public: PublicClasses | None = None
+    #: Of a list of words, what is done with words that it lacks.
+    others: OtherWords | None = None
 
     @property
     def sizes(self) -> Integers:
         """How many valid grams each class has."""
         sizes: Integers = np.diff(np.r_[0, self.cumulative][self.ends], prepend=0)
-        return sizes
+        if self.public is None:
+            return sizes
+        classes = len(sizes)
+        moved_in = np.bincount(self.public.classes, minlength=classes)
+        return sizes + moved_in - np.bincount(self.public.classes_before, minlength=classes)
 
     def __len__(self) -> int:
         return int(self.cumulative[-1]) if len(self.cumulative) else 0
 
     def of(self, keys: Integers) -> Integers:
-        group: Integers = self.left[keys >> PAIR] + self.right[keys & _RIGHT]
+        one, other = keys >> PAIR, keys & _RIGHT
+        group: Integers = self.left[one] + self.right[other]
+        if self.public is None:
+            return group
+        group += self.public.shifts[self.public.left[one] + self.public.right[other]]
+        if len(self.public.keys):
+            at = np.searchsorted(self.public.keys, keys).clip(max=len(self.public.keys) - 1)
+            group = np.where(self.public.keys[at] == keys, self.public.classes[at], group)
         return group
 
     def keys(self, group: int, indices: Integers) -> Integers:
         """The keys of this class's valid grams of these indices, 0 to size - 1, each once."""
+        if self.public is None:
+            return self._in_blocks(group, indices)
+        # First what stands in the class's blocks and is not moved, then what is moved here.
+        start, end = (
+            int(np.r_[0, self.cumulative][np.r_[0, self.ends][group + i]]) for i in (0, 1)
+        )
+        away = np.sort(self.public.places[self.public.classes_before == group]) - start
+        stay = end - start - len(away)
+        here = self.public.keys[self.public.classes == group]
+        within = np.minimum(indices, max(stay - 1, 0))
+        within = within + np.searchsorted(away - np.arange(len(away)), within, side="right")
+        keys = np.empty(len(indices), dtype=np.int64)
+        keys[indices < stay] = self._in_blocks(group, within[indices < stay])
+        keys[indices >= stay] = here[indices[indices >= stay] - stay]
+        return keys
+
+    def _in_blocks(self, group: int, indices: Integers) -> Integers:
         first = self.ends[group - 1] if group else 0
         indices = indices + (self.cumulative[first - 1] if first else 0)
         block = np.searchsorted(self.cumulative, indices, side="right")
@@ -75,7 +119,50 @@ class ValidClasses:
         return (left << PAIR) | right
 
 
-def valid_classes(below: Rung, masses: Floats, masses_before: Floats) -> ValidClasses:
+@dataclass(frozen=True, eq=False)
+class PublicClasses:
+    """What a prior makes of classes: with E's steps e_l + e_r what `shifts` adds, and the classes
+    of the pairs that the public text has."""
+
+    left: Integers
+    right: Integers
+    shifts: Integers
+    #: Pairs, ascending; their classes; those that they would have if the text lacked them; and
+    #: where they stand among the valid grams of all blocks.
+    keys: Integers
+    classes: Integers
+    classes_before: Integers
+    places: Integers
+
+
+def _steps(masses: Floats, shared: Floats) -> Integers:
+    """floor((ln mass - ln shared / 2) / STEP)."""
+    own = np.log(np.maximum(masses, _LEAST_MASS))
+    steps: Integers = np.floor((own - np.log(np.maximum(shared, _LEAST_MASS)) / 2) / STEP).astype(
+        np.int64
+    )
+    return steps
+
+
+def _expected(
+    lift: Lift | None, suf: Integers, pre: Integers
+) -> tuple[Integers, Integers, int, Integers]:
+    """Steps of what the public text lets expect, from 0; the lowest of their sums; and what each
+    sum adds to the class of a pair that the text lacks."""
+    nothing = np.zeros(len(suf), dtype=np.int64)
+    if lift is None:
+        return nothing, nothing, 0, np.zeros(1, dtype=np.int64)
+    own, before = lift.counts.astype(np.float64), lift.counts_before.astype(np.float64)
+    e, f = _steps(own, before[suf]), _steps(own, before[pre])
+    lowest = int(e.min(initial=0) + f.min(initial=0))
+    e, f = e - e.min(initial=0), f - f.min(initial=0)
+    sums = np.arange(int(e.max(initial=0) + f.max(initial=0)) + 1) + lowest
+    return e, f, lowest, lift_steps(sums, np.zeros(1, dtype=np.int64))
+
+
+def valid_classes(
+    below: Rung, masses: Floats, masses_before: Floats, lift: Lift | None = None
+) -> ValidClasses:
     """From the released grams of level k - 1, their masses, and the masses of level k - 2.
 
     For k = 2, `masses_before` is one number: the mass of all words.
@@ -84,39 +171,65 @@ def valid_classes(below: Rung, masses: Floats, masses_before: Floats) -> ValidCl
     nothing = np.zeros(len(below), dtype=np.int64)
     suf = nothing if words else below.keys & _RIGHT
     pre = nothing if words else below.keys >> PAIR
-    own = np.log(np.maximum(masses, _LEAST_MASS))
-    shared = np.log(np.maximum(masses_before, _LEAST_MASS)) / 2
-    a = np.floor((own - shared[suf]) / STEP).astype(np.int64)
-    b = np.floor((own - shared[pre]) / STEP).astype(np.int64)
-    lowest = a.min(initial=0) + b.min(initial=0) if len(below) else 0
+    a, b = _steps(masses, masses_before[suf]), _steps(masses, masses_before[pre])
+    lowest = int(a.min(initial=0) + b.min(initial=0)) if len(below) else 0
     a, b = a - a.min(initial=0), b - b.min(initial=0)
-    classes = int(a.max(initial=0) + b.max(initial=0)) + 1
+    e, f, lowest_expected, shifts = _expected(lift, suf, pre)
 
-    ending, beginning = np.lexsort((a, suf)), np.lexsort((b, pre))
-    end_key = suf[ending] * classes + a[ending]
-    begin_key = pre[beginning] * classes + b[beginning]
+    wide, high = int(max(a.max(initial=0), b.max(initial=0))) + 1, len(shifts)
+    ending, beginning = np.lexsort((e, a, suf)), np.lexsort((f, b, pre))
+    end_key = ((suf * wide + a) * high + e)[ending]
+    begin_key = ((pre * wide + b) * high + f)[beginning]
     end_groups, end_starts, end_counts = np.unique(end_key, return_index=True, return_counts=True)
     begin_groups, begin_starts, begin_counts = np.unique(
         begin_key, return_index=True, return_counts=True
     )
     # Every group of ends meets the groups of begins of the same overlap, which stand together.
-    overlap = end_groups // classes
-    first = np.searchsorted(begin_groups, overlap * classes)
-    meets = np.searchsorted(begin_groups, (overlap + 1) * classes) - first
+    overlap = end_groups // (wide * high)
+    first = np.searchsorted(begin_groups, overlap * wide * high)
+    meets = np.searchsorted(begin_groups, (overlap + 1) * wide * high) - first
     one = np.repeat(np.arange(len(end_groups)), meets)
-    other = np.arange(len(one)) - np.repeat(np.cumsum(meets) - meets, meets) + first[one]
-    group = end_groups[one] % classes + begin_groups[other] % classes
+    begins_at = np.cumsum(meets) - meets
+    other = np.arange(len(one)) - np.repeat(begins_at, meets) + first[one]
+    group = end_groups[one] // high % wide + begin_groups[other] // high % wide
+    group = group + shifts[end_groups[one] % high + begin_groups[other] % high]
+
+    listed = moved = nothing[:0]
+    if lift is not None:
+        ends, begins = lift.keys >> PAIR, lift.keys & _RIGHT
+        sums = e[ends] + f[begins]
+        moved = a[ends] + b[begins] + shifts[sums]
+        listed = a[ends] + b[begins] + lift_steps(sums + lowest_expected, lift.counts_of_keys)
+    least = int(min(group.min(initial=0), listed.min(initial=0)))
+    group, listed, moved, shifts = (each - least for each in (group, listed, moved, shifts))
+    classes = int(max(group.max(initial=0), listed.max(initial=0))) + 1
     order = np.argsort(group, kind="stable")
+    sizes = (end_counts[one] * begin_counts[other])[order]
+    cumulative = np.cumsum(sizes)
+    public = None
+    if lift is not None:
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        at_end, at_begin = np.empty_like(ending), np.empty_like(beginning)
+        at_end[ending], at_begin[beginning] = np.arange(len(ending)), np.arange(len(beginning))
+        of_end = np.searchsorted(end_groups, ((suf * wide + a) * high + e)[ends])
+        of_begin = np.searchsorted(begin_groups, ((pre * wide + b) * high + f)[begins])
+        block = rank[begins_at[of_end] + of_begin - first[of_end]]
+        within = (at_end[ends] - end_starts[of_end]) * begin_counts[of_begin]
+        within += at_begin[begins] - begin_starts[of_begin]
+        places = np.r_[0, cumulative][block] + within
+        public = PublicClasses(e, f, shifts, lift.keys, listed, moved, places)
     one, other, group = one[order], other[order], group[order]
     return ValidClasses(
         left=a,
         right=b,
-        forecasts=np.exp(STEP * (np.arange(classes) + lowest + 1)),
+        forecasts=np.exp(STEP * (np.arange(classes) + lowest + least + 1)),
         ending=ending,
         beginning=beginning,
         starts_ending=end_starts[one],
         starts_beginning=begin_starts[other],
         begins=begin_counts[other],
-        cumulative=np.cumsum(end_counts[one] * begin_counts[other]),
+        cumulative=cumulative,
         ends=np.searchsorted(group, np.arange(classes), side="right"),
+        public=public,
     )

@@ -28,6 +28,24 @@ class Passed:
     second: Integers
 
 
+@dataclass(frozen=True)
+class OtherPassed:
+    """Words that the list lacks, ascending by how they are spelled."""
+
+    words: Any
+    #: Whether round 1 released it.
+    early: Integers
+    first: Integers
+    second: Integers
+
+
+@dataclass(frozen=True)
+class PassedWords(Passed):
+    """What level 1 releases of a list, and beside it."""
+
+    others: OtherPassed
+
+
 class Rounds(Protocol):
     """What an engine does for a level. Only what these return leaves it."""
 

@@ -84,18 +84,23 @@ def distinct_weights(bits: int, max_items: int) -> list[tuple[int, int]]:
 
 def new_item_threshold(noise: RoundedGaussian, bits: int, max_items: int, delta: float) -> int:
     """rho: the least integer that a user's own new items pass with probability at most delta."""
+    return threshold_of(noise, distinct_weights(bits, max_items), delta)
+
+
+def threshold_of(noise: RoundedGaussian, pairs: list[tuple[int, int]], delta: float) -> int:
+    """The same for users of t new items who give w_t at most to each: `pairs` (t, w_t)."""
     budget = Fraction(delta)
-    return max(
-        own + noise.smallest_with_tail_at_most(budget / held)
-        for held, own in distinct_weights(bits, max_items)
-    )
+    return max(own + noise.smallest_with_tail_at_most(budget / held) for held, own in pairs)
 
 
 def new_item_delta(noise: RoundedGaussian, bits: int, max_items: int, threshold: int) -> float:
     """What a threshold really costs, rounded up: the events in the ledger say this."""
-    exact = max(
-        held * noise.tail(threshold - own) for held, own in distinct_weights(bits, max_items)
-    )
+    return delta_of(noise, distinct_weights(bits, max_items), threshold)
+
+
+def delta_of(noise: RoundedGaussian, pairs: list[tuple[int, int]], threshold: int) -> float:
+    """The same for the weights that `threshold_of` takes."""
+    exact = max(held * noise.tail(threshold - own) for held, own in pairs)
     return min(1.0, nextafter(float(exact), 1.0)) if exact else 0.0
 
 

@@ -166,6 +166,8 @@ def _below(release: Released, length: int, subject: str) -> str:
         f"{subject} stayed below the threshold. That does not say whether anybody holds it: what "
         "few hold looks like what nobody holds."
     )
+    if floor := release.manifest.get("counting", {}).get("min_users"):
+        said += f" Or its interval began below {floor:,} users (min_users), and it was left out."
     if users is None:
         return said
     return (

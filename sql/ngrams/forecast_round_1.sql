@@ -1,7 +1,9 @@
 -- Round 1 of a level of the forecast ladder (docs/forecast.md): what every user adds, evenly, to
 -- the valid grams that they hold, and the noise of every valid gram, held or not.
 -- In, private: positions (lots, lengths, keys, words), whole users in batches, where valid grams
--- stand. In, public: forecasts (gram, as_first, as_last), of each released gram of the level below;
+-- stand. With a list of words, level 1 is of this form: a word's key is its number there, from
+-- $others on of words that it lacks. These have noise here, and other_words.sql makes rows of them.
+-- In, public: forecasts (gram, as_first, as_last), of each released gram of the level below;
 -- classes (class, valid), how many valid grams there are of each.
 -- Out, private: round_1 (key, noisy, class, bin), of the valid grams that somebody holds; absent
 -- (class, bin, grams), of those that nobody holds. Out, public: list_sizes (bin, noisy).
@@ -46,22 +48,30 @@ CREATE TEMP TABLE noised AS
 SELECT
     key,
     weight + dphh_noise(
-        CASE WHEN $is_test THEN CAST(key AS VARCHAR) END, $sigma, $purpose || '/round 1'
+        CASE WHEN $is_test THEN dphh_name(key, $others) END, $sigma, $purpose || '/round 1'
     ) AS noisy
 FROM plain_sums
 WHERE key >= 0;
 
 -- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its row is the class
--- that its pieces foretell, and the bin of its noised weight.
+-- that its pieces foretell, and the bin of its noised weight. With a prior, a gram that the public
+-- text has is of the class that its count there says, and of any other what its pieces let expect
+-- there takes something off.
 CREATE TEMP TABLE round_1 AS
 SELECT
     noised.key,
     noised.noisy,
-    first_piece.as_first + last_piece.as_last AS class,
+    coalesce(
+        public_grams.class,
+        first_piece.as_first + last_piece.as_last + lifts.shift
+    ) AS class,
     dphh_bin(noised.noisy, $sigma) AS bin
 FROM noised
 INNER JOIN forecasts AS first_piece ON noised.key >> 32 = first_piece.gram
-INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram;
+INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram
+INNER JOIN lifts
+    ON first_piece.expected_first + last_piece.expected_last = lifts.expected
+LEFT JOIN public_grams ON noised.key = public_grams.key;
 
 -- Valid grams that nobody holds are too many to write down. Their sums are 0, so how many of a
 -- class fall into each bin is drawn by the noise's own law.

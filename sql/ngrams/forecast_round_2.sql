@@ -27,7 +27,7 @@ SELECT
     round_1.bin,
     round_1.noisy AS first,
     coalesce(histogram.weight, 0) + dphh_noise(
-        CASE WHEN $is_test THEN CAST(round_1.key AS VARCHAR) END, $sigma, $purpose || '/round 2'
+        CASE WHEN $is_test THEN dphh_name(round_1.key, $others) END, $sigma, $purpose || '/round 2'
     ) AS second
 FROM round_1
 LEFT JOIN histogram ON round_1.key = histogram.key;

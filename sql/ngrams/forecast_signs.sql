@@ -1,4 +1,5 @@
 -- What round 2 shows before its thresholds: how many valid grams of each row stand at 0 or below.
+-- Not of words that a list lacks, as in forecast_rows.sql.
 -- In: round_2, absent_signs.
 WITH
 
@@ -8,7 +9,7 @@ parts AS (
         bin,
         count(*) AS negatives
     FROM round_2
-    WHERE second <= 0
+    WHERE second <= 0 AND class >= 0
     GROUP BY class, bin
     UNION ALL
     SELECT

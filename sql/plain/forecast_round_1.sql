@@ -1,6 +1,6 @@
 -- The forecast ladder, round 1: every valid gram gets noise, and stands in a row: its class, and
 -- the bin of its noised weight. What a run may see is how many grams each row has.
--- In: held; released and forecasts, as for held; bins (bin, start), public.
+-- In: held; released, forecasts, lifts and public_grams, as for held; bins (bin, start), public.
 -- Out: round_1 (gram, key, class, bin, noisy, somebodys).
 CREATE OR REPLACE TEMP TABLE round_1 AS
 WITH
@@ -34,6 +34,8 @@ below AS (
         released.tokens,
         forecasts.ending,
         forecasts.beginning,
+        forecasts.expected_ending,
+        forecasts.expected_beginning,
         row_number() OVER (ORDER BY released.tokens) - 1 AS number
     FROM released
     INNER JOIN forecasts ON released.tokens = forecasts.tokens
@@ -46,11 +48,13 @@ absent AS (
     SELECT
         list_append(firsts.tokens, lasts.tokens[-1]) AS gram,
         (firsts.number << 32) + lasts.number AS key,
-        firsts.ending + lasts.beginning AS class,
+        coalesce(public_grams.class, firsts.ending + lasts.beginning + lifts.shift) AS class,
         0 AS weight,
         false AS somebodys
     FROM below AS firsts
     INNER JOIN below AS lasts ON firsts.tokens[2:] = lasts.tokens[:-2]
+    INNER JOIN lifts ON firsts.expected_ending + lasts.expected_beginning = lifts.expected
+    LEFT JOIN public_grams ON list_append(firsts.tokens, lasts.tokens[-1]) = public_grams.gram
     ANTI JOIN histogram ON list_append(firsts.tokens, lasts.tokens[-1]) = histogram.gram
     WHERE $noise
 ),

@@ -18,6 +18,7 @@ from dphh.levels import (
     BatchLevel,
     Choice,
     CountsLevel,
+    ListedWordsLevel,
     LocalLevel,
     PrunedLevel,
     SetUnionLevel,
@@ -48,6 +49,8 @@ class Forecast:
     bins: Any
     weights: Any
     thresholds: Any
+    lifts: Any = None
+    public_grams: Any = None
 
 
 @dataclass(frozen=True)
@@ -166,9 +169,28 @@ class Plain:
         self._tell("row_thresholds", given.thresholds)
         drawn = {"sigma": given.sigma_grid, "purpose": purpose}
         first = {"unit": given.first_unit, **drawn}
+        self._tell("lifts", given.lifts)
+        self._tell("public_grams", given.public_grams)
         self.run("forecast_held", level=level)
         self.run("forecast_lists", list_sizes=given.list_sizes, **first)
         self.run("forecast_round_1", level=level, noise=False, **first)
+        return self._after_round_1(level, given, drawn)
+
+    def listed_rounds(self, level: ListedWordsLevel, given: Forecast, purpose: str) -> Rounds:
+        """The same of level 1 with a list, `given.forecasts` being (token, number, class)."""
+        self._tell("listed", given.forecasts)
+        self._tell("bins", given.bins)
+        self._tell("row_weights", given.weights)
+        self._tell("row_thresholds", given.thresholds)
+        drawn = {"sigma": given.sigma_grid, "purpose": purpose}
+        first = {"unit": given.first_unit, **drawn}
+        self.run("listed_held", max_items=level.max_items, salt=self._salt(purpose))
+        self.run("forecast_lists", list_sizes=given.list_sizes, **first)
+        threshold = level.first_threshold_grid
+        self.run("listed_round_1", threshold=threshold, noise=False, **first)
+        return self._after_round_1(1, given, drawn)
+
+    def _after_round_1(self, level: int, given: Forecast, drawn: dict[str, Any]) -> Rounds:
         self.run("forecast_round_2", unit=given.second_unit, **drawn)
         signs = self.con.execute(query("plain/forecast_signs")).fetchall()
         lists = self.con.execute("SELECT noisy FROM lists ORDER BY bin").fetchall()

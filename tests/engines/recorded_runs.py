@@ -50,6 +50,12 @@ SPELLED: Rows = [
     for tokens in 2 * [["a", "bc"[user % 2], "d"][: 2 + user % 2]]
 ] + [(user, ["z", str(user)]) for user in range(600, 640)]
 
+#: Some of the words of COMMON, and words that nobody has.
+PUBLIC = pl.DataFrame(
+    {"item": [*([f"w{i}"] for i in range(9)), *([f"public {i}"] for i in range(40))],
+     "count": [900 - 10 * i for i in range(49)]}
+)  # fmt: skip
+
 LOOSE = {"epsilon": 8.0, "delta": 1e-4}
 FORECAST = partial(ngrams, max_items=5, spurious=0.5, **LOOSE)
 LOCAL = partial(
@@ -97,6 +103,18 @@ CASES = {
     "forecast of words alone": Case(partial(FORECAST, max_n=1), FEW, ((1, 1), (1, 3)), True),
     "forecast of nothing": Case(
         partial(FORECAST, max_n=4, counts=0.3), ALONE, ((1, 1), (1, 3)), True
+    ),
+    "forecast with a prior": Case(
+        partial(FORECAST, max_n=3, prior=PUBLIC, prior_is_public=True), COMMON, (1, 2, 3)
+    ),
+    "forecast with a prior, counted": Case(
+        partial(FORECAST, max_n=2, counts=0.3, prior=PUBLIC, prior_is_public=True), NEAR, (1, 2)
+    ),
+    "forecast of nothing with a prior": Case(
+        partial(FORECAST, max_n=3, spurious=1e-9, prior=PUBLIC, prior_is_public=True),
+        [(user, [f"own {user}"]) for user in range(40)],
+        (1,),
+        True,
     ),
     "dpne": Case(partial(FORECAST, max_n=3, method="dpne"), COMMON, ((1, 1), 2, 3)),
     "dpne, one side": Case(

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from dphh import Ledger, items, ngrams
+from dphh import Ledger, UsageError, items, ngrams
 from dphh.mechanisms.counts import levels as counts_levels
 from dphh.mechanisms.counts.of_found import NOTE
 from dphh.testing import SeededRandomness
@@ -47,6 +47,51 @@ def held_by(tokens):
     """How many users hold these tokens side by side, looked up row by row."""
     text = f" {' '.join(tokens)} "
     return len({user for user, row in ROWS if text in f" {row} "})
+
+
+@pytest.mark.parametrize("how", PLANS)
+def test_what_fewer_users_hold_is_left_out(engine, written, how):
+    plan = PLANS[how](written(ROWS), counts=0.3)
+    (all_of_it, some) = (
+        PLANS[how](written(ROWS), counts=0.3, **floor).run(
+            engine=engine, randomness=ExactCounts(), again=True
+        )
+        for floor in ({}, {"min_users": 100})
+    )
+    enough = [row for row in all_of_it if row["low"] >= 100]
+    assert 0 < len(enough) < len(all_of_it)
+    assert [row["tokens"] for row in some] == [row["tokens"] for row in enough]
+    assert all(held_by(row["tokens"]) >= 100 for row in some)
+    assert some.manifest["counting"]["kept"] == len(some)
+    assert plan.price != PLANS[how](written(ROWS), counts=0.3, min_users=100).price
+
+
+def test_of_what_one_user_too_few_holds_so_much_comes_through_as_the_plan_says(written):
+    """400 items of 39 users each, 100 of 200: each user holds one. With noise of the system's."""
+    rows = [(f"{item} {user}", f"few{item}") for item in range(400) for user in range(39)]
+    rows += [(f"many {item} {user}", f"many{item}") for item in range(100) for user in range(200)]
+    plan = items(written(rows), epsilon=4.0, delta=1e-5, max_items=1, counts=0.5, min_users=40)
+    assert "comes through with probability at most 2.50%" in " ".join(repr(plan).split())
+    found = [row["item"] for row in plan.run()]
+    few = sum(item.startswith("few") for item in found)
+    assert few <= 32, "of 400 at 2.5% more than 32 come through once in ten million times"
+    assert len(found) - few == 100
+    without = items(written(rows), epsilon=4.0, delta=1e-5, max_items=1, counts=0.5).run()
+    assert len(without) == 500
+
+
+@pytest.mark.parametrize(
+    "more, said",
+    [
+        ({"min_users": 20}, "say counts="),
+        ({"min_users": 1, "counts": 0.3}, "a whole number from 2"),
+        ({"min_users": True, "counts": 0.3}, "a whole number from 2"),
+        ({"min_users": 20, "counts": 0.3, "by": "where", "groups": ["a"]}, "leave by out"),
+    ],
+)
+def test_a_floor_goes_with_counts_of_all(more, said):
+    with pytest.raises(UsageError, match=said):
+        items(**BUDGET, **more)
 
 
 @pytest.mark.parametrize("how", PLANS)

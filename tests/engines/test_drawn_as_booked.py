@@ -166,6 +166,35 @@ def forecast(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     return Spent(spent)
 
 
+def listed_words(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
+    """Either round once for each word of the list that is held and each other one that somebody
+    counts for, and the list sizes."""
+    listed = {(word,) for word in run.plan.price.prior.prior.vocabulary.to_pylist()}
+    held, released = run.held(1), run.released(1)
+    assert level["listed"] == len(listed)
+    most = max(len(set(tokens)) for _, tokens in run.rows)
+    assert most <= level["max_items"], "a case in which some word is counted by nobody"
+    rounds, draws = run.asked.rounds[1], run.asked.of(step)
+    drawn = of_noise(draws, level["sigma_grid"])
+    assert drawn == 2 * len(held) + rounds.lists
+    words_for(run, step, draws, drawn)
+    spurious = released - held
+    assert spurious <= listed
+    assert sum(drawn_above(draws, level["sigma_grid"]).values()) == len(spurious)
+    assert rounds.units == (level["first_unit"], level["second_unit"])
+    new = np.arange(1, level["max_items"] + 1)
+    spent = Spent()
+    for unit, most, name in (
+        (level["first_unit"], 0.98, "first"), (level["second_unit"], 1.0, "second")
+    ):  # fmt: skip
+        own = np.floor(unit * np.sqrt(most / new))
+        passes = norm.sf((level[f"{name}_threshold_grid"] - own - 0.5) / level["sigma_grid"])
+        spent.noise += (unit / level["sigma_grid"]) ** 2
+        spent.delta += float((new * passes).max())
+        assert level[f"{name}_sigma"] == level["sigma_grid"] / unit
+    return spent
+
+
 def counted(run: Run, step: str, level: dict[str, Any], _: int) -> Spent:
     draws = run.asked.of(step)
     drawn = of_noise(draws, level["sigma_grid"])
@@ -240,6 +269,7 @@ KINDS = {
     "weighed": weighed,
     "pruned": pruned,
     "forecast": forecast,
+    "listed_words": listed_words,
     "counts": counted,
     "vote": vote,
     "batch": batch,

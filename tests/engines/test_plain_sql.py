@@ -199,6 +199,30 @@ class Seen:
         self.out = self.rounds.passed(self.thresholds)
         return self.out
 
+    @property
+    def shifts(self):
+        return [0] if self.valid.public is None else self.valid.public.shifts
+
+    def forecasts(self, below):
+        public, nothing = self.valid.public, np.zeros(len(below), np.int64)
+        return pa.table(
+            {
+                "tokens": below,
+                "ending": self.valid.left,
+                "beginning": self.valid.right,
+                "expected_ending": nothing if public is None else public.left,
+                "expected_beginning": nothing if public is None else public.right,
+            }
+        )
+
+    def public_grams(self, below):
+        public = self.valid.public
+        pairs = [] if public is None else public.keys.tolist()
+        grams = [below[key >> 32] + below[key & (2**32 - 1)][-1:] for key in pairs]
+        classes = [] if public is None else public.classes
+        lists = pa.list_(pa.string())
+        return pa.table({"gram": pa.array(grams, lists), "class": pa.array(classes, pa.int64())})
+
     def public(self, below, sigma_grid) -> Forecast:
         classes, columns = np.indices(self.weights.shape).reshape(2, -1)
         return Forecast(
@@ -206,9 +230,9 @@ class Seen:
             self.first_unit,
             self.second_unit,
             LIST_SIZES.tolist(),
-            forecasts=pa.table(
-                {"tokens": below, "ending": self.valid.left, "beginning": self.valid.right}
-            ),
+            forecasts=self.forecasts(below),
+            lifts=pa.table({"expected": range(len(self.shifts)), "shift": self.shifts}),
+            public_grams=self.public_grams(below),
             bins=pa.table({"bin": np.arange(len(self.law.starts)), "start": self.law.starts}),
             weights=pa.table({"class": classes, "bin": columns, "weight": self.weights.ravel()}),
             thresholds=pa.table(
@@ -220,14 +244,14 @@ class Seen:
 def forecast_levels_on(engine, corpus, plan, randomness):
     """The levels, and of those above the first what their rounds saw."""
     seen = []
-    shipped = Step.run
+    shipped = Step.ran
 
-    def run(step, rounds):
+    def ran(step, rounds):
         seen.append(Seen(rounds))
         return shipped(step, seen[-1])
 
     with (
-        patch.object(Step, "run", run),
+        patch.object(Step, "ran", ran),
         session_on(engine, corpus, randomness) as session,
     ):
         return [*ngrams_levels(plan.price, session, " ")], seen

@@ -98,6 +98,25 @@ def test_counts_are_of_releases_that_an_analyst_may_see_and_of_lists(place: Plac
     assert len(place.ledger.runs()) == runs
 
 
+def test_a_prior_is_a_release_that_an_analyst_may_see_and_no_file(place: Place) -> None:
+    place.gateway()
+    alice = place.client("alice")
+    place.client("bob").ask("FROM dphh_items('letters', epsilon := 0.5, delta := 1e-7)")
+    (theirs,) = place.ledger.runs()
+    alice.ask(f"FROM {ITEMS}")
+    (own,) = (run.run_id for run in place.ledger.runs() if run.run_id != theirs.run_id)
+    price = "max_n := 1, epsilon := 0.5, delta := 1e-7"
+    told = alice.ask(f"FROM dphh_plan_ngrams('reviews', prior := '{own}', {price})")
+    assert "an earlier release" in " ".join(said for _, _, said in told)
+    public = f"prior_is_public := true, prior_text := 'what', {price}"
+    for prior in (theirs.run_id, "nowhere", str(place.folder / "reviews.parquet")):
+        for macro in ("dphh_ngrams", "dphh_plan_ngrams", "dphh_sql_ngrams"):
+            said = alice.refused(f"FROM {macro}('reviews', prior := '{prior}', {public})")
+            assert "no such release" in said
+    said = alice.refused(f"FROM dphh_plan_ngrams('reviews', prior := ['/etc/passwd'], {public})")
+    assert "give the run id of a release" in said
+
+
 def test_another_name_for_the_same_files_is_not_told(place: Place) -> None:
     source = place.ledger.status("reviews").source
     place.ledger.add("layoffs-2026", source, 0.6, 1e-6)

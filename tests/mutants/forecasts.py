@@ -9,6 +9,8 @@ _STEP = "tests/forecast/test_step.py"
 _BOOKED = "tests/engines/test_drawn_as_booked.py"
 _ABSENT = "tests/forecast/test_absent.py"
 _CLASSES = "tests/forecast/test_classes.py"
+_LIFT = "tests/forecast/test_lift.py"
+_LISTED = "tests/engines/test_listed_words.py"
 _GRID = "tests/forecast/test_rounds.py"
 _PLANNING = "tests/forecast/test_planning.py"
 _SIGNS = "tests/forecast/test_spurious.py"
@@ -73,8 +75,8 @@ QUERIES = (
     ),
     Mutant(
         "rounds, DuckDB: a gram at 0 is not counted as below",
-        "    WHERE second <= 0\n",
-        "    WHERE second < 0\n",
+        "    WHERE second <= 0 AND class >= 0\n",
+        "    WHERE second < 0 AND class >= 0\n",
         _ZERO,
         within="sql/ngrams/forecast_signs.sql",
     ),
@@ -101,8 +103,8 @@ QUERIES = (
     ),
     Mutant(
         "rounds: an engine's rows are told by bin and class",
-        'return pa.table({"class": group.ravel(), "bin": column.ravel(), name: values.ravel()})',
-        'return pa.table({"class": group.ravel(), "bin": column.ravel(), name: values.ravel("F")})',
+        'rows = {"class": group.ravel(), "bin": column.ravel(), name: values.ravel()}',
+        'rows = {"class": group.ravel(), "bin": column.ravel(), name: values.ravel("F")}',
         _EVERY,
     ),
     Mutant(
@@ -146,8 +148,8 @@ QUERIES = (
     ),
     Mutant(
         "rounds, Polars: a gram at 0 is not counted as below",
-        'round_2.filter(pl.col("second") <= 0)',
-        'round_2.filter(pl.col("second") < 0)',
+        'in_classes.filter(pl.col("second") <= 0)',
+        'in_classes.filter(pl.col("second") < 0)',
         _ZERO,
     ),
     Mutant(
@@ -158,8 +160,8 @@ QUERIES = (
     ),
     Mutant(
         "rounds, Polars: noise of a smaller table than the one that is priced",
-        "self.session.noised(sums, self.law.noise.sigma, ",
-        "self.session.noised(sums, self.law.noise.sigma // 2, ",
+        "            self.law.noise.sigma,\n",
+        "            self.law.noise.sigma // 2,\n",
         (*_EVERY, f"{_BOOKED}::test_what_is_drawn_is_what_is_priced_booked_and_written"),
     ),
     Mutant(
@@ -215,15 +217,45 @@ ABSENT = (
     ),
     Mutant(
         "classes: the last token's mass stands for the first's",
-        "b = np.floor((own - shared[pre]) / STEP)",
-        "b = np.floor((own - shared[suf]) / STEP)",
+        "_steps(masses, masses_before[pre])",
+        "_steps(masses, masses_before[suf])",
         (f"{_CLASSES}::test_a_class_holds_the_pairs_of_its_forecast",),
     ),
     Mutant(
         "classes: a class has one gram too few",
-        "cumulative=np.cumsum(end_counts[one] * begin_counts[other]),",
-        "cumulative=np.cumsum(end_counts[one] * begin_counts[other]) - 1,",
+        "cumulative = np.cumsum(sizes)\n",
+        "cumulative = np.cumsum(sizes) - 1\n",
         (f"{_CLASSES}::test_every_valid_gram_is_in_one_class",),
+    ),
+    Mutant(
+        "classes: what the public text has is counted in two classes",
+        "return sizes + moved_in - np.bincount(self.public.classes_before, minlength=classes)",
+        "return sizes + moved_in",
+        (f"{_LIFT}::test_every_pair_is_in_the_class_of_its_forecast_and_its_lift",),
+    ),
+    Mutant(
+        "classes: what the public text has may be drawn of a class that it is not in",
+        'within = within + np.searchsorted(away - np.arange(len(away)), within, side="right")',
+        "within = within + 0",
+        (f"{_LIFT}::test_every_pair_is_in_the_class_of_its_forecast_and_its_lift",),
+    ),
+    Mutant(
+        "list: a user counts for all other words",
+        "    keys[other[np.isin((users << 32) | keys.take(other), pairs)]] = -1\n",
+        "",
+        (f"{_LISTED}::test_a_user_of_many_other_words_counts_for_so_many_of_them",),
+    ),
+    Mutant(
+        "list: other words that round 1 released weigh in round 2 too",
+        "beside = None if others is None else (others.weight, 0)",
+        "beside = None if others is None else (others.weight, others.weight)",
+        (f"{_LISTED}::test_both_rounds_are_the_plain_ones",),
+    ),
+    Mutant(
+        "list: the threshold of round 1 is that of round 2's share of delta",
+        "threshold_of(noise, of_first, part_1 * budget.new_words)",
+        "threshold_of(noise, of_first, part_2 * budget.new_words)",
+        (f"{_LISTED}::test_new_words_of_a_user_pass_no_more_often_than_is_priced",),
     ),
 )
 
@@ -284,8 +316,8 @@ DRIVER = (
     ),
     Mutant(
         "step: the spurious budget is a share of all that is valid",
-        "budget = self.spurious * self.below",
-        "budget = self.spurious * len(self.valid)",
+        "return self.spurious * self.below",
+        "return self.spurious * len(self.valid)",
         (f"{_STEP}::test_thresholds_keep_the_rule_of_signs",),
     ),
     Mutant(

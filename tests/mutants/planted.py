@@ -10,6 +10,7 @@ from tests.mutants import (
     levels,
     local_reports,
     prices,
+    priors,
     randomness,
     rounds,
     spending,
@@ -28,4 +29,5 @@ MUTANTS = (
     *spending.MUTANTS,
     *workers.MUTANTS,
     *corpora.MUTANTS,
+    *priors.MUTANTS,
 )

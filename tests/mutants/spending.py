@@ -66,8 +66,8 @@ PRICED = (
     ),
     Mutant(
         "forecast: the ladder has what counting has, too",
-        "            ForecastLevel(level, budget.sigma, rounds[0].sigma_grid, spurious)\n",
-        "            ForecastLevel(level, budget.total, rounds[0].sigma_grid, spurious)\n",
+        "            ForecastLevel(level, budget.sigma, words[0].sigma_grid, spurious)\n",
+        "            ForecastLevel(level, budget.total, words[0].sigma_grid, spurious)\n",
         (_BOOKED,),
     ),
     Mutant(
@@ -78,7 +78,7 @@ PRICED = (
     ),
     Mutant(
         "forecast: the distance of draws from the exact noise is not charged",
-        "        + (max_n - 1) * draws_delta(epsilon)\n",
+        "        + (max_n if with_list else max_n - 1) * draws_delta(epsilon)\n",
         "",
         (
             "tests/unit/test_ngrams_plan.py"

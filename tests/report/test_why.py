@@ -93,3 +93,9 @@ def test_a_run_of_its_own_explains_itself(written):
     assert release.why("see you later").reason == "released"
     assert release.why("later maybe").missing == (("maybe",),)
     assert release.why("maybe").reason == "below"
+
+
+def test_what_a_floor_may_have_left_out_is_told():
+    release = items()
+    release.manifest["counting"] = {"min_users": 20}
+    assert "below 20 users (min_users)" in repr(release.why("zzz"))

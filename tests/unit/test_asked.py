@@ -32,6 +32,14 @@ def test_an_unknown_option_is_told_with_the_nearest_name():
         TRIE(zzz=1)
 
 
+@pytest.mark.parametrize("option", ["domain", "keyset", "public_partitions"])
+def test_who_lists_the_values_is_told_of_counts(option):
+    with pytest.raises(UsageError, match=rf"^{option}: items searches .*counts\(corpus, of=values"):
+        ITEMS(epsilon=1.0, delta=1e-8, **{option: ["a", "b"]})
+    with pytest.raises(UsageError, match=rf"^{option}: counts has no such option"):
+        COUNTS(of=[["a"]], epsilon=1.0, delta=1e-8, **{option: ["a", "b"]})
+
+
 def test_what_is_wanting_is_told():
     with pytest.raises(UsageError, match=r"^max_n, delta: ngrams needs each of them; say max_n="):
         NGRAMS(epsilon=1.0)

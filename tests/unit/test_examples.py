@@ -58,6 +58,19 @@ def test_the_polars_pipeline_joins_its_release_to_public_data() -> None:
 
 
 @pytest.mark.slow
+def test_a_public_text_is_compared_with_none(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    small = ("--users", "2000", "--runs", "1", "--epsilons", "2,4")
+    said = run("public_text.py", "--out", str(tmp_path), *small)
+    assert [line.partition(":")[0] for line in said.splitlines()] == [
+        f"epsilon {epsilon}, {name}" for epsilon in (2, 4) for name in ("plain", "prior")
+    ]
+    assert (tmp_path / "found.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "found.csv").open(newline="") as file:
+        assert next(csv.reader(file))[:3] == ["epsilon", "run", "length 1"]
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not full(), reason="half a minute; with DPHH_FULL=1")
 def test_the_figures_of_the_forecast_ladder_are_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")

@@ -89,13 +89,13 @@ class Evenly:
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            places = _places(held, over, self.salt, self.hashed)
+            places = places_of(held, over, self.salt, self.hashed)
             number = held.number * over_full
             weight[over] = self.weights[-1] * below_cut(owner, places, number, max_items)
         return weight
 
 
-def _places(held: Held, over: Integers, salt: int, hashed: Callable[[Integers], Words]) -> Words:
+def places_of(held: Held, over: Integers, salt: int, hashed: Callable[[Integers], Words]) -> Words:
     """Where these pairs stand in their user's own order, in _PLACE bits."""
     users = mixed(of_numbers(held.lots), salt)
     places = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))
@@ -128,7 +128,7 @@ class Followed:
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            places = _places(held, over, self.salt, self.hashed) >> np.uint64(_WEIGHT)
+            places = places_of(held, over, self.salt, self.hashed) >> np.uint64(_WEIGHT)
             places |= (WHOLE - w.take(over)).view(np.uint64) << np.uint64(_PLACE - _WEIGHT)
             number = held.number * over_full
             w[over] *= below_cut(owner, places, number, self.max_items)

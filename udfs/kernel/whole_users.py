@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dphh.errors import EngineOutOfMemory
 from dphh.privacy.following import weights_of
 from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, evenly
+from dphh.udfs.kernel.listed_words import listed_places
 from dphh.udfs.kernel.places import Released, candidates, candidates_that_matter, of_words
 from dphh.udfs.kernel.two_rounds import ByRow, Plainly
 from dphh.udfs.text.hashes import Integers, Words, of_numbers
@@ -109,6 +110,47 @@ class WholeUsers:
         numbers[codes] = np.arange(len(words))
         self._numbers_of_words = numbers
 
+    def list_words(self, words: Any) -> None:
+        """Tell which words a public list has. A listed word's key is its place there; another one
+        has the key `others` and its own number on top."""
+        codes = self.vocabulary.codes(words)
+        if len(words) + len(self.vocabulary) >= 2**31:
+            raise EngineOutOfMemory("the list and the texts have more words than four bytes number")
+        numbers = np.arange(len(self.vocabulary) + 1, dtype=np.int32) + np.int32(len(words))
+        numbers[codes] = np.arange(len(words))
+        numbers[-1] = -1
+        self._numbers_of_words = numbers
+
+    def listed_places(
+        self, lots: Any, lengths: Any, codes: Any, others: int, max_items: int, salt: int
+    ) -> pa.Array:
+        """`dphh_listed_places(lots, lengths, codes, others, max_items, salt)`: at each place the
+        key of the word there, from `others` on of words that the list lacks; -1 where the user does
+        not count for it."""
+        lists = one_array(codes)
+        keys = listed_places(
+            values_of(one_array(lots)),
+            values_of(one_array(lengths)),
+            values_of(lists),
+            self._numbers_of_words,
+            others,
+            max_items,
+            salt,
+            lambda keys: self.hashed_words(keys - others),
+        )
+        return lists_of(lengths_of(lists), keys)
+
+    def names(self, keys: Any, others: int) -> pa.Array:
+        """`dphh_name(key, others)`: what a test's draws for a gram hang on: its key, or how it is
+        spelled, where it is a word that the list lacks; of no list `others` is -1."""
+        numbers = _numbers(keys)
+        if others < 0 or not (numbers >= others).any():
+            return pa.array(numbers).cast(pa.string())
+        beside = pa.array(numbers >= others)
+        spelled = self.vocabulary.spelled(np.maximum(numbers - others, 0))
+        spelled = pc.binary_join_element_wise("other", spelled, " ")
+        return pc.if_else(beside, spelled, pa.array(numbers).cast(pa.string()))
+
     def release_grams(self, keys: Any) -> None:
         """The same of grams; their keys are ascending."""
         self._released = Released(keys)
@@ -193,6 +235,13 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
             ["INTEGER[]", "INTEGER[]", "INTEGER[]", "INTEGER"],
             "STRUCT(lengths INTEGER[], keys BIGINT[])",
         ),
+        (
+            "listed_places",
+            users.listed_places,
+            [*rows, "INTEGER[]", *level],
+            "INTEGER[]",
+        ),
+        ("name", users.names, ["BIGINT", "INTEGER"], "VARCHAR"),
         ("holders", users.holders, [*rows, "INTEGER[]"], weights),
         (
             "contributions_of_words",

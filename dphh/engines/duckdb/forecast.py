@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.forecast_rounds import ForecastRounds
+from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.kernel.places import Released
 
 #: What a level makes, in the order of its queries.
 TABLES = (
     "plain_sums", "list_sizes", "noised", "round_1", "absent", "round_2", "absent_signs",
-    "forecasts", "classes", "planned", "thresholds",
+    "forecasts", "lifts", "public_grams", "classes", "planned", "thresholds",
 )  # fmt: skip
 
 
@@ -23,9 +26,14 @@ class DuckDBRounds(ForecastRounds):
     def _round_1(self, unit: int) -> tuple[Any, Any]:
         session = self.session
         session.tell("forecasts", self.forecasts())
+        session.tell("lifts", self.lifts())
+        session.tell("public_grams", self.public_grams())
         session.tell("classes", self.classes())
         with session.side_by_side():
             self._execute("forecast_round_1", unit=unit, list_bins=len(LIST_SIZES))
+        if (others := self.valid.others) is not None:
+            threshold = others.first_threshold
+            session.execute("other_words", threshold=threshold, others=len(self.valid))
         lists = session.fetch("list_sizes")
         return session.fetch("forecast_rows"), lists
 
@@ -57,8 +65,12 @@ class DuckDBRounds(ForecastRounds):
             sigma=self.law.noise.sigma,
             purpose=self.purpose,
             is_test=self.session.randomness.is_test,
+            others=-1 if self.valid.others is None else len(self.valid),
             **parameters,
         )
+
+    def _spelled(self, keys: Integers) -> Any:
+        return self.session.whole_users.spelled(pa.array(keys - len(self.valid)))
 
     def close(self) -> None:
         for table in TABLES:

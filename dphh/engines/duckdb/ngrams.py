@@ -8,6 +8,7 @@ from dphh.engines.climbing import Climbing
 from dphh.engines.duckdb.forecast import DuckDBRounds
 from dphh.engines.duckdb.rounds import Rounds
 from dphh.ladder.rungs import Ladder, ValidGrams
+from dphh.ladder.word_list import WordList
 from dphh.levels import PrunedLevel
 
 
@@ -39,3 +40,13 @@ class Ngrams(Rounds, Climbing):
                 self.execute("positions_of_grams", ahead=ladder.ahead)
             self.rename("next_positions", "positions")
         self.placed = len(ladder.rungs)
+
+    def _place_listed(self, words: WordList, purpose: str) -> None:
+        self.whole_users.list_words(words.words)
+        with self.side_by_side():
+            self.execute(
+                "positions_of_listed",
+                others=len(words.words),
+                max_items=words.max_items,
+                salt=int(self.randomness.words(1, f"{purpose}/salt")[0]),
+            )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.engines.polars.items import Items
@@ -30,9 +31,14 @@ class PolarsRounds(ForecastRounds):
 
         noised = self._noised(plain.filter(pl.col("key") >= 0), "round 1")
         forecasts = pl.DataFrame(self.forecasts()).lazy()
-        classed = self._fetch(queries.classed(noised.lazy(), forecasts))
+        lifts, public = (pl.DataFrame(x).lazy() for x in (self.lifts(), self.public_grams()))
+        classed = self._fetch(queries.classed(noised.lazy(), forecasts, lifts, public))
         bins = pl.Series(self.law.of(classed["noisy"].to_numpy()))
         self.round_1 = classed.with_columns(bin=bins)
+        if (others := self.valid.others) is not None:
+            threshold = others.first_threshold
+            beside = queries.other_words(noised.lazy(), len(self.valid), threshold)
+            self.round_1 = pl.concat([self.round_1, self._fetch(beside)])
         self.absent = self._absent_bins()
         absent = pl.DataFrame(self._of_rows(self.absent, "grams")).lazy()
         rows = self._fetch(queries.rows(self.round_1.lazy(), absent))
@@ -89,7 +95,16 @@ class PolarsRounds(ForecastRounds):
 
     def _noised(self, sums: pl.DataFrame, what: str) -> pl.DataFrame:
         """With the noise of each row, drawn once."""
-        return self.session.noised(sums, self.law.noise.sigma, f"{self.purpose}/{what}")
+        start = -1 if self.valid.others is None else len(self.valid)
+        return self.session.noised(
+            sums,
+            self.law.noise.sigma,
+            f"{self.purpose}/{what}",
+            lambda keys: self.session.whole_users.names(keys, start),
+        )
+
+    def _spelled(self, keys: Integers) -> Any:
+        return self.session.whole_users.spelled(pa.array(keys - len(self.valid)))
 
     def _fetch(self, rows: pl.LazyFrame) -> pl.DataFrame:
         return self.session.fetch("forecast_level", rows)

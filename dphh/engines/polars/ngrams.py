@@ -12,6 +12,7 @@ from dphh.engines.polars.queries import ladder as queries
 from dphh.engines.polars.rounds import Rounds
 from dphh.ladder.rungs import Ladder, ValidGrams
 from dphh.ladder.spurious import lifted_grams
+from dphh.ladder.word_list import WordList
 from dphh.levels import PrunedLevel
 from dphh.udfs.text.hashes import of_numbers
 
@@ -50,3 +51,9 @@ class Ngrams(Rounds, Climbing):
             found = queries.positions_of_grams(positions, self.whole_users, ladder.ahead)
             self.make("positions", found, step="positions_of_grams")
         self.placed = len(ladder.rungs)
+
+    def _place_listed(self, words: WordList, purpose: str) -> None:
+        self.whole_users.list_words(words.words)
+        salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
+        found = queries.positions_of_listed(self.table("users"), self.whole_users, words, salt)
+        self.make("positions", found, step="positions_of_listed")

@@ -95,6 +95,10 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
         found = found.append_column("group", named.take(pa.array(group, mask=place < 0)))
     for name, column in columns.items():
         found = found.append_column(name, column.take(places))
+    if counting.min_users:
+        enough = pc.greater_equal(found.column("low"), counting.min_users)
+        found = found.filter(enough)  # without what was not counted, too
+        said |= {"passes_below": counting.passes_below, "kept": found.num_rows}
     return said, found
 
 

@@ -41,19 +41,27 @@ class Counting:
     #: The column of the groups to count within, and those of its values that are declared.
     by: str | None = None
     groups: tuple[str, ...] = ()
+    #: What fewer users hold is left out, as far as its interval says; 0 leaves nothing out.
+    min_users: int = 0
 
     HELP: ClassVar = {
         "counts": "Of the budget, for how many users hold what is found; such as 0.3.",
         "by": "With --counts: the column whose values are the groups to count within.",
         "groups": "Its values to count within, with commas between; all others count as 'other'.",
+        "min_users": "With --counts: leave out what fewer users hold, as far as its interval says.",
     }
 
     @classmethod
     def of(
-        cls, counts: float | None, by: str | None = None, groups: str | Sequence[str] = ()
+        cls,
+        counts: float | None,
+        by: str | None = None,
+        groups: str | Sequence[str] = (),
+        min_users: int | None = None,
     ) -> Counting:
-        """As the options `counts`, `by` and `groups` say it."""
+        """As the options `counts`, `by`, `groups` and `min_users` say it."""
         declared = checked_groups(by, groups)
+        _check_min_users(min_users, counts, by)
         if counts is None:
             if by is not None:
                 raise UsageError(
@@ -67,13 +75,15 @@ class Counting:
                 f"counts: found {counts!r}; give the share of the budget that goes to counts of "
                 "what is found, such as 0.3, or leave it out"
             )
-        return cls(float(counts), by, declared)
+        return cls(float(counts), by, declared, min_users or 0)
 
     @property
     def parameters(self) -> tuple[tuple[str, Parameter], ...]:
         """As a price records them. What was not asked for and is newer than ledgers is left out: a
         request of before is the same request."""
         asked: tuple[tuple[str, Parameter], ...] = (("counts", self.share or None),)
+        if self.min_users:
+            asked += (("min_users", self.min_users),)
         return asked if self.by is None else (*asked, ("by", self.by), ("groups", self.groups))
 
     @property
@@ -98,6 +108,18 @@ class Counting:
         if not self.share:
             return ()
         return (counts_event(split_sigma(total, [self.share])[0]),)
+
+
+def _check_min_users(min_users: int | None, counts: float | None, by: str | None) -> None:
+    if min_users is None:
+        return
+    if isinstance(min_users, bool) or not isinstance(min_users, int) or min_users < 2:
+        raise UsageError(f"min_users: found {min_users!r}; give a whole number from 2")
+    if counts is None or by is not None:
+        raise UsageError(
+            "min_users: goes by how many users hold what is found, all groups together: say "
+            "counts=, the share of the budget for that, such as 0.3, and leave by out"
+        )
 
 
 def counts_event(sigma: float) -> GaussianEvent:
@@ -127,7 +149,12 @@ def found_counts(
         sigma = cost_of(event).sigma
         if sigma is not None and event.role is Role.COUNTS:
             counting = FoundCounts(
-                sigma, max_items, beginnings=beginnings, by=asked.by, groups=asked.groups
+                sigma,
+                max_items,
+                beginnings=beginnings,
+                by=asked.by,
+                groups=asked.groups,
+                min_users=asked.min_users,
             )
             counts_bits(counting.relative_sigma * sqrt(max_items), max_items, max_items)
             return counting

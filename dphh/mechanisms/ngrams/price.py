@@ -13,7 +13,11 @@ from dphh.mechanisms.counts.of_found import Counting, found_counts
 from dphh.mechanisms.ngrams.dpne import THEOREMS as DPNE_THEOREMS
 from dphh.mechanisms.ngrams.dpne import finds_grams, price_dpne, price_dpsu
 from dphh.mechanisms.ngrams.forecast.price import THEOREM as FORECAST_THEOREM
-from dphh.mechanisms.ngrams.forecast.price import finds_words, price_forecast
+from dphh.mechanisms.ngrams.forecast.price import (
+    THEOREM_WITH_LIST,
+    finds_words,
+    price_forecast,
+)
 from dphh.mechanisms.set_union.price import finds
 from dphh.mechanisms.terms import (
     ADJACENCY,
@@ -23,6 +27,7 @@ from dphh.mechanisms.terms import (
     check_max_items,
 )
 from dphh.price import Price, Privacy
+from dphh.priors.given_prior import GivenPrior, PriorAsked
 
 Method = Literal["forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single"]
 METHODS = get_args(Method)
@@ -38,7 +43,17 @@ HELP = {
     "decay": "Of dpne. Each length's noise over the one below's.",
     "shares": "Of dpne. Each length's share of the budget, instead of --decay.",
     **Counting.HELP,
+    "prior": "A public text or table, or a release, by its files, folder or run id: its words need "
+    "no threshold.",
+    "prior_text": "Of a prior that is raw text, the column that holds it.",
+    "prior_is_public": "You declare that nobody in the data contributed to the prior, or that all "
+    "of it is published anyway.",
 }
+#: Of the words of the list alone: others have thresholds, which nothing that nobody holds passes.
+_SPURIOUS_WORDS = (
+    "at most b words of your list that nobody need hold are expected among those released, b being "
+    "1, or the share `spurious` of the words of the list that stand out in round 1 if that is more"
+)
 LONGEST = 100
 #: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
 LEAST_SPURIOUS = 1e-12
@@ -63,6 +78,10 @@ def price_ngrams(
     counts: float | None = None,
     by: str | None = None,
     groups: str | Sequence[str] = (),
+    min_users: int | None = None,
+    prior: PriorAsked | None = None,
+    prior_text: str | None = None,
+    prior_is_public: bool = False,
 ) -> Price:
     """Runs of up to `max_n` tokens that many users hold.
 
@@ -72,7 +91,14 @@ def price_ngrams(
     "dpne", the paper's, which spends it evenly; or the paper's baselines "dpsu-all", "dpsu-even",
     "dpsu-single". counts: the share of the budget, such as 0.3, that says of what is found how many
     users hold it, with intervals; by, groups: within these values of a column, and within all
-    others together as "other".
+    others together as "other"; min_users: without what fewer hold, by the low end of its interval.
+
+    prior: what is known before, of a public text or an earlier release: its words need no
+    threshold, and its counts say which of them are likely. A Corpus, or files whose column
+    `prior_text` is text; a table of (item, count), or files with one; a release, or its folder or
+    run id.
+    prior_is_public: that you say of a text or a table "nobody in the data contributed to it, or all
+    of it is published anyway"; the promise does not cover it.
 
     The paper's methods bound every length by `max_items`: one number, or one a length. "dpne" alone
     takes the rest. pruning: a longer n-gram is looked at if "both" its ends were found, or on a
@@ -87,7 +113,8 @@ def price_ngrams(
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
     if method == "forecast":
         _check_forecast(max_items, pruning, decay, shares)
-    counting = Counting.of(counts, by, groups)
+    given = _checked_prior(prior, prior_text, prior_is_public, method)
+    counting = Counting.of(counts, by, groups, min_users)
     bounds = _bounds(max_items, max_n)
     _check_shape(spurious, pruning, decay, shares, max_n)
     parameters: tuple[tuple[str, Any], ...] = (
@@ -98,6 +125,7 @@ def price_ngrams(
         ("spurious", float(spurious)),
         ("method", method),
         *counting.parameters,
+        *(() if given is None else (("prior", given.prior.digest),)),
     )
     if method != "forecast":
         parameters += (
@@ -107,7 +135,13 @@ def price_ngrams(
         )
     if method == "forecast":
         levels, events, delta_shares = price_forecast(
-            epsilon, delta, max_n, bounds[0], float(spurious), counting
+            epsilon,
+            delta,
+            max_n,
+            bounds[0],
+            float(spurious),
+            counting,
+            None if given is None else given.prior,
         )
         found = finds_words(levels)
     elif method == "dpne":
@@ -133,13 +167,35 @@ def price_ngrams(
             delta=delta,
             unit=UNIT,
             adjacency=ADJACENCY,
-            theorem=THEOREMS[method] + counting.theorem,
+            theorem=(THEOREMS[method] if given is None else THEOREM_WITH_LIST) + counting.theorem,
             delta_shares=delta_shares,
+            caveats=() if given is None else (given.caveat, _SPURIOUS_WORDS),
         ),
         finds=found,
         events=events,
         counting=found_counts(events, sum(bounds), counting),
+        prior=given,
     )
+
+
+def _checked_prior(
+    prior: PriorAsked | None, text: str | None, is_public: bool, method: str
+) -> GivenPrior | None:
+    if prior is None:
+        if text is not None or is_public:
+            raise UsageError("prior_text, prior_is_public: go with prior=, which they speak of")
+        return None
+    if method != "forecast":
+        raise UsageError(
+            f"prior: goes with method='forecast', the default; method={method!r} takes nothing "
+            "from a public text: leave prior out"
+        )
+    if not isinstance(prior, GivenPrior):
+        raise UsageError(
+            f"prior: found a {type(prior).__name__}, which a plan that was written down names by "
+            "its digest: its words do not travel with it, so make the plan anew"
+        )
+    return prior
 
 
 def _bounds(max_items: int | Sequence[int], max_n: int) -> tuple[int, ...]:

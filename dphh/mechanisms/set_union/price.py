@@ -84,6 +84,7 @@ def price_items(
     counts: float | None = None,
     by: str | None = None,
     groups: str | Sequence[str] = (),
+    min_users: int | None = None,
 ) -> Price:
     """Single items that many users hold (differentially private set union).
 
@@ -93,14 +94,14 @@ def price_items(
     same, where users give more to what earlier rounds' noise shows near the threshold, better
     still there. counts: the share of the budget, such as 0.3, that says of what is found how many
     users hold it, with intervals; by, groups: within these values of a column, and within all
-    others together as "other".
+    others together as "other"; min_users: without what fewer hold, by the low end of its interval.
     """
     check_budget(epsilon, delta)
     check_max_items(max_items)
     epsilon, delta = float(epsilon), float(delta)  # one request has one spelling in the ledger
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
-    counting = Counting.of(counts, by, groups)
+    counting = Counting.of(counts, by, groups, min_users)
     if method == "gaussian":
         levels, events, shared_out = price_union(epsilon, delta, max_items, counting)
     else:

@@ -11,18 +11,33 @@ ROW = ("class", "bin")
 RELEASED = ("key", "bin", "first", "second")
 
 
-def classed(noised: pl.LazyFrame, forecasts: pl.LazyFrame) -> pl.LazyFrame:
-    """To each (key, noisy) the class that the gram's two pieces foretell."""
+def classed(
+    noised: pl.LazyFrame, forecasts: pl.LazyFrame, lifts: pl.LazyFrame, public_grams: pl.LazyFrame
+) -> pl.LazyFrame:
+    """To each (key, noisy) the class that the gram's two pieces foretell, and with a prior the
+    public text."""
     pieces = noised.with_columns(
         first_piece=pl.col("key") // 2**32, last_piece=pl.col("key") % 2**32
     )
-    of_first = forecasts.select(first_piece="gram", as_first="as_first")
-    of_last = forecasts.select(last_piece="gram", as_last="as_last")
+    of_first = forecasts.select("as_first", "expected_first", first_piece="gram")
+    of_last = forecasts.select("as_last", "expected_last", last_piece="gram")
+    foretold = pl.col("as_first") + pl.col("as_last") + pl.col("shift")
     return (
         pieces.join(of_first, on="first_piece")
         .join(of_last, on="last_piece")
-        .select("key", "noisy", **{"class": pl.col("as_first") + pl.col("as_last")})
+        .with_columns(expected=pl.col("expected_first") + pl.col("expected_last"))
+        .join(lifts, on="expected")
+        .join(public_grams, on="key", how="left")
+        .select("key", "noisy", **{"class": pl.coalesce("class", foretold)})
     )
+
+
+def other_words(noised: pl.LazyFrame, start: int, threshold: int) -> pl.LazyFrame:
+    """Level 1 with a list: the words that it lacks, in two rows of class -1: what round 1 releases,
+    and all else."""
+    early = (pl.col("noisy") >= threshold).cast(pl.Int64)
+    others = noised.filter(pl.col("key") >= start)
+    return others.select("key", "noisy", **{"class": pl.lit(-1, pl.Int64), "bin": early})
 
 
 def unlisted(round_1: pl.LazyFrame, classes: pl.LazyFrame) -> pl.LazyFrame:
@@ -33,8 +48,10 @@ def unlisted(round_1: pl.LazyFrame, classes: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def rows(round_1: pl.LazyFrame, absent: pl.LazyFrame) -> pl.LazyFrame:
-    """What round 1 shows: how many valid grams stand in each row, held and others together."""
-    held = round_1.group_by(ROW).agg(grams=pl.len().cast(pl.Int64))
+    """What round 1 shows: how many valid grams stand in each row, held and others together. Not of
+    words that a list lacks: only held ones have rows."""
+    in_classes = round_1.filter(pl.col("class") >= 0)
+    held = in_classes.group_by(ROW).agg(grams=pl.len().cast(pl.Int64))
     return pl.concat([held, absent.select(*ROW, "grams")]).group_by(ROW).agg(pl.col("grams").sum())
 
 
@@ -52,7 +69,8 @@ def sums(round_1: pl.LazyFrame, histogram: pl.LazyFrame) -> pl.LazyFrame:
 
 def signs(round_2: pl.LazyFrame, absent_signs: pl.LazyFrame) -> pl.LazyFrame:
     """What round 2 shows before its thresholds: how many of each row stand at 0 or below."""
-    held = round_2.filter(pl.col("second") <= 0).group_by(ROW)
+    in_classes = round_2.filter(pl.col("class") >= 0)
+    held = in_classes.filter(pl.col("second") <= 0).group_by(ROW)
     held_negatives = held.agg(negatives=pl.len().cast(pl.Int64))
     absent = absent_signs.select(*ROW, "negatives")
     return pl.concat([held_negatives, absent]).group_by(ROW).agg(pl.col("negatives").sum())

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from dphh.engines.polars.queries.set_union import CODES, histogram, of_users
+from dphh.ladder.word_list import WordList
 from dphh.udfs.kernel.contributions import Weigh
 from dphh.udfs.kernel.whole_users import WholeUsers
 
@@ -23,6 +24,21 @@ def positions_of_words(users: pl.LazyFrame, whole_users: WholeUsers, single: boo
     )
     words = pl.col("grams") if single else pl.lit([], CODES)
     return _candidates(places.with_columns(words=words), whole_users, 1)
+
+
+def positions_of_listed(
+    users: pl.LazyFrame, whole_users: WholeUsers, words: WordList, salt: int
+) -> pl.LazyFrame:
+    """Level 1 with a list: which words users count for, by their keys. All that the list has, and
+    of others `max_items`, the first in an order that is the user's own. The same in both rounds."""
+
+    def listed(lots: Any, lengths: Any, codes: Any) -> Any:
+        return whole_users.listed_places(
+            lots, lengths, codes, len(words.words), words.max_items, salt
+        )
+
+    keys = of_users(listed, CODES, "lots", "lengths", "codes")
+    return users.select("lots", "lengths", keys=keys)
 
 
 def positions_of_grams(

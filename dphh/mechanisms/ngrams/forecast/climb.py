@@ -7,7 +7,7 @@ privacy statement; `dphh.privacy.forecast` the arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -17,11 +17,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dphh.ladder.classes import ValidClasses, valid_classes
-from dphh.ladder.rounds import Rounds
+from dphh.ladder.lift import Lift
+from dphh.ladder.rounds import Passed, PassedWords, Rounds
 from dphh.ladder.rungs import Integers, Rung, first_rung, next_rung
-from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, plan_round, saturation
+from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
 from dphh.mechanisms.ngrams.forecast.prior import blurred, deconvolved, mass_grid
-from dphh.mechanisms.ngrams.forecast.score import estimated_masses
+from dphh.mechanisms.ngrams.forecast.score import estimated_masses, precision_weighted
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
 from dphh.privacy.forecast_rounds import (
@@ -55,8 +56,12 @@ class Step:
     #: The noise's table, in grid units.
     sigma_grid: int
 
-    def run(self, rounds: Rounds) -> ForecastRelease:
+    def run(self, rounds: Rounds) -> Any:
         """Both rounds. Beyond what `rounds` returns, nothing that is private is seen."""
+        ran = self.ran(rounds)
+        return ForecastRelease(ran.passed.keys, ran.masses, ran.shares, ran.finds)
+
+    def ran(self, rounds: Rounds) -> Ran:
         law = bins(self.sigma_grid)
         first_share = self.shares.first_round()
         first_unit = unit_for(1 / (self.mu * first_share**0.5), self.sigma_grid)
@@ -64,26 +69,24 @@ class Step:
 
         first_sigma = self.sigma_grid / first_unit
         seen_first = (1 - 1 / LISTS_PART) ** 0.5
-        grid = mass_grid(first_sigma, self.largest)
-        counts = seen.counts.astype(np.float64)
-        prior = deconvolved(counts, self.valid.forecasts, grid, seen_first * grid / first_sigma)
-        nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
         # What the noise may well have made of an empty bin is none.
         seen_lists = seen.lists / list_weight(first_unit)
         lists = np.where(seen.lists > 2 * self.sigma_grid, seen_lists, 0.0)
+        forecasts, largest = self.foretold(lists)
+        grid = mass_grid(first_sigma, largest)
+        counts = seen.counts.astype(np.float64)
+        prior = deconvolved(counts, forecasts, grid, seen_first * grid / first_sigma)
+        nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
         saturated = saturation(lists)
         posterior = blurred(prior.by_bin).reshape(nulls.size, -1)
-        budget = self.spurious * self.below
+        budget = self.budget(seen.counts)
 
         def planned(share: float) -> RoundPlan:
             sigma = 1 / (self.mu * share**0.5)
             rows = counts.ravel(), nulls.ravel(), posterior
             return plan_round(*rows, grid, sigma, budget, saturated)
 
-        even = self.shares.even()
-        second_share = self.shares.second_round(
-            planned(even).finds, planned(2 * even).finds, self.below
-        )
+        second_share = self.second_share(planned)
         plan = planned(second_share)
         weights = np.maximum(1, np.rint(plan.weights * PLAIN)).astype(np.int64)
         weights = weights.reshape(nulls.shape)
@@ -93,17 +96,65 @@ class Step:
         passed = rounds.passed(_thresholds(tails, law).reshape(nulls.shape))
 
         group = self.valid.of(passed.keys)
+        sigmas = first_sigma, self.sigma_grid / second_unit
         masses = estimated_masses(
             passed.first / first_unit,
             passed.second / second_unit,
             seen_first,
             saturated(weights[group, passed.bins] / PLAIN),
-            (first_sigma, self.sigma_grid / second_unit),
+            sigmas,
             prior.by_class,
             grid,
             group,
         )
-        return ForecastRelease(passed.keys, masses, (first_share, second_share), plan.finds)
+        others = self._others(passed, first_unit, second_unit, saturated, sigmas)
+        return Ran(passed, masses, others, (first_share, second_share), plan.finds, budget)
+
+    def foretold(self, lists: Floats) -> tuple[Floats, float]:
+        """The forecast mass of each class, and a mass that no gram has more than; `lists`: noised,
+        how many users hold so many grams."""
+        return self.valid.forecasts, self.largest
+
+    def budget(self, counts: Integers) -> float:
+        """How many spurious grams are expected at most, by what round 1 has shown."""
+        return self.spurious * self.below
+
+    def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
+        even = self.shares.even()
+        return self.shares.second_round(planned(even).finds, planned(2 * even).finds, self.below)
+
+    def _others(
+        self,
+        passed: Passed,
+        first_unit: int,
+        second_unit: int,
+        saturated: Saturation,
+        sigmas: tuple[float, float],
+    ) -> Floats:
+        """Masses of words that the list lacks. Thresholds leave nothing for a prior to say."""
+        if not isinstance(passed, PassedWords) or self.valid.others is None:
+            return np.empty(0)
+        others, weight = passed.others, np.array([self.valid.others.weight / PLAIN])
+        return precision_weighted(
+            others.first / first_unit,
+            others.second / second_unit,
+            (1 - 1 / LISTS_PART) ** 0.5,
+            np.where(others.early == 1, 0.0, saturated(weight)),
+            sigmas,
+        )[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """Both rounds of a level: what passed, masses of its grams and of words that the list lacks,
+    the shares that were taken, what was to be found, and at most how much of it spuriously."""
+
+    passed: Passed
+    masses: Floats
+    others: Floats
+    shares: tuple[float, float]
+    finds: float
+    budget: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,11 +202,12 @@ class Climb:
     spurious: float
     sigma_grid: int
 
-    def step(self) -> Step:
+    def step(self, lift: Lift | None = None) -> Step:
+        """`lift`: what a prior says of the next level."""
         return Step(
             level=self.top.level + 1,
             below=len(self.top),
-            valid=valid_classes(self.top, self.masses, self.masses_before),
+            valid=valid_classes(self.top, self.masses, self.masses_before, lift),
             largest=float(self.masses.sum()),
             shares=Shares(self.left, self.top.level + 1, self.levels),
             mu=self.mu,

@@ -12,10 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dphh.engines.session import Session
-from dphh.ladder.rungs import first_ladder, spelled
-from dphh.levels import ForecastLevel, SetUnionLevel
+from dphh.ladder.lift import public_lift
+from dphh.ladder.rungs import Integers, first_ladder, spelled
+from dphh.ladder.word_list import WordList
+from dphh.levels import ForecastLevel, ListedWordsLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
+from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
 from dphh.mechanisms.ngrams.forecast.price import (
     budget_of,
     enough_words,
@@ -25,6 +28,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
 from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
+from dphh.priors.prior import Prior
 from dphh.udfs.kernel.reading import Reading
 
 
@@ -54,7 +58,8 @@ class Words:
 def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     session.hold(Reading(ends=True))
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
-    for done, so_far in _words(price, session):
+    words = _words if price.prior is None else _listed_words
+    for done, so_far in words(price, session):
         yield done
         found = so_far
     found = found.sorted()
@@ -72,8 +77,12 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
         above[0].spurious,
         above[0].sigma_grid,
     )
+    numbers = None if price.prior is None else _numbers_of(price.prior.prior, found.words)
     for planned in above:
-        step = run.step()
+        lift = None
+        if price.prior is not None and numbers is not None:
+            lift = public_lift(price.prior.prior, numbers, ladder.rungs)
+        step = run.step(lift)
         if len(step.valid) == 0:  # nothing below was released: nothing is valid, nothing is read
             nothing = rows(planned.level, *_no_grams(), 0)
             yield LevelDone(replace(planned, valid=0), nothing)
@@ -85,6 +94,27 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
         run = run.after(released_grams)
         spelling = spelled(ladder.top, found.words, joiner)
         yield LevelDone(level, rows(level.level, *spelling, released_grams.masses, 0))
+
+
+def _numbers_of(prior: Prior, words: Any) -> Integers:
+    """Of each word of a prior its number among these, or -1."""
+    numbers = pc.index_in(prior.vocabulary.cast(words.type), value_set=words).fill_null(-1)
+    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def _listed_words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
+    """With a prior: both rounds in one step, within an even share."""
+    level = price.levels[0]
+    assert isinstance(level, ListedWordsLevel) and price.prior is not None
+    prior = price.prior.prior
+    step = words_step(level, prior, price["max_n"], 1 / level.total_sigma)
+    table = session.forecast_level(
+        step, WordList(prior.vocabulary, level.max_items), "ngrams/forecast, level 1"
+    )
+    found = WordsRelease.from_table(table)
+    done = replace(level, spurious_words=found.budget)
+    released = rows(1, found.words, singles(found.words), found.masses, 0)
+    yield LevelDone(done, released), Words(found.words, found.masses, 1.0)
 
 
 def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:

@@ -15,32 +15,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log2
+from math import ceil, floor, isqrt, log2
 
 from dphh.errors import UsageError
-from dphh.levels import ForecastLevel, Level, SetUnionLevel
+from dphh.levels import ForecastLevel, Level, ListedWordsLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.ngrams.forecast.shares import NEW_WORDS, WORDS_ALONE, WORDS_DELTA, WORDS_ROUNDS
+from dphh.mechanisms.ngrams.forecast.shares import (
+    NEW_WORDS,
+    WORDS_ALONE,
+    WORDS_DELTA,
+    WORDS_DELTA_OF_OTHERS,
+    WORDS_ROUNDS,
+    Shares,
+)
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
+from dphh.priors.prior import Prior
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
-from dphh.privacy.forecast_rounds import draws_delta
+from dphh.privacy.forecast_rounds import draws_delta, plain_weight, unit_for
 from dphh.privacy.gaussian import gaussian_sigma, split_sigma
 from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.privacy.set_union import (
     LARGEST_SIGMA,
     arithmetic_delta,
+    delta_of,
     grid_bits,
     new_item_delta,
     new_item_threshold,
+    threshold_of,
     users_needed,
 )
 
+_FILTERED = (
+    "each chosen by earlier outputs, within one budget of 1/sigma^2 (Gaussian filter, Smith & "
+    "Thakurta 2022; Dong, Roth & Su 2019; Balle & Wang 2018); integer thresholds from the rounded "
+    "Gaussian's own tail; both directions"
+)
 THEOREM = (
     "forecast ladder (docs/forecast.md): DP-SIPS for words (Swanberg et al. 2023), two Gaussian "
-    "rounds over the valid grams for every longer length, each chosen by earlier outputs, within "
-    "one budget of 1/sigma^2 (Gaussian filter, Smith & Thakurta 2022; Dong, Roth & Su 2019; Balle "
-    "& Wang 2018); integer thresholds from the rounded Gaussian's own tail; both directions"
+    f"rounds over the valid grams for every longer length, {_FILTERED}"
+)
+THEOREM_WITH_LIST = (
+    "forecast ladder with a prior (docs/prior-proof.md): two Gaussian rounds for every length, "
+    "over the words of a list, where other words have thresholds, and over the valid grams, "
+    f"{_FILTERED}"
 )
 #: Of a table of moderate size, in grid units.
 _LARGEST_SIGMA = 2**15
@@ -68,11 +86,18 @@ class LadderBudget:
 
 
 def budget_of(
-    epsilon: float, delta: float, max_n: int, max_items: int, counting: Counting
+    epsilon: float,
+    delta: float,
+    max_n: int,
+    max_items: int,
+    counting: Counting,
+    with_list: bool = False,
 ) -> LadderBudget:
+    """`with_list`: the words of a list are drawn as longer n-grams are, in two rounds."""
+    words = len(WORDS_DELTA_OF_OTHERS) if with_list else len(WORDS_ROUNDS)
     spare = set_aside(
-        len(WORDS_ROUNDS) * arithmetic_delta(max_items, epsilon)
-        + (max_n - 1) * draws_delta(epsilon)
+        words * arithmetic_delta(max_items, epsilon)
+        + (max_n if with_list else max_n - 1) * draws_delta(epsilon)
         + counting.spare(epsilon),
         epsilon,
         delta,
@@ -89,15 +114,21 @@ def price_forecast(
     max_items: int,
     spurious: float,
     counting: Counting,
+    prior: Prior | None = None,
 ) -> Priced:
-    budget = budget_of(epsilon, delta, max_n, max_items, counting)
-    rounds = words_rounds(budget, max_n, max_items)
-    new = [_new_words(level) for level in rounds]
-    new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
+    budget = budget_of(epsilon, delta, max_n, max_items, counting, prior is not None)
+    words: tuple[SetUnionLevel | ListedWordsLevel, ...]
+    if prior is None:
+        words = rounds = words_rounds(budget, max_n, max_items)
+        new = [_new_words(level) for level in rounds]
+        new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
+    else:
+        listed = listed_words(budget, max_n, max_items, len(prior), spurious)
+        words, new = (listed,), [*new_other_words(listed)]
     levels: tuple[Level, ...] = (
-        *rounds,
+        *words,
         *(
-            ForecastLevel(level, budget.sigma, rounds[0].sigma_grid, spurious)
+            ForecastLevel(level, budget.sigma, words[0].sigma_grid, spurious)
             for level in range(2, max_n + 1)
         ),
     )
@@ -129,6 +160,58 @@ def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetU
     return tuple(
         _words_round(budget, noise, bits + index, part, max_items, index + 1)
         for index, part in enumerate(WORDS_DELTA)
+    )
+
+
+def listed_words(
+    budget: LadderBudget, max_n: int, max_items: int, listed: int, spurious: float
+) -> ListedWordsLevel:
+    """Two rounds with an even share, on the grid of level 1 without a list. A user's new words
+    have equal weights, so a threshold for these holds."""
+    sigma, bits = _first_grid(budget, max_n, max_items)
+    noise = rounded_gaussian(ceil(sigma * 2**bits))
+    shares = Shares(1.0, 1, max_n)
+    first, second = (
+        unit_for(budget.sigma / share**0.5, noise.sigma)
+        for share in (shares.first_round(), shares.even())
+    )
+    of_first, of_second = _new_words_weights(first, second, max_items)
+    part_1, part_2 = WORDS_DELTA_OF_OTHERS
+    return ListedWordsLevel(
+        level=1,
+        listed=listed,
+        max_items=max_items,
+        total_sigma=budget.sigma,
+        sigma_grid=noise.sigma,
+        first_unit=first,
+        second_unit=second,
+        first_threshold_grid=threshold_of(noise, of_first, part_1 * budget.new_words),
+        second_threshold_grid=threshold_of(noise, of_second, part_2 * budget.new_words),
+        spurious=spurious,
+    )
+
+
+def new_other_words(level: ListedWordsLevel) -> tuple[float, float]:
+    """What the thresholds of both rounds cost."""
+    noise = rounded_gaussian(level.sigma_grid)
+    first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
+    return (
+        delta_of(noise, first, level.first_threshold_grid),
+        delta_of(noise, second, level.second_threshold_grid),
+    )
+
+
+Weights = list[tuple[int, int]]
+
+
+def _new_words_weights(
+    first_unit: int, second_unit: int, max_items: int
+) -> tuple[Weights, Weights]:
+    """Of both rounds: (t, w), the most that a user of t new words gives to each."""
+    numbers = range(1, max_items + 1)
+    return (
+        [(t, plain_weight(first_unit, t)) for t in numbers],
+        [(t, isqrt(second_unit**2 // t)) for t in numbers],
     )
 
 
@@ -192,6 +275,9 @@ def _new_words(level: SetUnionLevel) -> float:
 def finds_words(levels: Sequence[Level]) -> Finds:
     """Words alone: what a longer n-gram needs follows from what is released below it."""
 
+    if isinstance(levels[0], ListedWordsLevel):
+        return _finds_other_words(levels[0])
+
     def needed(level: SetUnionLevel) -> int:
         noise = rounded_gaussian(level.sigma_grid)
         return users_needed(noise, level.grid_bits, level.threshold_grid, 1, FOUND_WITH)
@@ -205,5 +291,20 @@ def finds_words(levels: Sequence[Level]) -> Finds:
             "a word, where each of these users holds that word alone; if nearly all words are "
             f"found early, those of fewer than {needed(first):,} users may be left for the sake "
             "of longer n-grams, of which no number is promised"
+        ),
+    )
+
+
+def _finds_other_words(level: ListedWordsLevel) -> Finds:
+    """Who holds one word alone gives it the whole norm of round 2."""
+    worst_luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FOUND_WITH)
+    users = max(1, -((worst_luck - level.second_threshold_grid) // level.second_unit))
+    return Finds(
+        probability=float(FOUND_WITH),
+        users=users,
+        users_by_length=((1, users),),
+        note=(
+            "a word that the prior's list lacks, where each of these users holds that word alone; "
+            "words of the list need fewer, of which no number is promised"
         ),
     )

@@ -21,9 +21,7 @@ def estimated_masses(
     group: Integers,
 ) -> Floats:
     """`first`, `second`: noised weights, in users; `seen_*`: what a mass of 1 weighs there."""
-    precision = (seen_first / sigmas[0]) ** 2 + (seen_second / sigmas[1]) ** 2
-    mean = (seen_first * first / sigmas[0] ** 2 + seen_second * second / sigmas[1] ** 2) / precision
-    deviation = 1 / np.sqrt(precision)
+    mean, deviation = precision_weighted(first, second, seen_first, seen_second, sigmas)
     result = mean.copy()
     for start in range(0, len(mean), 1 << 14):
         part = np.arange(start, min(start + (1 << 14), len(mean)))
@@ -34,3 +32,16 @@ def estimated_masses(
         weight /= weight.sum(1, keepdims=True)
         result[part] = np.exp(weight @ np.log(masses[1:]))
     return result
+
+
+def precision_weighted(
+    first: Floats,
+    second: Floats,
+    seen_first: float,
+    seen_second: Floats,
+    sigmas: tuple[float, float],
+) -> tuple[Floats, Floats]:
+    """Both rounds as one estimate of a mass, without a prior, and its deviation."""
+    precision = (seen_first / sigmas[0]) ** 2 + (seen_second / sigmas[1]) ** 2
+    mean = (seen_first * first / sigmas[0] ** 2 + seen_second * second / sigmas[1] ** 2) / precision
+    return mean, 1 / np.sqrt(precision)

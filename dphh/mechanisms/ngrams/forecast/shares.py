@@ -9,6 +9,8 @@ from math import log2
 #: round has half the noise of the one before it.
 WORDS_ROUNDS = (1 / 21, 4 / 21, 16 / 21)
 WORDS_DELTA = (0.02, 0.03, 0.95)
+#: With a prior, level 1 has two rounds: the same of the words that its list lacks.
+WORDS_DELTA_OF_OTHERS = (0.05, 0.95)
 #: Of the whole run's delta, what these thresholds have; the Gaussian rounds have the rest. A half
 #: would serve words alone best. All lengths need little noise, and one length needs thresholds.
 NEW_WORDS = 0.25

@@ -1,0 +1,90 @@
+"""What a public text says of valid grams: how often it has them, beside how often it would by
+chance.
+
+For a pair (l, r) that overlap in o, its public counts let expect E = n_l n_r / n_o. If the text
+has the pair c times, the lift is (c + 1) / (E + 1), and LEAST at least: a text that speaks of other
+things must not bury a gram. In steps as forecasts have them (`classes.py`), so E is a function of
+e_l + e_r, and the lift of a pair that the text lacks of that sum alone. All of it is made from
+releases and the prior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dphh.ladder.rungs import PAIR, Integers, Rung
+from dphh.priors.prior import Prior
+
+Floats = NDArray[np.float64]
+STEP = 0.5
+LEAST = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Lift:
+    """Of the level above a ladder's top."""
+
+    #: Public counts of the grams of the top, and of the rung below it; of words, of all words.
+    counts: Integers
+    counts_before: Integers
+    #: Valid pairs that the public text has, ascending, and how often.
+    keys: Integers
+    counts_of_keys: Integers
+
+
+def lift_steps(expected: Integers, counts: Integers) -> Integers:
+    """floor(ln lift / STEP) by e_l + e_r and the pair's public count."""
+    lift = (counts + 1) / (np.exp(STEP * (expected + 1)) + 1)
+    steps: Integers = np.floor(np.log(np.maximum(lift, LEAST)) / STEP).astype(np.int64)
+    return steps
+
+
+def public_lift(prior: Prior, numbers: Integers, rungs: Sequence[Rung]) -> Lift:
+    """`numbers`: of each word of the prior its number among the released ones, or -1."""
+    top = len(rungs)
+    keys, counts = _released_pairs(prior, numbers, rungs, top + 1)
+    before = np.array([prior.total]) if top == 1 else _counts(prior, numbers, rungs, top - 1)
+    order = np.argsort(keys)
+    return Lift(_counts(prior, numbers, rungs, top), before, keys[order], counts[order])
+
+
+def _counts(prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int) -> Integers:
+    """How often the public text has each released gram of this length."""
+    keys, counts = _released_pairs(prior, numbers, rungs, length)
+    found = np.zeros(len(rungs[length - 1]), dtype=np.int64)
+    places = _places(rungs[length - 1].keys, keys)
+    found[places[places >= 0]] = counts[places >= 0]
+    return found
+
+
+def _released_pairs(
+    prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int
+) -> tuple[Integers, Integers]:
+    """The prior's grams of this length whose parts were released: their keys, and counts. The key
+    of a word is its number."""
+    if length > len(prior.grams):
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    public = prior.grams[length - 1]
+    parts = [numbers[column] for column in public.words.T]
+    some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
+    parts, counts = [part[some] for part in parts], public.counts[some]
+    for rung in rungs[1 : length - 1]:
+        pairs = pairwise(parts)
+        parts = [_places(rung.keys, (left << PAIR) | right) for left, right in pairs]
+        some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
+        parts, counts = [part[some] for part in parts], counts[some]
+    return (parts[0] if length == 1 else (parts[0] << PAIR) | parts[1]), counts
+
+
+def _places(ascending: Integers, sought: Integers) -> Integers:
+    """Where each stands, or -1."""
+    if not len(ascending):
+        return np.full(len(sought), -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(ascending, sought), len(ascending) - 1)
+    places: Integers = np.where(ascending[at] == sought, at, -1)
+    return places

@@ -1,0 +1,46 @@
+"""Words of a public list, by class of their public share: what is valid at level 1 with a prior.
+
+A word of the list is its number there, and as a valid gram the pair of the empty gram, number 0,
+and itself: so its key is its number. The class is floor(ln share / STEP), the forecast the public
+share of the class's middle. Keys from the list's length on are words that it lacks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dphh.ladder.classes import OtherWords, ValidClasses
+from dphh.ladder.lift import STEP
+from dphh.ladder.rungs import Integers
+
+
+@dataclass(frozen=True)
+class WordList:
+    """The words, ascending, as an Arrow array; and for how many others a user counts."""
+
+    words: Any
+    max_items: int
+
+
+def listed_classes(counts: Integers, total: int, others: OtherWords) -> ValidClasses:
+    """Of words that occur so often among `total` of a public text. Forecasts are public shares."""
+    step = np.floor(np.log(counts / total) / STEP).astype(np.int64)
+    lowest = int(step.min())
+    group = step - lowest
+    sizes = np.bincount(group)
+    return ValidClasses(
+        left=np.zeros(len(counts), dtype=np.int64),
+        right=group,
+        forecasts=np.exp(STEP * (np.arange(len(sizes)) + lowest + 0.5)),
+        ending=np.zeros(1, dtype=np.int64),
+        beginning=np.argsort(group, kind="stable"),
+        starts_ending=np.zeros(len(sizes), dtype=np.int64),
+        starts_beginning=np.cumsum(sizes) - sizes,
+        begins=sizes,
+        cumulative=np.cumsum(sizes),
+        ends=np.arange(1, len(sizes) + 1),
+        others=others,
+    )

@@ -1,0 +1,97 @@
+"""Level 1 of the forecast ladder with a prior: two rounds over the words of a public list and,
+within the same norm, over other words, which have thresholds. docs/prior-proof.md has the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dphh.ladder.classes import OtherWords
+from dphh.ladder.rounds import PassedWords, Rounds
+from dphh.ladder.rungs import Integers
+from dphh.ladder.word_list import listed_classes
+from dphh.levels import ListedWordsLevel
+from dphh.mechanisms.ngrams.forecast.climb import PLAIN, Step
+from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan
+from dphh.mechanisms.ngrams.forecast.shares import Shares
+from dphh.priors.prior import Prior
+from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, Floats
+
+#: What round 2 gives to words that the list lacks, beside a plain weight.
+OUTSIDE = PLAIN // 2
+#: A word that round 1 shows at so many deviations somebody holds.
+SURELY = 6.0
+#: No forecast is less, since its logarithm is taken.
+_LEAST = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class WordsStep(Step):
+    """Level 1, before its rounds: everything in it follows from the plan and the prior."""
+
+    #: Of the list, as Arrow has them.
+    words: Any
+
+    def run(self, rounds: Rounds) -> WordsRelease:
+        ran = self.ran(rounds)
+        listed = self.words.take(pa.array(ran.passed.keys))
+        assert isinstance(ran.passed, PassedWords)
+        words = pa.concat_arrays([listed, ran.passed.others.words.cast(listed.type)])
+        return WordsRelease(words, np.concatenate([ran.masses, ran.others]), ran.budget)
+
+    def foretold(self, lists: Floats) -> tuple[Floats, float]:
+        """By public shares of all that noised lists say users hold: no number of users is known."""
+        total = float((lists * LIST_SIZES**0.5).sum())
+        return np.maximum(self.valid.forecasts * total, _LEAST), total
+
+    def budget(self, counts: Integers) -> float:
+        return max(1.0, self.spurious * float(counts[:, EDGES >= SURELY].sum()))
+
+    def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
+        return self.shares.even()
+
+
+def words_step(level: ListedWordsLevel, prior: Prior, levels: int, mu: float) -> WordsStep:
+    others = OtherWords(level.first_threshold_grid, level.second_threshold_grid, OUTSIDE)
+    words = prior.grams[0]
+    return WordsStep(
+        level=1,
+        below=0,
+        valid=listed_classes(words.counts, prior.total, others),
+        largest=0.0,
+        shares=Shares(1.0, 1, levels),
+        mu=mu,
+        spurious=level.spurious,
+        sigma_grid=level.sigma_grid,
+        words=prior.vocabulary,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class WordsRelease:
+    """Words, their masses, and how many of the list's are expected to be spurious at most."""
+
+    words: Any
+    masses: Floats
+    budget: float
+
+    def to_table(self) -> Any:
+        """(word, mass), as a journal keeps it; "", which is no word, says the budget."""
+        words = pa.concat_arrays([self.words, pa.array([""], self.words.type)])
+        return pa.table({"word": words, "mass": np.append(self.masses, self.budget)})
+
+    @classmethod
+    def from_table(cls, table: Any) -> WordsRelease:
+        is_word = pc.not_equal(table.column("word"), "")
+        (budget,) = table.filter(pc.invert(is_word)).column("mass").to_pylist()
+        table = table.filter(is_word).sort_by("word").combine_chunks()
+        words = table.column("word").cast(pa.string()).combine_chunks()
+        if isinstance(words, pa.ChunkedArray):
+            words = words.chunk(0) if words.num_chunks else pa.array([], pa.string())
+        return cls(words, table.column("mass").to_numpy(), budget)

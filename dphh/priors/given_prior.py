@@ -1,0 +1,59 @@
+"""A prior as a run was given it: what it says, and where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from dphh.priors.prior import Prior
+
+#: What `prior=` takes: files, a run id, a release, a corpus, a table; what it means is told later.
+PriorAsked = str | Path | object
+#: A public text, a table of public items and their counts, or an earlier release.
+Kind = Literal["text", "table", "release"]
+_FROM = {
+    "text": "a text that whoever asked declared public",
+    "table": "a table that whoever asked declared public",
+    "release": "an earlier release, run {run_id}",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class GivenPrior:
+    prior: Prior
+    kind: Kind
+    #: How texts became tokens, as `Content.to_json` says it; None where its tokens came as lists.
+    reading: dict[str, Any] | None = None
+    #: Of a text or a table the corpus that it was read as, which the ledger must not know.
+    corpus: Any = None
+    #: Of a release its run.
+    run_id: str | None = None
+
+    @property
+    def source(self) -> str:
+        return _FROM[self.kind].format(run_id=self.run_id)
+
+    @property
+    def caveat(self) -> str:
+        """What every statement of a run with it says."""
+        uncovered = (
+            "what that run cost is on its own account"
+            if self.kind == "release"
+            else "the promise does not cover the prior's text"
+        )
+        return (
+            f"the prior is {self.source}, with {len(self.prior):,} listed words (SHA-256 "
+            f"{self.prior.digest}): {uncovered}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "words": len(self.prior),
+            "total": self.prior.total,
+            "grams": [len(grams) for grams in self.prior.grams],
+            "digest": self.prior.digest,
+            "caveat": self.caveat,
+            **({} if self.run_id is None else {"run_id": self.run_id}),
+        }

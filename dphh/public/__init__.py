@@ -1,0 +1,1 @@
+"""Where public knowledge comes from: texts, tables and earlier releases, as priors and lists."""

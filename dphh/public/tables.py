@@ -1,0 +1,82 @@
+"""A public table of items and counts, or an earlier release, as a prior."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dphh.content import Content
+from dphh.corpus import Corpus, replace_corpus
+from dphh.engines.duckdb.run import DuckDBRun
+from dphh.engines.session import Limits
+from dphh.errors import CorpusError, UsageError
+from dphh.mechanisms.released_rows import whole
+from dphh.priors.made import prior_of_items
+from dphh.priors.prior import Prior
+from dphh.public.texts import MEMORY
+from dphh.release import Release
+from dphh.sources.formats import opened
+from dphh.sources.reading import files_named, schema_in_memory
+from dphh.udfs.draws.randomness import SystemRandomness
+
+ITEM, COUNT = "item", "count"
+
+
+def table_of(source: Any) -> Corpus:
+    """A table with a column `item`, a text or a list of tokens, and a column `count`. It is read as
+    a corpus is, with the count in the place of whose row it is."""
+    return Corpus(source, user=COUNT, item=ITEM)
+
+
+def of_table(table: Corpus, content: Content, max_n: int) -> Prior:
+    """Texts become tokens as the private data do; lists are taken as they are."""
+    there = opened(table)
+    as_read = (
+        Content(column=ITEM, reading="list")
+        if _holds_lists(there)
+        else replace(content, column=ITEM, unit=None)
+    )
+    run = DuckDBRun(
+        replace_corpus(there, content=as_read), SystemRandomness(), Limits(memory=MEMORY)
+    )
+    try:
+        run.hold_rows()
+        items = run.fetch("public_items")
+    finally:
+        run.close()
+    if pc.all(items.column("is_count")).as_py() is False:
+        raise UsageError(
+            f"prior: the column {COUNT!r} of its table says how often each item occurs: give a "
+            "number above 0 in every row"
+        )
+    tokens = whole(items.column("tokens"), pa.list_(pa.string()))
+    return prior_of_items(tokens, items.column("occurs").to_numpy(), max_n)
+
+
+def _holds_lists(table: Corpus) -> bool:
+    """By the column's type: of several files the first one's."""
+    if table.kind != "path":
+        schema = schema_in_memory(table)
+    else:
+        files = [file for place in table.where for file in files_named(place)]
+        schema = pq.read_schema(files[0]) if files else pa.schema([])
+    if {ITEM, COUNT} - {*schema.names} and schema.names:
+        raise CorpusError(
+            f"prior: found the columns {', '.join(schema.names)}; a public table has {ITEM!r}, a "
+            f"text or a list of tokens, and {COUNT!r}; of raw text, prior_text names the column"
+        )
+    kind = schema.field(ITEM).type if schema.names else pa.string()
+    lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(is_one(kind) for is_one in lists)
+
+
+def of_release(release: Release, max_n: int) -> Prior:
+    """Its items, with their scores as counts. What is counted within groups has a row for each."""
+    scores = {tuple(row["tokens"]): row["score"] for row in release}
+    tokens = pa.array([list(item) for item in scores], pa.list_(pa.string()))
+    return prior_of_items(tokens, np.array(list(scores.values())), max_n)

@@ -1,0 +1,351 @@
+"""`prior=`: what may be one, what is refused before anything is paid, and what is said of it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import dphh
+from dphh import Corpus, UsageError
+from dphh.again import request_of
+from dphh.priors.stored import folder
+from dphh.public import texts
+from dphh.testing import SeededRandomness
+
+ASK = {"max_n": 2, "epsilon": 4.0, "delta": 1e-6}
+PUBLIC = {"prior_is_public": True}
+NEWS = ["good morning all", "good morning you", "good evening all", "you good"]
+
+
+@pytest.fixture
+def private(written):
+    return written([(user, "good morning") for user in range(300)])
+
+
+@pytest.fixture
+def news(tmp_path):
+    path = tmp_path / "public" / "news.parquet"
+    path.parent.mkdir()
+    pl.DataFrame({"body": NEWS}).write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "words.parquet"
+    pl.DataFrame({"item": ["good", "morning", "good morning"], "count": [9, 5, 4]}).write_parquet(
+        path
+    )
+    return path
+
+
+def of_text(path, **options):
+    return Corpus(str(path), user="body", **({"text": "body"} | options))
+
+
+def listed(plan):
+    return plan.price.prior.prior.vocabulary.to_pylist()
+
+
+def test_a_text_is_given_as_a_corpus_or_by_its_column(private, news):
+    one = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    other = dphh.ngrams(private, prior=news, prior_text="body", **PUBLIC, **ASK)
+    assert listed(one) == ["all", "good", "morning", "you"]
+    assert one.price == other.price
+    assert one["prior"] == other["prior"]
+
+
+def test_a_table_is_given_as_a_file_or_a_frame(private, table):
+    one = dphh.ngrams(private, prior=table, **PUBLIC, **ASK)
+    other = dphh.ngrams(private, prior=pl.read_parquet(table), **PUBLIC, **ASK)
+    assert listed(one) == ["good", "morning"]
+    assert one.price == other.price
+
+
+def test_a_release_is_given_as_it_is_by_its_folder_or_its_run_and_needs_no_word(
+    private, ledger, tmp_path
+):
+    earlier = dphh.ngrams(private, **ASK).run(ledger=ledger)
+    folder = earlier.save(tmp_path / "out")
+    plans = [dphh.ngrams(private, prior=each, **ASK) for each in (earlier, folder, earlier.run_id)]
+    assert len(earlier) > 0
+    assert [listed(plan) for plan in plans] == [["good", "morning"]] * 3
+    assert len({plan["prior"] for plan in plans}) == 1
+    assert f"run {earlier.run_id}" in plans[0].privacy.caveats[0]
+
+
+def test_what_was_counted_within_groups_is_listed_once(private, ledger, tmp_path):
+    rows = pl.read_parquet(private.where[0]).with_columns(lang=pl.lit("en"))
+    rows.write_parquet(tmp_path / "grouped.parquet")
+    grouped = Corpus(str(tmp_path / "grouped.parquet"), user="who", text="what")
+    counted = {"counts": 0.3, "by": "lang", "groups": ["en"]}
+    earlier = dphh.ngrams(grouped, **counted, **ASK).run(ledger=ledger)
+    assert len(earlier) == 2 * len({row["item"] for row in earlier})
+    plan = dphh.ngrams(private, prior=earlier, **ASK)
+    assert listed(plan) == ["good", "morning"]
+    assert [len(grams) for grams in plan.price.prior.prior.grams] == [2, 1]
+
+
+def test_a_rehearsal_is_no_release_that_protects_anybody(private, ledger, news):
+    stand_in = Corpus(pl.DataFrame({"u": range(300), "t": ["a b"] * 300}), user="u", text="t")
+    plan = dphh.ngrams(private, **ASK)
+    found = dphh.rehearse(plan, stand_in, ledger=ledger)
+    with pytest.raises(UsageError, match="a rehearsal's or a test's release"):
+        dphh.ngrams(private, prior=found, **ASK)
+    assert listed(dphh.ngrams(private, prior=found, **PUBLIC, **ASK)) == ["a", "b"]
+
+
+def test_a_release_of_another_verb_has_no_counts(private, ledger):
+    found = dphh.trie(private, max_length=2, epsilon=4.0, delta=1e-6).run(ledger=ledger)
+    with pytest.raises(UsageError, match="found a release of trie"):
+        dphh.ngrams(private, prior=found, **ASK)
+
+
+@pytest.mark.parametrize("kind", ["text", "table", "frame"])
+def test_what_is_not_declared_public_is_refused(private, news, table, kind):
+    prior = {"text": of_text(news), "table": table, "frame": pl.read_parquet(table)}[kind]
+    with pytest.raises(UsageError, match=r"prior_is_public: .* say prior_is_public=True"):
+        dphh.ngrams(private, prior=prior, **ASK)
+    assert not folder().exists()
+
+
+@pytest.mark.parametrize("alone", [{"prior_is_public": True}, {"prior_text": "body"}])
+def test_what_speaks_of_a_prior_goes_with_one(private, alone):
+    with pytest.raises(UsageError, match="go with prior="):
+        dphh.ngrams(private, **alone, **ASK)
+
+
+@pytest.mark.parametrize("method", ["dpne", "dpsu-all"])
+def test_the_forecast_alone_takes_one(private, table, method):
+    with pytest.raises(UsageError, match=f"method='{method}' takes nothing"):
+        dphh.ngrams(private, prior=table, method=method, **PUBLIC, **ASK)
+
+
+def test_a_prior_is_read_as_the_data_are(private, news):
+    with pytest.raises(UsageError, match="lower=True, and the corpus otherwise"):
+        dphh.ngrams(private, prior=of_text(news, lower=True), **PUBLIC, **ASK)
+    plan = dphh.ngrams(prior=of_text(news), **PUBLIC, **ASK)
+    with pytest.raises(UsageError, match="lower=False, and the corpus otherwise"):
+        plan.run(corpus=Corpus(*private.where, user="who", text="what", lower=True))
+
+
+def test_a_prior_without_a_word_is_refused(private, tmp_path):
+    pl.DataFrame({"item": ["a b"], "count": [2]}).write_parquet(tmp_path / "none.parquet")
+    with pytest.raises(UsageError, match="no word is listed"):
+        dphh.ngrams(private, prior=tmp_path / "none.parquet", **PUBLIC, **ASK)
+
+
+def test_how_a_text_becomes_tokens_is_the_corpuss_to_say(table):
+    with pytest.raises(UsageError, match="pass the corpus to the verb"):
+        dphh.ngrams(prior=table, **PUBLIC, **ASK)
+
+
+def as_copied(path):
+    return Path(shutil.copyfile(path, path.with_name("copy.parquet")))
+
+
+def as_linked(path):
+    (link := path.with_name("link.parquet")).symlink_to(path)
+    return link
+
+
+@pytest.mark.parametrize("find", [Path, as_copied, as_linked, lambda path: path.parent])
+def test_the_runs_own_data_are_no_prior(private, find, ledger):
+    own = find(Path(private.where[0]))
+    with pytest.raises(UsageError, match="the run's own data"):
+        dphh.ngrams(private, prior=own, prior_text="what", **PUBLIC, **ASK)
+    plan = dphh.ngrams(prior=Corpus(str(own), user="who", text="what"), **PUBLIC, **ASK)
+    with pytest.raises(UsageError, match="the run's own data"):
+        plan.run(corpus=private, ledger=ledger)
+    assert ledger.runs() == []
+
+
+def test_rows_in_memory_are_no_prior_of_their_own(news):
+    frame = pl.DataFrame({"who": range(9), "what": ["a b"] * 9})
+    private = Corpus(frame, user="who", text="what")
+    copy = Corpus(frame.clone().rename({"what": "t"}).to_arrow(), user="t", text="t")
+    for prior in (private, copy):
+        with pytest.raises(UsageError, match="the run's own data"):
+            dphh.ngrams(private, prior=prior, **PUBLIC, **ASK)
+    assert dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+
+
+@pytest.mark.parametrize("find", [Path, as_copied, as_linked])
+@pytest.mark.parametrize("known", ["named", "run"])
+def test_what_the_ledger_knows_is_no_prior(private, news, ledger, find, known):
+    theirs = of_text(news)
+    if known == "named":
+        ledger.add("theirs", theirs, 1.0, 1e-6)
+    else:
+        dphh.items(theirs, epsilon=1.0, delta=1e-6).run(ledger=ledger)
+    with pytest.raises(UsageError, match="the ledger knows these data"):
+        dphh.ngrams(private, prior=of_text(find(news)), **PUBLIC, **ASK)
+    assert not folder().exists(), "private data were counted and kept"
+
+
+def test_what_the_ledger_of_a_run_knows_is_refused_when_it_is_run(private, news, tmp_path):
+    book = dphh.Ledger(tmp_path / "another.sqlite")
+    book.add("theirs", of_text(news), 1.0, 1e-6)
+    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    with pytest.raises(UsageError, match="the ledger knows these data"):
+        plan.run(ledger=book)
+    assert book.runs() == []
+
+
+def test_the_digest_is_of_the_request(private, news, table):
+    plain, one, same, other = (
+        request_of(plan.price, plan.corpus)
+        for plan in (
+            dphh.ngrams(private, **ASK),
+            dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK),
+            dphh.ngrams(private, prior=news, prior_text="body", **PUBLIC, **ASK),
+            dphh.ngrams(private, prior=table, **PUBLIC, **ASK),
+        )
+    )
+    assert one.parameters == same.parameters
+    assert "prior" not in plain.parameters
+    assert one.parameters["prior"] != other.parameters["prior"]
+
+
+def test_the_same_prior_comes_to_the_same_release_and_another_to_another(
+    private, news, table, ledger
+):
+    def run(**prior):
+        return dphh.ngrams(private, **prior, **ASK).run(ledger=ledger)
+
+    one = run(prior=of_text(news), **PUBLIC)
+    assert run(prior=news, prior_text="body", **PUBLIC).run_id == one.run_id
+    assert run(prior=table, **PUBLIC).run_id != one.run_id
+    assert run().run_id != one.run_id
+
+
+def test_the_plan_and_the_manifest_say_what_is_not_covered(private, news, ledger):
+    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    digest = plan["prior"]
+    assert plan.price.prior.prior.digest == digest
+    said = " ".join(repr(plan).split())
+    assert "the promise does not cover the prior's text" in said
+    assert f"4 listed words (SHA-256 {digest})" in said
+    assert "at most b words of your list that nobody need hold" in said
+    manifest = plan.run(ledger=ledger).manifest
+    assert manifest["parameters"]["prior"] == digest
+    assert manifest["prior"]["words"] == 4
+    assert manifest["prior"]["digest"] == digest
+    assert "the promise does not cover" in manifest["prior"]["caveat"]
+    assert manifest["prior"]["caveat"] in manifest["privacy"]["caveats"]
+    assert manifest["prior"]["released_words"] >= manifest["prior"]["released_listed"] > 0
+
+
+def test_a_plan_with_a_prior_is_scheduled(private, news):
+    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    weekly = dphh.schedule(plan, times=10, cap=(3.0, 1e-5)).plan
+    assert weekly["prior"] == plan["prior"]
+    assert listed(weekly) == listed(plan)
+
+
+def test_a_plan_that_was_written_down_says_that_its_prior_is_gone(private, news):
+    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    with pytest.raises(UsageError, match="make the plan anew"):
+        dphh.plan_from_json(plan.dumps())
+
+
+def test_a_text_of_files_is_counted_once(private, news, monkeypatch):
+    first = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    (kept,) = folder().iterdir()
+    monkeypatch.setattr(texts, "counted", None)
+    again = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    assert again["prior"] == first["prior"]
+    assert kept.suffix == ".npz"
+
+
+def test_a_text_that_has_changed_is_counted_anew(private, news):
+    first = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    pl.DataFrame({"body": [*NEWS, "new new"]}).write_parquet(news)
+    second = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    assert second["prior"] != first["prior"]
+
+
+def test_what_is_kept_says_nothing_of_the_private_data(news, tmp_path):
+    """Neighbours by a whole corpus: the same file, to the byte, and the same plan's words."""
+    kept = []
+    for rows in (["sentinel one"], ["other two"] * 99):
+        path = tmp_path / "private.parquet"
+        pl.DataFrame({"who": range(len(rows)), "what": rows}).write_parquet(path)
+        private = Corpus(str(path), user="who", text="what")
+        plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+        (file,) = folder().iterdir()
+        kept.append((file.name, file.read_bytes(), repr(plan), plan.dumps()))
+        file.unlink()
+    assert kept[0] == kept[1]
+
+
+def test_a_frame_takes_one(news):
+    frame = pl.DataFrame({"who": range(9), "what": ["good morning"] * 9})
+    asked = {"user": "who", "text": "what", **ASK, **PUBLIC}
+    plan = frame.dphh.ngrams(prior=str(news), prior_text="body", **asked)
+    assert listed(plan) == ["all", "good", "morning", "you"]
+
+
+def test_sql_takes_one(private, table, news, ledger):
+    con = dphh.connect(ledger)
+    asked = (
+        f"'{private.where[0]}', user_column := 'who', text_column := 'what', max_n := 2, "
+        "epsilon := 4.0, delta := 1e-6"
+    )
+    with pytest.raises(Exception, match="say prior_is_public=True"):
+        con.sql(f"FROM dphh_plan_ngrams({asked}, prior := '{table}')").fetchall()
+    public = f"{asked}, prior_is_public := true"
+    told = con.sql(f"FROM dphh_plan_ngrams({public}, prior := '{table}')").fetchall()
+    assert "does not cover the prior" in " ".join(said for _, _, said in told)
+    found = con.sql(f"FROM dphh_ngrams({public}, prior := '{news}', prior_text := 'body')")
+    assert {"good", "morning"} <= {row[1] for row in found.fetchall()}
+    con.sql(f"CREATE VIEW known AS FROM '{table}'")
+    told = con.sql(f"FROM dphh_plan_ngrams({public}, prior := 'known')").fetchall()
+    assert "with 2 listed words" in " ".join(said for _, _, said in told)
+    (run,) = ledger.runs()
+    told = con.sql(f"FROM dphh_plan_ngrams({asked}, prior := '{run.run_id}')").fetchall()
+    assert run.run_id in " ".join(said for _, _, said in told)
+
+
+@pytest.mark.parametrize(("words", "is_poor"), [(["good"], False), (["other"], True)])
+def test_a_prior_that_fits_badly_is_told_from_the_release(private, ledger, words, is_poor):
+    frame = pl.DataFrame({"item": words, "count": [9] * len(words)})
+    plan = dphh.ngrams(private, prior=frame, **PUBLIC, **ASK)
+    # Of a seed under which noise lets no word of the list pass that nobody holds.
+    release = plan.run(ledger=ledger, randomness=SeededRandomness(1))
+    assert len(release) > 0
+    assert ("the prior fits badly" in repr(release)) == is_poor
+
+
+@pytest.fixture
+def stand_in():
+    texts = ["good morning you"] * 200 + ["good evening all"] * 200
+    return Corpus(pl.DataFrame({"u": range(400), "t": texts}), user="u", text="t")
+
+
+def test_what_a_prior_buys_is_shown_on_public_data_alone(private, news, table, stand_in, ledger):
+    asked = {**ASK, "prior": [None, of_text(news), table], **PUBLIC}
+    found = dphh.compare(dphh.ngrams, private, ledger=ledger, rehearse=stand_in, **asked)
+    assert [dict(each.options)["prior"] for each in found] == [
+        None,
+        "news.parquet",
+        "words.parquet",
+    ]
+    for each in found:
+        by_length = dict(each.found)
+        assert by_length.keys() == {1, 2}
+        assert by_length[1] > 0
+    shown = repr(found)
+    assert "found of 1" in shown
+    assert "news.parquet" in shown
+    assert "found of 2" in found.to_polars().columns
+    assert ledger.runs() == []
+
+
+def test_a_rehearsal_on_the_priors_own_text_is_refused(private, news, ledger):
+    plan = dphh.ngrams(private, prior=of_text(news), **PUBLIC, **ASK)
+    with pytest.raises(UsageError, match="prior: these are the run's own data"):
+        dphh.rehearse(plan, of_text(news), ledger=ledger)

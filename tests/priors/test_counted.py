@@ -1,0 +1,108 @@
+"""A public text is counted as private data are read; a table's items are read the same way."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dphh import Corpus, CorpusError, UsageError
+from dphh.public import texts
+from dphh.public.tables import of_table, table_of
+from dphh.public.texts import counted
+
+
+def spelled(prior):
+    """Each gram of a prior and how often it occurs, by length."""
+    words = prior.vocabulary.to_pylist()
+    return [
+        {
+            tuple(words[number] for number in row): int(count)
+            for row, count in zip(g.words, g.counts, strict=True)
+        }
+        for g in prior.grams
+    ]
+
+
+def by_hand(rows, max_n, least):
+    """The same in plain Python, of lists of words."""
+    words = Counter(word for row in rows for word in row)
+    listed = {word: count for word, count in words.items() if count >= least}
+    found = [{(word,): count for word, count in listed.items()}]
+    for n in range(2, max_n + 1):
+        runs = (tuple(row[i : i + n]) for row in rows for i in range(len(row) - n + 1))
+        found.append(dict(Counter(run for run in runs if all(word in listed for word in run))))
+    return found
+
+
+def corpus(rows, **options):
+    frame = pl.DataFrame({"body": rows}, schema={"body": pl.String})
+    return Corpus(frame, user="body", **({"text": "body"} | options))
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "c", "ü", "dd"]), max_size=9), max_size=12))
+def test_every_run_of_listed_words_is_counted(rows):
+    prior = counted(corpus([" ".join(row) for row in rows]), 3)
+    assert spelled(prior) == by_hand(rows, 3, texts.LEAST_OF_SMALL)
+    assert prior.total == sum(map(len, rows))
+
+
+def test_words_and_grams_ascend_by_their_bytes():
+    prior = counted(corpus(["b a ä Z", "Z ä a b", "a b Z a"]), 2)
+    assert prior.vocabulary.to_pylist() == sorted("abäZ", key=str.encode)
+    for grams in prior.grams:
+        assert grams.words.tolist() == sorted(grams.words.tolist())
+
+
+def test_the_text_is_read_as_the_corpus_says():
+    asked = corpus(["Don't stop. DON'T!", "don't"], lower=True, strip=".!")
+    assert spelled(counted(asked, 1)) == [{("don't",): 3}]
+
+
+def test_a_large_text_lists_words_of_three_and_leaves_out_longer_grams_that_occur_once(monkeypatch):
+    monkeypatch.setattr(texts, "SMALL", 5)
+    monkeypatch.setattr(texts, "LARGE", 5)
+    prior = counted(corpus(["a b a b", "a b", "c c b a"]), 2)
+    assert spelled(prior) == [{("a",): 4, ("b",): 4}, {("a", "b"): 3, ("b", "a"): 2}]
+
+
+def table(rows, kind=pl.String):
+    return pl.DataFrame(
+        {"item": [row[0] for row in rows], "count": [row[1] for row in rows]},
+        schema={"item": kind, "count": pl.Float64},
+    )
+
+
+@pytest.mark.parametrize("split", [" ".join, list])
+@pytest.mark.parametrize("in_a_file", [False, True])
+def test_a_table_gives_items_whose_parts_it_has(split, in_a_file, tmp_path):
+    rows = [("a", 5.0), ("b", 0.2), ("a b", 3.0), ("b c", 9.0), ("a b a", 2.0), ("b b b b", 1.0)]
+    rows = [(split(item.split()), count) for item, count in rows]
+    frame = table(rows, pl.List(pl.String) if split is list else pl.String)
+    source = frame
+    if in_a_file:
+        source = str(tmp_path / "words.parquet")
+        frame.write_parquet(source)
+    prior = of_table(table_of(source), corpus([]).content, 4)
+    assert spelled(prior) == [{("a",): 5, ("b",): 1}, {("a", "b"): 3}, {}, {}]
+
+
+def test_texts_of_a_table_become_tokens_as_the_data_do():
+    content = corpus([], lower=True).content
+    prior = of_table(table_of(table([("The", 2.0), ("the", 3.0)])), content, 2)
+    assert spelled(prior) == [{("the",): 5}, {}]
+
+
+@pytest.mark.parametrize("count", [0.0, -1.0, None, float("nan"), float("inf")])
+def test_a_count_is_a_number_above_0(count):
+    with pytest.raises(UsageError, match="a number above 0"):
+        of_table(table_of(table([("a", 3.0), ("b", count)])), corpus([]).content, 1)
+
+
+def test_other_columns_are_told(tmp_path):
+    with pytest.raises(CorpusError, match=r"found the columns body; .* prior_text"):
+        of_table(table_of(pa.table({"body": ["a"]})), corpus([]).content, 1)

@@ -1,0 +1,60 @@
+"""What a prior buys, from the command to the release: words that are too rare for a threshold."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import dphh
+from dphh import UsageError
+
+ASK = {"max_n": 2, "epsilon": 2.0, "delta": 1e-8, "max_items": 10}
+RARE = [f"rare{word}" for word in range(300)]
+OWN = [f"own{word}" for word in range(300)]
+
+
+@pytest.fixture
+def private(written):
+    """300 words of a public list and 300 others, each of 14 users who hold two words."""
+    rows = [(f"{word}/{user}", f"good {word}") for word in (*RARE, *OWN) for user in range(14)]
+    return written(rows)
+
+
+@pytest.fixture
+def table():
+    return pl.DataFrame({"item": ["good", *RARE], "count": [300_000, *[30] * len(RARE)]})
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_words_of_the_list_are_found_where_a_threshold_hides_all_others(private, table, engine):
+    asked = {**ASK, "prior": table, "prior_is_public": True}
+    plain = {row["item"] for row in dphh.ngrams(private, **ASK).run(engine=engine)}
+    known = {row["item"] for row in dphh.ngrams(private, **asked).run(engine=engine)}
+    assert "good" in plain & known
+    assert len(plain & {*RARE, *OWN}) < 25
+    assert len(known & {*RARE}) > 150
+    assert len(known & {*OWN}) < 25
+
+
+def test_spark_says_before_it_is_paid_that_it_takes_no_prior(private, table, ledger):
+    plan = dphh.ngrams(private, prior=table, prior_is_public=True, **ASK)
+    with pytest.raises(UsageError, match="prior"):
+        plan.run(engine="spark", ledger=ledger)
+    assert ledger.runs() == []
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_words_that_a_short_list_lacks_are_in_none_of_its_rows(engine):
+    """Their thresholds were those of the last class, so that its words could not be drawn."""
+    rows = [(f"p{user}", "the cat sat") for user in range(60)]
+    rows += [("u", " ".join(f"own{word}" for word in range(400)))]
+    frame = pl.DataFrame(rows, schema=["who", "what"], orient="row")
+    corpus = dphh.Corpus(frame, user="who", text="what")
+    held = ["the", "cat", "sat"]
+    listed = [*held, *(f"absent{word}" for word in range(40))]
+    table = pl.DataFrame({"item": listed, "count": [5] * len(listed)})
+    asked = {"max_n": 1, "epsilon": 1.0, "delta": 0.08, "max_items": 30, "prior_is_public": True}
+    plan = dphh.ngrams(corpus, prior=table, **asked)
+    for _ in range(10):
+        found = {row["item"] for row in plan.run(engine=engine, again=True)}
+        assert found & {*held}
