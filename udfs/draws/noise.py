@@ -223,7 +223,7 @@ def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
         "BIGINT",
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,  # otherwise DuckDB would draw once for equal arguments
+        side_effects=True,  # or DuckDB would draw once for equal arguments
     )
 
 
