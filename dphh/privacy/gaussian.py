@@ -1,8 +1,8 @@
 """The analytic Gaussian mechanism at L2 sensitivity 1: calibration and composition.
 
 Balle and Wang, "Improving the Gaussian mechanism for differential privacy: analytical calibration
-and optimal denoising" (ICML 2018). All rounding is conservative: a delta, an epsilon and a calibrated
-sigma are rounded up, a composed sigma down.
+and optimal denoising" (ICML 2018). All rounding is conservative: a delta, an epsilon and a
+calibrated sigma are rounded up, a composed sigma down.
 """
 
 from __future__ import annotations
