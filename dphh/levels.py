@@ -344,7 +344,7 @@ class LocalLevel(_Level):
 
     @property
     def noise(self) -> float:
-        """The standard error of the estimate for a value that nobody holds, in reports."""
+        """The standard error of the estimate for a value that no report is for, in reports."""
         return sqrt(self.mechanism.variance(self.reports))
 
     @property

@@ -66,7 +66,7 @@ class Bernoulli:
             )
 
     def tail(self, holders: ArrayLike, theta: ArrayLike) -> FloatArray:
-        """P[at least theta votes] at one level for a prefix of so many holders."""
+        """P[at least theta votes] at one level for a prefix with these numbers of holders."""
         return binomial_tail(holders, self.p, theta)
 
     @property
