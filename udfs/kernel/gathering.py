@@ -7,7 +7,6 @@ For DuckDB and Polars, whose rows hold lists; Spark's blocks are made in `spark_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -21,6 +20,7 @@ from numpy.typing import DTypeLike
 from dphh.udfs.kernel.blocks import places_of_texts
 from dphh.udfs.kernel.contributions import starts
 from dphh.udfs.kernel.given_grams import GivenGrams
+from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.kernel.whole_users import lengths_of, lists_of, one_array
 from dphh.udfs.text.hashes import Integers, of_spellings
@@ -40,16 +40,6 @@ STRETCH, PLACES = 1 << 17, 1 << 20
 NARROW = 1 << 32
 #: Bytes of memory to lay out one text and one position.
 TEXT_BYTES, PLACE_BYTES = 48, 4
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What a session keeps of a text."""
-
-    #: Whether -1 marks its end: needed where neighbouring words matter.
-    ends: bool = False
-    #: The shortest and longest n-grams to keep instead of words, if any.
-    lengths: tuple[int, int] | None = None
 
 
 def words_of_texts(vocabulary: Vocabulary, reading: Reading) -> Read:
