@@ -1,4 +1,4 @@
-"""The unit: whose rows belong together. A user by one column or, by several, less than a user."""
+"""The unit of privacy: a user, by one column, or less than a user, by several columns."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Literal, get_args
 
 from dphh.errors import UsageError
 
-#: The column that says whose row it is, or several that say it together.
+#: The column that identifies a row's user, or several columns that do so together.
 User = str | tuple[str, ...]
-#: How it is known that each row of a frame or a view comes of one user's rows alone: its query was
-#: seen to take rows one by one, or its owner says so, or it is taken for granted.
+#: How dphh knows that each row of a frame or a view derives from one user's rows alone: its query
+#: was "seen" to take rows one by one, the caller "said" so, or it is "assumed".
 RowWise = Literal["seen", "said", "assumed"]
 
 
@@ -40,21 +40,21 @@ def named(user: User) -> str:
 
 
 def whom(user: User) -> str:
-    """Whom a promise is made to, so that nobody takes it for more."""
+    """Whom the privacy statement protects, in words."""
     if isinstance(user, str):
         return "each user"
     return f"each combination of {named(user)}; less to a person, who may be in many of them"
 
 
 def counted_by(user: User) -> str:
-    """What an account protects."""
+    """What an account of the ledger protects, in words."""
     if isinstance(user, str):
         return f"users by the column {user!r}"
     return f"combinations of the columns {', '.join(map(repr, user))}"
 
 
 def checked_row_wise(found: object) -> RowWise | None:
-    """As a manifest or a written plan has it; None of files, whose rows are as they are."""
+    """The value found in a manifest or a saved plan, checked; None for files."""
     for known in get_args(RowWise):
         if found == known:
             return known  # type: ignore[no-any-return]
@@ -64,7 +64,7 @@ def checked_row_wise(found: object) -> RowWise | None:
 
 
 def proviso(row_wise: RowWise | None) -> str | None:
-    """What a promise hangs on, where the rows were not seen to be made one by one."""
+    """The condition of the privacy statement where the query was not seen to be row by row."""
     match row_wise:
         case "said":
             return (

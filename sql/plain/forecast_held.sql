@@ -1,8 +1,8 @@
--- The forecast ladder, a level k >= 2: the valid grams that each user holds, each once, with the
--- class of each. A gram is valid where its first and its last k - 1 tokens were released.
--- In: texts (user_id, tokens); released, of all levels below; forecasts (tokens, ending,
--- beginning), public: of each released (k - 1)-gram, in steps of half a nat, what it adds to the
--- forecast of a gram that begins with it, and of one that ends in it (docs/forecast.md).
+-- The forecast ladder, a level k >= 2: the valid grams that each user holds, each once, with their
+-- classes. A gram is valid if its first and its last k - 1 tokens were released.
+-- In: texts (user_id, tokens); released, with all levels below; forecasts (tokens, ending,
+-- beginning), public: what a released (k - 1)-gram adds, in steps of half a nat, to the forecast of
+-- a gram that begins with it (`ending`), or ends in it (`beginning`): docs/forecast.md.
 -- Out: held (user_id, gram, key, class).
 CREATE OR REPLACE TEMP TABLE held AS
 WITH

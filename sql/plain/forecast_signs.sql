@@ -1,6 +1,6 @@
--- The forecast ladder: what a run may see of the rounds' rows. How many valid grams each has, and
--- how many of these stand at 0 or below in round 2.
--- In: round_2. Gives (class, bin, grams, negatives).
+-- The forecast ladder: what a run may see of the rows. For each row, the number of valid grams, and
+-- how many of them have a noised weight of at most 0 in round 2.
+-- In: round_2. Returns (class, bin, grams, negatives).
 SELECT
     class,
     bin,
