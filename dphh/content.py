@@ -10,21 +10,21 @@ from dphh.lineage.conditions import condition
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
-#: What one character is, where content is read by character or cut into units.
+#: What counts as one character where content is read by character or cut into units.
 Characters = Literal["code points", "graphemes", "bytes"]
 
-#: A token longer than this many characters is truncated unless the owner says otherwise.
+#: Default: a token longer than this many characters is truncated.
 MAX_TOKEN_LENGTH = 1000
 
-#: Of one text so many characters count, of a list so many tokens, unless the owner says otherwise.
+#: Default: at most this many characters of one text count, or this many tokens of a list.
 MAX_TEXT_LENGTH = 1 << 24
-#: No engine cuts texts further on than this.
+#: The largest limit that all engines can apply.
 _FURTHEST = (1 << 31) - 1
 
 #: `split=` takes one of these names, or a regular expression whose matches are the words.
 SPLITS = ("white space", "unicode")
 
-#: The words that the TrieHH papers keep of a tweet; pass as `Corpus(..., **TRIEHH_WORDS)`.
+#: Which words of a tweet the TrieHH papers keep; pass as `Corpus(..., **TRIEHH_WORDS)`.
 TRIEHH_WORDS: dict[str, Any] = {
     "lower": True,
     "strip": ",.;?!",
@@ -47,8 +47,8 @@ _ASKED = {"column": "text or item"}
 class Content:
     """How one row's content becomes a sequence of tokens; a function of that row alone.
 
-    In this order: decode, limit the text's length, lower, split, strip, keep, drop, limit the
-    tokens' length, leave out the empty.
+    The steps, in order: decode, limit the text's length, lower, split, strip, keep, drop, limit
+    the tokens' length, remove empty tokens.
     """
 
     column: str
@@ -60,10 +60,10 @@ class Content:
     drop: str | None = None
     max_token_length: int = MAX_TOKEN_LENGTH
     too_long: TooLong = "truncate"
-    #: A whole item, once cleaned, is cut into tokens of so many characters (for `trie`).
+    #: For `trie`: a whole item is cleaned, then cut into tokens of this many characters.
     unit: int | None = None
     characters: Characters = "code points"
-    #: One text is one value to an engine, which holds it and its tokens whole.
+    #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
     max_text_length: int = MAX_TEXT_LENGTH
     #: Which rows count, as SQL over one row (`lineage/conditions.py`); None: all.
     where: str | None = None
@@ -124,7 +124,7 @@ class Content:
 
     @property
     def patterns(self) -> dict[str, str]:
-        """The regular expressions that somebody gave, by their options."""
+        """The regular expressions that the caller gave, by option."""
         split = None if self.split in SPLITS else self.split
         given = {"keep": self.keep, "drop": self.drop, "split": split}
         return {option: pattern for option, pattern in given.items() if pattern is not None}
@@ -135,12 +135,12 @@ class Content:
 
     @property
     def joiner(self) -> str:
-        """What stands between the tokens of an item."""
+        """The text between the tokens of an item: a space, or nothing between characters."""
         return "" if self.reading == "characters" or self.unit is not None else " "
 
     @property
     def tokens_are_bytes(self) -> bool:
-        """Whether tokens are spelled in hexadecimal digits, two a byte."""
+        """Whether tokens are bytes, spelled as two hexadecimal digits each."""
         cut = self.reading == "characters" or self.unit is not None
         return cut and self.characters == "bytes"
 

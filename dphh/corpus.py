@@ -1,4 +1,4 @@
-"""A corpus: where the data is and what it means. Making one reads nothing."""
+"""A corpus: where the data is and how to read it. Constructing one reads no data."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dphh.periods.period import Period, Spans, checked_period, checked_spans, ho
 from dphh.unit import User, as_json, checked_user, columns_of
 from dphh.wording.asked import named_in_words
 
-#: Tables that know more than their rows: what to give in their place.
+#: Table objects that dphh does not take, and what to give instead.
 _TABLES = {
     "deltalake": "give the table's folder, which is read as its log has it now",
     "pyiceberg": "give the table's folder, or table.scan().to_arrow() and name=",
 }
 
-#: What each option of a corpus says, for whoever offers it.
+#: The help of each option of a corpus, for the command line and the gateway.
 HELP = {
     "user": "The column that says whose row it is; given twice or more, the columns that do.",
     "period": "Protect a user's rows of one period by themselves: 'date by week' (or day, month, "
@@ -51,7 +51,7 @@ HELP = {
 }
 #: Of a corpus that the ledger names, whoever asks may say these.
 WHICH_ROWS = {"where", "since", "until"}
-# `row_wise` is of frames and views, which no command is given.
+# `row_wise` has no help: it applies to frames and views, which no command takes.
 
 
 @dataclass(frozen=True, init=False)
@@ -64,16 +64,16 @@ class Corpus:
     of a table or view beside `connection=`; or anything that offers Arrow data: an Arrow table, a
     Polars or a pandas frame.
 
-    `user=` names the column of users. Of several columns, `["author", "month"]`, each combination
-    of values is protected by itself: a person who is in many of them is not.
+    `user=` names the column of users. With several columns, `["author", "month"]`, each combination
+    of values is protected by itself; a person who is in several combinations is not.
 
     `text=` reads words by default, `item=` takes each row whole; `as_=` chooses
     "words", "characters", "whole" or "list" (a list column, taken as is). `characters=` says what
     a character is: "code points", "graphemes" (clusters) or "bytes".
 
-    `row_wise=True` is whoever gives a frame or a view answering for it: that each of its rows comes
-    of one user's rows alone, whoever else is there, though its query has more in it than rows taken
-    one by one. A run is refused without it, and its manifest says so with it (docs/corpus.md).
+    `row_wise=True` is the caller's assurance for a frame or a view whose query does more than take
+    rows one by one: each of its rows derives from one user's rows alone, whoever else is in the
+    data. Without it such a run is refused; with it the manifest says so (docs/corpus.md).
 
     `where=` leaves rows out by a condition in SQL over one row, `since="day=2026-01-01"` those
     before, `until="day=2026-02-01"` those from then on (docs/corpus.md, "Which rows count").
@@ -91,7 +91,7 @@ class Corpus:
     where: tuple[str, ...]
     #: The column of the groups that `counts` counts within.
     by: str | None
-    #: Whether whoever gives it answers for how its rows were made.
+    #: Whether the caller assures that each row derives from one user's rows.
     row_wise: bool
 
     @named_in_words
@@ -169,7 +169,7 @@ class Corpus:
             object.__setattr__(self, key, value)
 
     def __repr__(self) -> str:
-        """Where the data is and what it means; never a row of it."""
+        """Where the data is and how it is read; never a row of it."""
         where = repr(self.where[0] if len(self.where) == 1 else [*self.where])
         content = self.content
         said: dict[str, Any] = {
@@ -208,8 +208,8 @@ class Corpus:
 
     @property
     def columns_of_user(self) -> list[tuple[str, str]]:
-        """The column of users, or the columns that say together whose row it is; each with what to
-        call it where it is wrong."""
+        """The column of users, or the columns that together identify the user, each with the name
+        that errors call it by."""
         return [
             ("user" if place == 1 else f"user, column {place}", column)
             for place, column in enumerate(columns_of(self.user), start=1)
@@ -279,12 +279,12 @@ def narrowed(
 
 
 def in_groups(corpus: Corpus, by: str | None) -> Corpus:
-    """For `counts`: rows belong to the groups that this column names."""
+    """For `counts`: the corpus with this column of groups."""
     return replace_corpus(corpus, by=by)
 
 
 def of_people(corpus: Corpus) -> Corpus:
-    """For counts, of whichever verb: what they say is a number of people."""
+    """Refuse several user columns: a count of any verb is a number of people."""
     if not isinstance(corpus.user, str):
         raise UsageError(
             f"user: found the columns {', '.join(corpus.user)}; counts says how many users hold an "
@@ -299,7 +299,7 @@ def of_people(corpus: Corpus) -> Corpus:
 
 
 def as_sequences(corpus: Corpus, unit: int) -> Corpus:
-    """For `trie`: whole items become sequences of characters; all else is a sequence already."""
+    """For `trie`: cut whole items into runs of `unit` characters; other readings stay as is."""
     if corpus.content.reading == "whole":
         if corpus.content.unit not in (None, unit):
             raise UsageError(
@@ -333,7 +333,7 @@ def _periods_asked(period: Any, periods: Any) -> tuple[Period | None, Spans | No
 def _locate(
     source: Any, connection: Any
 ) -> tuple[Literal["path", "table", "frame"], tuple[str, ...], Any]:
-    """What kind of source this is, where the ledger will say it lives, and how to open it."""
+    """The kind of source, the location that the ledger records, and the object to open."""
     if connection is not None:
         if not isinstance(source, str):
             raise UsageError(
@@ -379,7 +379,7 @@ def _table(connection: Any, name: str) -> Any:
 
 
 def absolute(path: str | Path) -> str:
-    """A path or glob made absolute without touching the disk; remote URLs stay as they are."""
+    """Make a path or glob absolute without touching the disk; remote URLs stay as they are."""
     text = str(path)
     if not text or "\0" in text:
         raise UsageError(f"source: found the path {text!r}; give a Parquet path, glob or folder")

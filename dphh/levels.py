@@ -23,11 +23,11 @@ from dphh.privacy.special import bdtrc
 from dphh.privacy.subset_selection import SubsetSelection, estimate
 
 Pruning = Literal["both", "single"]
-#: How a user of several sequences comes to the one that is theirs for a run of `trie`.
+#: How `trie` chooses the one sequence of a user who has several, once a run.
 Choice = Literal["drawn", "most-frequent"]
-#: Whether `ldp_trie` draws every report, or how many reports hold each value.
+#: Whether `ldp_trie` draws every report, or only the number of reports that contain each value.
 Mode = Literal["messages", "aggregate"]
-#: How often noise alone may bring any value of a level of `ldp_trie` to what stands out.
+#: The probability that noise alone brings any value of an `ldp_trie` level to `stands_out`.
 BY_CHANCE = 0.05
 
 
@@ -43,7 +43,7 @@ class Level(Protocol):
 
 
 class _Level:
-    """A level as JSON: its kind, its fields, and what follows from them, where it is `shown`."""
+    """A level as JSON: its kind, its fields, and the derived properties named in `shown`."""
 
     kind: ClassVar[str]
     shown: ClassVar[tuple[str, ...]] = ()
@@ -62,7 +62,7 @@ class _OnGrid(_Level):
 
     @property
     def sigma(self) -> float:
-        """Noise in users: the standard deviation, in weights of a user who holds one item."""
+        """The noise's standard deviation in users: in units of a one-item user's weight."""
         return self.sigma_grid / 2.0**self.grid_bits
 
     def _in_users(self, grid: int) -> float:
@@ -86,24 +86,24 @@ class SetUnionLevel(_OnGrid):
 
     @property
     def threshold(self) -> float:
-        """In users: so many, holding nothing else, would carry an item over without noise."""
+        """In users: without noise, this many users who hold only this item reach the threshold."""
         return self._in_users(self.threshold_grid)
 
 
 @dataclass(frozen=True)
 class WeighedLevel(SetUnionLevel):
-    """A later round of a set union: what a user gives to an item follows from what earlier rounds'
-    noise left of it. Its threshold covers any weights."""
+    """A later round of a set union: users weigh items by the noised weights of earlier rounds.
+    Its threshold is valid for any weights."""
 
     kind: ClassVar[str] = "weighed"
 
 
 @dataclass(frozen=True)
 class PrunedLevel(_OnGrid):
-    """A level of DPNE above the first: valid grams only, so its threshold hides nobody.
+    """A level of DPNE above the first. Only valid grams are noised, so privacy needs no threshold.
 
-    The threshold keeps spurious grams few. It follows from the released sets below, so a plan
-    leaves it open, and a run fills in `threshold_grid` and `valid`.
+    The threshold limits the number of spurious grams. It depends on the released sets below: it is
+    None in a plan, and a run fills in `threshold_grid` and `valid`.
     """
 
     kind: ClassVar[str] = "pruned"
@@ -113,11 +113,11 @@ class PrunedLevel(_OnGrid):
     max_items: int
     grid_bits: int
     sigma_grid: int
-    #: eta: at most this share of the level below's number is expected to be spurious here.
+    #: eta: expected spurious grams here, at most, over the number released at the level below.
     spurious: float
     pruning: Pruning
     threshold_grid: int | None = None
-    #: |V_k|, how many grams the released level below makes valid.
+    #: |V_k|: how many grams are valid, given the released level below.
     valid: int | None = None
 
     @property
@@ -127,25 +127,25 @@ class PrunedLevel(_OnGrid):
 
 @dataclass(frozen=True)
 class CountsLevel(_OnGrid):
-    """How many users hold each of given keys: one Gaussian vector, no threshold."""
+    """How many users hold each of a given list of keys: one Gaussian vector, no threshold."""
 
     kind: ClassVar[str] = "counts"
     shown = ("sigma", "half_width")
 
     level: int
-    #: n, the counts: items, times groups where there are any.
+    #: n, the number of counts: items times groups.
     keys: int
-    #: K: who holds more keys counts for less than one user of each.
+    #: K: a user who holds more keys adds less than one user to each.
     max_items: int
     grid_bits: int
     sigma_grid: int
-    #: Noise over the L2 norm sqrt(K) of a user: what is priced. What is drawn is no less.
+    #: Sigma over a user's L2 norm sqrt(K), as priced. The noise that is drawn has at least this.
     relative_sigma: float
     confidence: float
     simultaneous: bool
-    #: The noised sums of what bounding took, an octave each; a plan leaves it open.
+    #: The noised sums of what bounding removed, one for each octave; None in a plan.
     lost_grid: tuple[int, ...] | None = None
-    #: Whether keys are what sequences begin with, or are as a whole, and not what stands in texts.
+    #: True: a key matches the beginning of a sequence, or all of it. False: any run of a text.
     beginnings: bool = False
 
     @classmethod
@@ -158,7 +158,7 @@ class CountsLevel(_OnGrid):
         simultaneous: bool,
         beginnings: bool = False,
     ) -> CountsLevel:
-        """The level at this noise over the L2 norm of a user."""
+        """The level whose noise is `relative_sigma` times a user's L2 norm."""
         most = min(max_items, keys)
         bits = counts_bits(relative_sigma * sqrt(most), keys, most)
         return cls(
@@ -179,29 +179,28 @@ class CountsLevel(_OnGrid):
 
     @property
     def reach(self) -> Ends:
-        """How far intervals reach from a noised count."""
+        """How far an interval extends below and above a noised count."""
         together = self.keys if self.simultaneous else 1
         return ends(self.sigma_grid, self.confidence, self.weighing.octaves, together)
 
     @property
     def half_width(self) -> float:
-        """Of an interval, in users, before what bounding may have taken."""
+        """Half an interval's width in users, not including what bounding may have removed."""
         return self._in_users(max(self.reach.below, self.reach.above))
 
 
 @dataclass(frozen=True)
 class FoundCounts:
-    """How what a run finds is counted: as `CountsLevel`, of as many keys as will be found."""
+    """How a run counts the users of what it found: the `CountsLevel` for the keys it will find."""
 
-    #: Noise over the L2 norm of a user: what is priced.
+    #: Sigma over a user's L2 norm, as priced.
     relative_sigma: float
-    #: K, or as many as are found, if that is less.
+    #: K, or the number of keys found, if that is less.
     max_items: int
     confidence: float = 0.95
-    #: Of tries: how many users hold a sequence that begins so, or is it.
+    #: For tries: count users with a sequence that begins with the key, or is the key.
     beginnings: bool = False
-    #: The column of the groups that are counted within, and those of its values; all others are one
-    #: group more.
+    #: The column of groups, and its declared values; all other values form one more group.
     by: str | None = None
     groups: tuple[str, ...] = ()
     #: What is found and whose interval begins below so many users is left out.
@@ -214,7 +213,7 @@ class FoundCounts:
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        """Of the groups; of all there are, None alone."""
+        """The names of the groups; (None,) where there are no groups."""
         return (None,) if self.by is None else (*self.groups, OTHER)
 
     def level(self, keys: int) -> CountsLevel:
@@ -224,12 +223,12 @@ class FoundCounts:
 
     @property
     def widest(self) -> CountsLevel:
-        """With more found than a user counts for whole: no other has more noise."""
+        """The level with 2 K keys. No other number of keys has more noise."""
         return self.level(2 * self.max_items)
 
     def to_json(self) -> dict[str, Any]:
         said = {**asdict(self), "groups": list(self.groups)}
-        if self.by is None:  # as before there were groups
+        if self.by is None:  # the format of plans that were made before groups existed
             del said["by"], said["groups"]
         if not self.min_users:
             del said["min_users"]
@@ -243,24 +242,24 @@ class FoundCounts:
 
 @dataclass(frozen=True)
 class ForecastLevel(_Level):
-    """A level of the forecast ladder above the first: two rounds, by what is released below.
+    """A level of the forecast ladder above the first: two rounds, planned from the level below.
 
-    A plan leaves open how levels share the noise's budget, and a run fills it in.
+    How levels share the noise's budget is open in a plan; a run fills it in.
     """
 
     kind: ClassVar[str] = "forecast"
     shown = ("pruning",)
 
     level: int
-    #: Noise that all rounds of all levels come to together, in users.
+    #: The sigma, in users, of one release that costs as much as all rounds of all levels together.
     total_sigma: float
-    #: Noise of each round, in units of a grid on which a user has what the round's share buys.
+    #: The sigma of each round, on a grid where a user's norm is what the round's share allows.
     sigma_grid: int
-    #: At most this share of the level below's number is expected to be spurious here.
+    #: Expected spurious grams here, at most, over the number released at the level below.
     spurious: float
-    #: |V_k|, how many grams the released level below makes valid.
+    #: |V_k|: how many grams are valid, given the released level below.
     valid: int | None = None
-    #: Noise of the two rounds, in users.
+    #: The sigmas of the two rounds, in users.
     first_sigma: float | None = None
     second_sigma: float | None = None
 
@@ -313,13 +312,13 @@ class ListedWordsLevel(_Level):
 
 @dataclass(frozen=True)
 class VoteLevel(_Level):
-    """One level of TrieHH: each user votes with probability p; theta votes make a prefix grow."""
+    """One level of TrieHH: each user votes with probability p; a prefix with theta votes grows."""
 
     kind: ClassVar[str] = "vote"
     shown = ("p",)
 
     level: int
-    #: p = numerator / 2^64, exactly what is priced and what is drawn.
+    #: p = numerator / 2^64, both in the price and in the draws.
     numerator: int
     theta: int
 
@@ -330,7 +329,7 @@ class VoteLevel(_Level):
 
 @dataclass(frozen=True)
 class BatchLevel(_Level):
-    """One level of TrieHH as the papers have it: `batch` of `users`, drawn without replacement."""
+    """One level of TrieHH as in the papers: `batch` of `users`, sampled without replacement."""
 
     kind: ClassVar[str] = "batch"
 
@@ -344,37 +343,37 @@ class BatchLevel(_Level):
 class LocalLevel(_Level):
     """One level of LDP TrieHH: each of `users` sends `contributions` randomised reports.
 
-    A value is a prefix of the level below and what comes next: one of the characters, or the end.
-    `nothings` more say "nothing", a different one for each of a user's reports, so that no user
-    reports a value twice; by coins (which is how counts alone are drawn) there is no such value.
-    (Plans of before had one, for all of a user's reports.) How many values there are is fixed here,
-    before any row is read, so that what a report can be tells nothing.
+    A value is a prefix of the level below and what follows it: one of the characters, or the end.
+    `nothings` further values mean "nothing", a different one for each report of a user, so that no
+    user reports a value twice. The form "coins" (and mode "aggregate") has no such value; older
+    plans had one for all reports of a user. The number of values is fixed here, before any row is
+    read, so the set of possible reports does not depend on the data.
     """
 
     kind: ClassVar[str] = "local"
-    #: What plans say that were made before they had these fields.
+    #: The values of these fields in plans that were made before the fields existed.
     before: ClassVar[dict[str, Any]] = {"nothings": 1, "form": "subsets"}
     shown = ("domain", "p", "q", "noise", "stands_out", "stands_out_share")
 
     level: int
-    #: Several tries are grown one after the other, from different users: which one this is of.
+    #: Several tries are grown one after the other, from disjoint users: the trie's number.
     pass_number: int
-    #: Users sit in a secret random order; the next `users` after this seat are asked.
+    #: Users have seats in a secret random order; the level asks the `users` from this seat on.
     first_seat: int
     users: int
     contributions: int
     sampling: Sampling
     mode: Mode
-    #: How many prefixes of the level below there may be, and how many characters may come next.
+    #: The maximum number of prefixes from the level below, and the number of characters.
     prefixes: int
     characters: int
     nothings: int
     form: Form
-    #: A report is a set of `size` values (with coins, on average); the user's own is in it with
-    #: probability numerator / 2^64.
+    #: A report is a set of `size` values (with coins, on average). It contains the user's own value
+    #: with probability numerator / 2^64.
     size: int
     numerator: int
-    #: The values that most reports hold go on, so many at most.
+    #: At most this many values, those in the most reports, become prefixes of the next level.
     keep: int
 
     @property
@@ -383,7 +382,7 @@ class LocalLevel(_Level):
 
     @property
     def values(self) -> int:
-        """What can be kept: all but "nothing"."""
+        """The number of values that can be kept: all but "nothing"."""
         return self.prefixes * (self.characters + 1)
 
     @property
@@ -396,13 +395,13 @@ class LocalLevel(_Level):
 
     @property
     def noise(self) -> float:
-        """The standard error of the estimate for a value that nobody holds, in reports."""
+        """The standard error of the estimate for a value that no report is for, in reports."""
         return sqrt(self.mechanism.variance(self.reports))
 
     @property
     def stands_out(self) -> float:
-        """The least estimate, in reports, that noise alone brings none of the level's values to,
-        with a probability of 1 - BY_CHANCE."""
+        """The least estimate, in reports, that with probability 1 - BY_CHANCE noise alone brings
+        none of the level's values to."""
         values, other = self.values, self.mechanism.q
         counts = range(self.reports + 1)
         least = bisect_left(

@@ -1,4 +1,4 @@
-"""A price: what a verb with its parameters costs and can see. Data, made before any row is read."""
+"""A price: what a verb costs at its parameters, and what it can find. No row is read for it."""
 
 from __future__ import annotations
 
@@ -17,46 +17,47 @@ from dphh.unit import RowWise, User, checked_row_wise, named, proviso
 #: a person has many; a user's rows of one period; or one of a user's contributions.
 Protects = Literal["user", "combination", "period", "contribution"]
 
-#: A parameter's value: what JSON can say, with lists as tuples so that plans stay hashable.
+#: A parameter's value: JSON's types, with tuples for lists so that plans are hashable.
 Parameter = bool | int | float | str | None | tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Privacy:
-    """What is promised, to whom, and which theorem says so."""
+    """The privacy statement: epsilon and delta, unit, adjacency, and the theorem that proves it."""
 
     epsilon: float
     delta: float
     unit: str
     adjacency: str
     theorem: str
-    #: How delta is shared out: (what for, how much).
+    #: How delta is divided: (purpose, amount).
     delta_shares: tuple[tuple[str, float], ...] = ()
     caveats: tuple[str, ...] = ()
-    #: Of local randomisers: epsilon is of each report, this of what all reports together publish.
+    #: For local randomisers, `epsilon` is for each report, and this for what is published.
     central_epsilon: float | None = None
-    #: Where the unit is less than a user: the same for all that one user adds.
+    #: Where the unit is less than a user: the epsilon for everything that one user contributes.
     user_epsilon: float | None = None
-    #: Where both are of sums: what mixed messages tell, of one report and of all of a user's.
+    #: Where those two are for sums: the epsilons of the shuffled messages, for one report and for
+    #: all reports of a user.
     shuffled_epsilon: float | None = None
     shuffled_user_epsilon: float | None = None
-    #: What `unit` says in words.
+    #: `unit`, typed.
     protects: Protects = "user"
-    #: What `adjacency` says in words: False where the theorem is of a user who goes alone.
+    #: `adjacency`, typed: False where the theorem covers the removal of a user only.
     both_directions: bool = True
-    #: Of a frame or a view: how it is known that each row comes of one user's rows. Of files None.
+    #: For a frame or a view: how dphh knows that each row derives from one user. Files: None.
     row_wise: RowWise | None = None
     #: Of a unit of one period: which, and what a user in several of them is promised.
     of_periods: OfPeriods | None = None
 
     @property
     def booked_epsilon(self) -> float:
-        """What the ledger books: always of a whole user, and of what is published."""
+        """The epsilon that the ledger books: for a whole user, and for what is published."""
         return self.epsilon if self.user_epsilon is None else self.user_epsilon
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """In words, where what is published keeps to little."""
+        """Sentences that say where epsilon or delta is weak, if it is."""
         published = self.epsilon if self.central_epsilon is None else self.central_epsilon
         return warnings(published, self.delta)
 
@@ -97,8 +98,8 @@ class Privacy:
 
 
 def typed(found: dict[str, Any]) -> dict[str, Any]:
-    """A statement as it was written. Earlier ones leave to their sentences what is a field now:
-    these are the words that they had."""
+    """The statement with all typed fields. Older statements have no `protects` and no
+    `both_directions`; both are derived from the sentences that those versions wrote."""
     unit, adjacency = str(found.get("unit", "")), found.get("adjacency", "")
     less = "contribution" if unit.startswith("an item") else "combination"
     then = {
@@ -161,12 +162,12 @@ class Finds:
 
     probability: float
     users: int
-    #: The same where each of those users holds t items: (t, users).
+    #: That number if each of those users holds t items: (t, users).
     users_by_held: tuple[tuple[int, int], ...] = ()
-    #: The same for n-grams of length n: (n, users).
+    #: That number for n-grams of length n: (n, users).
     users_by_length: tuple[tuple[int, int], ...] = ()
     note: str = ""
-    #: What it is to be found.
+    #: The event that has this probability, in words.
     what: str = "an item is found"
 
     def to_json(self) -> dict[str, Any]:
@@ -193,7 +194,7 @@ class Finds:
 
 @dataclass(frozen=True)
 class UsersKnown:
-    """Why a run's outcome tells how many users there are, and what would not."""
+    """Why a run's outcome discloses the number of users, and which option would not."""
 
     option: str
     why: str
@@ -202,17 +203,17 @@ class UsersKnown:
 
 @dataclass(frozen=True)
 class Price:
-    """What a mechanism makes of its parameters alone: no corpus, no run."""
+    """What a mechanism derives from its parameters alone, without a corpus."""
 
     verb: str
-    #: Which published algorithm the levels are of.
+    #: The published algorithm.
     method: str
     parameters: tuple[tuple[str, Parameter], ...]
     levels: tuple[Level, ...]
     privacy: Privacy
     finds: Finds
     events: tuple[Event, ...]
-    #: How what is found is counted when all levels are done, if it is.
+    #: How users are counted for what was found, after all levels; None if they are not.
     counting: FoundCounts | None = None
     #: Of a run with a prior; its digest is a parameter, and tells it from any other.
     prior: GivenPrior | None = field(default=None, compare=False, repr=False)

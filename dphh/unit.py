@@ -1,4 +1,4 @@
-"""The unit: whose rows belong together. A user by one column or, by several, less than a user."""
+"""The unit of privacy: a user, by one column, or less than a user, by several columns."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Literal, get_args
 from dphh.errors import UsageError
 from dphh.periods.period import Period
 
-#: The column that says whose row it is, or several that say it together.
+#: The column that identifies a row's user, or several columns that do so together.
 User = str | tuple[str, ...]
-#: How it is known that each row of a frame or a view comes of one user's rows alone: its query was
-#: seen to take rows one by one, or its owner says so, or it is taken for granted.
+#: How dphh knows that each row of a frame or a view derives from one user's rows alone: its query
+#: was "seen" to take rows one by one, the caller "said" so, or it is "assumed".
 RowWise = Literal["seen", "said", "assumed"]
 
 
@@ -62,7 +62,7 @@ def asked_by(user: User, period: Period | None) -> str:
 
 
 def checked_row_wise(found: object) -> RowWise | None:
-    """As a manifest or a written plan has it; None of files, whose rows are as they are."""
+    """The value found in a manifest or a saved plan, checked; None for files."""
     for known in get_args(RowWise):
         if found == known:
             return known  # type: ignore[no-any-return]
@@ -72,7 +72,7 @@ def checked_row_wise(found: object) -> RowWise | None:
 
 
 def proviso(row_wise: RowWise | None) -> str | None:
-    """What a promise hangs on, where the rows were not seen to be made one by one."""
+    """The condition of the privacy statement where the query was not seen to be row by row."""
     match row_wise:
         case "said":
             return (

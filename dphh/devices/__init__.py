@@ -1,1 +1,1 @@
-"""What runs on devices and what collects from them: TrieHH by `votes`, LDP TrieHH by `reports`."""
+"""The devices' and the collector's sides of TrieHH (`votes`) and LDP TrieHH (`reports`)."""

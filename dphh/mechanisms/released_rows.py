@@ -1,4 +1,4 @@
-"""The rows that a level releases, as columns of Arrow."""
+"""The rows that a level releases, as Arrow columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dphh.udfs.text.text_units import read_bytes
 
 @dataclass(frozen=True)
 class LevelDone:
-    """One level as it was run, and the rows (in SCORED) that it releases."""
+    """One level as it was run, and the rows that it releases."""
 
     level: Level
     rows: Any
@@ -26,7 +26,7 @@ class LevelDone:
 
 
 def rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any:
-    """Released rows: the noised weight as a score in users."""
+    """Released rows (SCORED), with the noised weight as a score in users."""
     scores = np.asarray(noisy, dtype=np.float64) / 2.0**grid_bits
     return pa.table(
         [pa.array(np.full(len(items), level, np.int32)), items, tokens, pa.array(scores)],
@@ -35,7 +35,7 @@ def rows(level: int, items: Any, tokens: Any, noisy: Any, grid_bits: int) -> Any
 
 
 def as_text(table: Any, content: Content) -> Any:
-    """Released rows whose tokens are spelled bytes, with the text that they are as the item."""
+    """Released rows whose tokens are bytes in hexadecimal digits, with the item decoded to text."""
     if not content.tokens_are_bytes:
         return table
     items = ["".join(tokens) for tokens in table.column("tokens").to_pylist()]
@@ -44,7 +44,7 @@ def as_text(table: Any, content: Content) -> Any:
 
 
 def whole(column: Any, kind: Any) -> Any:
-    """A column of an Arrow table as one array of this type."""
+    """A column of an Arrow table as a single array of this type."""
     chunks = column.cast(kind).combine_chunks()
     return (
         pa.concat_arrays(chunks.chunks)

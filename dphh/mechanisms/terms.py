@@ -1,4 +1,4 @@
-"""The terms that all verbs have alike: whom they protect, and what their options may be."""
+"""What all verbs share: the unit and adjacency, and the checks of common options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dphh.price import Price, UsersKnown
 
 UNIT = "a user: all rows of one value of the user column"
 ADJACENCY = "add or remove one user"
-#: What `finds` of a price tells is found with this probability.
+#: The probability in `finds` of a price.
 FOUND_WITH = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
 BUDGET_HELP = {
@@ -44,7 +44,7 @@ def check_max_items(max_items: int) -> None:
 
 
 def set_aside(spare: float, epsilon: float, delta: float) -> float:
-    """What the arithmetic costs, which must be next to nothing of delta."""
+    """The delta for the noise's arithmetic; refused if it is not a small part of delta."""
     if spare >= delta / 4:
         if 8 * spare >= 1:
             raise UsageError(
@@ -59,7 +59,7 @@ def set_aside(spare: float, epsilon: float, delta: float) -> float:
 
 
 def takes_groups_for_known(price: Price) -> UsersKnown | None:
-    """Whether there is such a column is seen by how a run ends."""
+    """A run with `by` discloses whether the corpus has that column."""
     if dict(price.parameters).get("by") is None:
         return None
     return UsersKnown("by", "tells whether there is such a column", "leave by and groups out")

@@ -1,31 +1,31 @@
-"""What several events cost together: their exact composition, rounded up.
+"""The exact composition of several events, rounded up.
 
-Each event is stood for by a pair of distributions that dominates it, and the pairs are composed:
+Each event is represented by a pair of distributions that dominates it, and the pairs are composed:
 
-- Gaussian releases amount to one Gaussian, 1/sigma^2 = sum 1/sigma_k^2;
+- Gaussian releases compose to one Gaussian, 1/sigma^2 = sum 1/sigma_k^2;
 - an (epsilon, delta)-DP step has infinite privacy loss with probability delta, and is randomised
   response otherwise: loss +epsilon with probability e^epsilon / (1 + e^epsilon), else -epsilon
   (Kairouz, Oh and Viswanath, "The composition theorem for differential privacy", ICML 2015);
-- a (0, delta)-DP step is that at epsilon 0;
-- a step that is (epsilon, delta)-DP in one direction alone has infinite loss with probability
+- a (0, delta)-DP step is the case epsilon = 0;
+- a step that is (epsilon, delta)-DP in one direction only has infinite loss with probability
   delta, and the loss epsilon otherwise: P = (delta, 1 - delta, 0) against
-  Q = (0, e^-epsilon (1 - delta), what is left) keeps that bound, and dominates all that do.
+  Q = (0, e^-epsilon (1 - delta), the rest) has that bound, and dominates all pairs that have it.
 
 With c the sum of the one-direction steps' epsilons, L the summed loss of the randomised responses
 and H the curve of the one Gaussian,
 
     delta(epsilon) = d + (1 - d) E[H(epsilon - c - L)],    d = 1 - prod (1 - delta_j),
 
-since where L = l the pair is e^-l-weighted: sup_S P(S) - e^epsilon Q(S) is H(epsilon - l) there.
+since given L = l the pair is e^-l-weighted: sup_S P(S) - e^epsilon Q(S) is H(epsilon - l) there.
 Without a Gaussian, H(epsilon) = max(0, 1 - e^epsilon). The events may be chosen adaptively, one
 after the other; their sigmas, epsilons and deltas must not depend on the data.
 
-A set union is a Gaussian release and a (0, delta)-DP step. Where it comes first, and all the rest
-are such steps, no user pays both in full: one of whose kept items the share x is new has the pair
-of a Gaussian of sigma / sqrt(1 - x) and of an infinite loss of x delta, and the composition is the
-largest over x. That holds for the first event alone. The share x of a later one may follow, through
-what was asked in the light of earlier releases, from their outcomes, and then the largest over x
-may stand inside an expectation; there it pays for both, which is never too little.
+A set union is a Gaussian release and a (0, delta)-DP step. If it comes first, and all other events
+are of these two kinds, no user pays both in full: a user whose kept items are new to the share x
+has the pair of a Gaussian of sigma / sqrt(1 - x) and of an infinite loss of x delta, and the
+composition is the maximum over x. This holds for the first event only. The share x of a later event
+may depend on the outcomes of earlier releases, because these may decide what is asked, and then
+the maximum over x may be inside an expectation; a later set union pays for both, which is safe.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ from dphh.privacy.gaussian import (
 )
 from dphh.privacy.special import gammaln, log_expit
 
-# The exact losses are kept up to this many; past it they go onto a grid of as many points.
+# Up to this many losses are kept exactly; more are put on a grid of as many points.
 _SUPPORT = 2**14
 _TINY = float(np.finfo(np.float64).tiny)
-# Shares of new items, from 0 to 1, finer where the curve is steeper. Between two of them, the new
-# items are priced by the upper one and the others by the lower one.
+# Shares of new items, from 0 to 1, finer where the curve is steeper. Between two of them, new items
+# are priced at the upper share and the others at the lower one.
 _SHARES = tuple((k / 64) ** 2 for k in range(65))
-# More than a square root, a difference and a quotient lose.
+# More than the rounding errors of a square root, a difference and a quotient.
 _ROUNDINGS = 2.0**-48
 
 
 @dataclass(frozen=True)
 class Losses:
-    """A finite distribution of privacy losses under the data with the user."""
+    """A finite distribution of privacy losses, under the data that include the user."""
 
     values: FloatArray
     probabilities: FloatArray
@@ -73,11 +73,11 @@ class Losses:
 class Composition:
     """Events composed: one Gaussian, one infinite loss, and counted randomised responses."""
 
-    sigma: float  # infinite where nothing Gaussian was released
+    sigma: float  # infinite if nothing Gaussian was released
     infinite_loss: float  # the probability d
-    responses: tuple[tuple[float, int], ...] = ()  # epsilon, and how many events have it
+    responses: tuple[tuple[float, int], ...] = ()  # epsilon, and the number of events with it
     certain_loss: Fraction = Fraction(0)  # the sum c
-    #: The same events where the first is a set union, once for each share of new items.
+    #: If the first event is a set union: the same events, once for each share of new items.
     by_share: tuple[Composition, ...] = ()
 
     def delta(self, epsilon: float) -> float:
@@ -93,13 +93,13 @@ class Composition:
         if self.responses and finite > 0:
             curve = gaussian_deltas(epsilon - self._losses.values, self.sigma)
             mean = float(self._losses.probabilities @ curve)
-            # Rounding in the probabilities grows with the number of events.
+            # The rounding error of the probabilities grows with the number of events.
             slack = 1e-12 * (1 + sum(count for _, count in self.responses))
             finite = min(finite, mean * (1 + slack) + _TINY)
         return min(_either(self.infinite_loss, finite), 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon >= 0 at this delta, rounded up; infinite where none will do."""
+        """The smallest epsilon >= 0 at this delta, rounded up; infinite if there is none."""
         if not 0 <= delta <= 1:
             raise UsageError(
                 f"delta must lie between 0 and 1, found {delta!r}; give a probability."
@@ -109,7 +109,7 @@ class Composition:
         if delta < self.infinite_loss:
             return math.inf
         if delta == self.infinite_loss < 1 and self.sigma < math.inf:
-            return math.inf  # a Gaussian leaves some delta at every epsilon
+            return math.inf  # a Gaussian has a positive delta at every epsilon
         return smallest_epsilon(lambda epsilon: self.delta(epsilon) <= delta)
 
     @cached_property
@@ -127,7 +127,7 @@ class Composition:
 
 
 def _largest_epsilon(compositions: Sequence[Composition], delta: float) -> float:
-    """Bisects for the worst of them alone: what suffices it mostly suffices all."""
+    """The largest of their epsilons; computed for the worst one first, which often suffices."""
     epsilon = 0.0
     for _ in compositions:
         deltas = [some.delta(epsilon) for some in compositions]
@@ -138,7 +138,7 @@ def _largest_epsilon(compositions: Sequence[Composition], delta: float) -> float
 
 
 def compose(events: Iterable[Event]) -> Composition:
-    """The exact composition of events, in the order in which they were asked for."""
+    """The exact composition of events, in the order in which they were run."""
     costs = [cost for cost in costs_of(events) if cost.is_charged]
     whole = _compose(costs)
     if costs and costs[0].either and not (whole.responses or whole.certain_loss):
@@ -154,7 +154,7 @@ def compose(events: Iterable[Event]) -> Composition:
 
 
 def _with_share_new(cost: Cost, low: float, high: float, rest: Composition) -> Composition:
-    """With what it costs a user of whose kept items a share from `low` to `high` is new."""
+    """The composition for a user whose kept items are new to a share from `low` to `high`."""
     assert cost.sigma is not None and cost.delta is not None
     sigma = cost.sigma / math.sqrt(1 - low) * (1 - _ROUNDINGS if low else 1)
     delta = min(high * cost.delta * (1 + _ROUNDINGS), 1.0)
@@ -180,7 +180,7 @@ def _compose(costs: Iterable[Cost]) -> Composition:
 
 
 def _either(first: float, second: float) -> float:
-    """1 - (1 - first)(1 - second), rounded up; exact where one of them is 0."""
+    """1 - (1 - first)(1 - second), rounded up; exact if one of them is 0."""
     if first == 0 or second == 0:
         return float(first or second)
     return min(math.nextafter(first + (1 - first) * second, math.inf), 1.0)
@@ -189,7 +189,7 @@ def _either(first: float, second: float) -> float:
 def _repeated(epsilon: float, count: int) -> Losses:
     """`count` randomised responses of one epsilon: a binomial number of them has the loss +epsilon.
 
-    In logarithms, so that a large epsilon leaves the rare loss its digits.
+    Computed in logarithms, so that the rare loss keeps its precision at a large epsilon.
     """
     ups = np.arange(count + 1, dtype=np.float64)
     downs = count - ups
@@ -199,7 +199,7 @@ def _repeated(epsilon: float, count: int) -> Losses:
 
 
 def _exact_losses(responses: tuple[tuple[float, int], ...]) -> Losses:
-    """Every sum of losses there can be."""
+    """All possible sums of losses."""
     values, probabilities = np.zeros(1), np.ones(1)
     for epsilon, count in responses:
         more = _repeated(epsilon, count)
@@ -211,17 +211,17 @@ def _exact_losses(responses: tuple[tuple[float, int], ...]) -> Losses:
 def _grid_losses(responses: tuple[tuple[float, int], ...], largest: float) -> Losses:
     """The sums of losses on a grid of about `_SUPPORT` points from -largest to largest.
 
-    Each loss between two points is split over both such that its probability under both data sets
-    stays what it was. The pair that results gives the old one back by merging outputs, so it
-    dominates it, and its curve lies above by the square of the step only, where rounding every
-    loss up would cost a step for each ("connecting the dots", Doroshenko et al., PoPETs 2022).
+    A loss between two points is split over both such that its probability under either data set
+    stays the same. Merging outputs of the new pair gives the old one, so the new pair dominates it.
+    Its curve is higher only by the square of the step, while rounding every loss up would cost one
+    step for each ("connecting the dots", Doroshenko et al., PoPETs 2022).
     """
     step = max(2 * largest / _SUPPORT, 1e-12)
-    start, probabilities = 0, np.ones(1)  # the index of the first point, and what lies there on
+    start, probabilities = 0, np.ones(1)  # the index of the first point, and the probabilities
     for epsilon, count in responses:
         more = _repeated(epsilon, count)
         below = np.floor(more.values / step)
-        # A little more than the true fraction: rounding then only raises losses.
+        # Slightly more than the true fraction, so that rounding can only raise losses.
         fraction = np.clip(more.values / step - below + 1e-9, 0.0, 1.0)
         upper = more.probabilities * np.expm1(-fraction * step) / np.expm1(-step)
         first = int(below[0])
@@ -236,7 +236,7 @@ def _grid_losses(responses: tuple[tuple[float, int], ...], largest: float) -> Lo
 
 
 def _convolve(long: FloatArray, kernel: FloatArray) -> FloatArray:
-    """The sum over the kernel's points that are not 0; a Fourier transform would lose the tail."""
+    """The convolution by direct sums, since a Fourier transform would lose the tail's precision."""
     result = np.zeros(len(long) + len(kernel) - 1)
     for shift in np.flatnonzero(kernel):
         result[shift : shift + len(long)] += kernel[shift] * long
@@ -249,5 +249,5 @@ def _down(exact: Fraction) -> float:
 
 
 def _up(values: FloatArray) -> FloatArray:
-    """Past the rounding of one product or sum."""
+    """Rounded up by one float: more than the rounding error of one product or sum."""
     return np.asarray(np.nextafter(values, np.inf), dtype=np.float64)

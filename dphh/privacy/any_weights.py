@@ -1,10 +1,10 @@
-"""The threshold that holds back a user's new items whatever the user gives to each.
+"""Thresholds for a user's new items that are valid for any weights.
 
-Weights are whole numbers whose squares come to at most unit^2, on at most D items, and the noise is
+Weights are whole numbers whose squares sum to at most unit^2, on at most D items, and the noise is
 round(N(0, sigma^2)). A new item of weight w reaches the threshold T with probability
-Q((T - 1/2 - w) / sigma), Q the normal tail. What is asked for is the largest sum of that over a
-user's items. Equal weights are not the worst: their threshold lets through up to 1.77 times its
-delta where weights differ.
+Q((T - 1/2 - w) / sigma), Q the normal tail. The cost is the largest sum of that over a user's
+items. Equal weights are not the worst case: at their threshold, other weights cost up to 1.77 times
+its delta.
 
 Theorem. If Q((T - 1/2 - unit) / sigma) < 0.15, the largest sum over real weights is the largest
 over 0 <= y <= unit of
@@ -12,12 +12,12 @@ over 0 <= y <= unit of
     c(y) = Q((T - 1/2 - y) / sigma) + (D - 1) Q((T - 1/2 - r(y)) / sigma),
     r(y) = sqrt((unit^2 - y^2) / (D - 1)):
 
-one item has y, and all others the same. (The proof: docs/items.md.) Whole weights are real ones, so
-it bounds them.
+one item has weight y, and all others have equal weights. (The proof: docs/items.md.) Whole weights
+are real weights, so the theorem bounds them.
 
-Computed. Both terms of c move one way with y. So the y between two whole numbers a < b are bounded
-by the first term at b and the second at a, where r is rounded up to a whole number, and both are
-tails of the noise's own table, which are upper bounds. No float takes part in what is certified.
+Computation. Both terms of c are monotone in y. So c on an interval between two whole numbers a < b
+is at most the first term at b plus the second at a. There r is rounded up to a whole number, and
+both tails are upper bounds from the noise's table. The certified bound uses no floats.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ import numpy as np
 from dphh.privacy.rounded_gaussian import ONE, RoundedGaussian
 from dphh.privacy.special import ndtr
 
-#: Intervals of y. Where none is a single whole number, thresholds are up to 1 / INTERVALS of one
-#: user's weight too high.
+#: The number of intervals of y. Unless each is a single whole number, thresholds are too high by up
+#: to 1 / INTERVALS of one user's weight.
 INTERVALS = 256
-#: What the theorem asks of an item that has all of a user's weight: it passes less often than 0.15.
+#: The theorem's condition: an item with all of a user's weight passes with probability below 0.15.
 MOST_ALONE = Fraction(149, 1000)
 
 
 def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> Fraction:
-    """An upper bound on how likely new items pass, added up, for any weights; 1 where the theorem
-    does not say."""
+    """An upper bound on the sum of the probabilities that a user's new items pass, for any weights;
+    1 if the theorem does not apply."""
     alone = noise.tail(threshold - unit)
     if alone > MOST_ALONE:
         return Fraction(1)
@@ -50,22 +50,22 @@ def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshol
 
 
 def any_weights_delta(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> float:
-    """The same as a float, rounded up: what events in the ledger say."""
+    """`any_weights_cost` as a float, rounded up, for the events in the ledger."""
     exact = any_weights_cost(noise, unit, max_items, threshold)
     return min(1.0, nextafter(float(exact), 1.0))
 
 
 def any_weights_threshold(noise: RoundedGaussian, unit: int, max_items: int, delta: float) -> int:
-    """A whole number at which new items of any weights surely cost at most delta.
+    """A threshold at which new items of any weights cost at most delta.
 
-    Floats say where to begin; what is handed back is certified by the table's exact tails.
+    The search starts from floats; the result is certified by the table's exact tails.
     """
     budget = Fraction(delta)
     alone = unit + noise.smallest_with_tail_at_most(min(budget, MOST_ALONE))
     low, high = alone - 1, alone + 1
     while _about(noise.sigma, unit, max_items, high) > delta:
         low, high = high, high + max(1, (high - unit) // 8)
-    while high - low > 1:  # about(high) <= delta < about(low), or low is less than one item needs
+    while high - low > 1:  # about(high) <= delta < about(low), or low is too small for one item
         middle = (low + high) // 2
         if _about(noise.sigma, unit, max_items, middle) > delta:
             low = middle
@@ -101,7 +101,7 @@ def _of_intervals(
 
 
 def _rest(unit: int, heavy: int, others: int) -> int:
-    """A whole number that is no less than what each of the others has."""
+    """A whole number that is at least the weight of each of the others."""
     return isqrt((unit * unit - heavy * heavy) // others) + 1
 
 

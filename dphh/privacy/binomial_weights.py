@@ -1,4 +1,4 @@
-"""The probabilities of a binomial as whole numbers, each as near as 256 bits allow."""
+"""The probabilities of a binomial as integer weights of 256 bits."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ BITS = 256
 
 
 def binomial_weights(n: int, p: Fraction) -> Iterator[tuple[int, int]]:
-    """(k, weight) of Binomial(n, p), 0 < p < 1: in proportion to the probabilities, from the mode
-    outwards, up first.
+    """(k, weight) of Binomial(n, p), 0 < p < 1, with weights in proportion to the probabilities:
+    from the mode upwards, then downwards.
 
-    From neighbour to neighbour by their ratio, rounded down, until a weight is 0: the weight j
-    steps from the mode is low by at most j.
+    Each weight is its neighbour's times the ratio of their probabilities, rounded down, until it is
+    0: the weight j steps from the mode is low by at most j.
     """
     success, failure = p.numerator, p.denominator - p.numerator
     mode = (n + 1) * success // p.denominator  # at most n, as p < 1

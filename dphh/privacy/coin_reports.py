@@ -1,14 +1,14 @@
-"""Independent values: a client reports each by a coin of its own, p for the own, q for another.
+"""Reports by coins: a client reports each value by a separate coin, p for the own, q for others.
 
-Asymmetric unary encoding, with the p and q of a `SubsetSelection`. It is drawn as how many other
-values come up, Binomial(s - 1, q), and a uniform set of so many. Who has nothing to say reports
-Binomial(s, q) values: "nothing" is no value. (Where it is priced it counts as one more value whose
-coin nobody gets to see, so that it costs no more than a value does.)
+This is asymmetric unary encoding with the p and q of a `SubsetSelection`. A report is drawn as the
+number of other values, Binomial(s - 1, q), and a uniform set of that size. A client with nothing to
+say reports Binomial(s, q) values: "nothing" is no value. (The price treats it as one more value
+whose coin is never seen, so it costs no more than a value does.)
 
-A report's size is not fixed, but neither may it be anything: sizes that come up less than once in
-2^140 are not sent by anybody, so that a collector can refuse them. What is drawn is the coins' law,
-given that the size is one of `sizes`. That has the same probability whatever value a report is for,
-so that two values' chances of a report differ by the factor that they differ by without this limit.
+A report's size is random, but limited: sizes with a total probability below 2^-140 are never sent,
+so that a collector can refuse them. So a report has the coins' distribution conditional on a size
+within `sizes`. That condition has the same probability for every value, so it does not change the
+ratio of two values' probabilities of a report.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from dphh.errors import UsageError
 from dphh.privacy.binomial_weights import BITS, binomial_weights
 from dphh.privacy.subset_selection import SubsetSelection
 
-#: What a device's report is: a set of just so many values, or each value by a coin of its own.
+#: A device's report: a set of a fixed number of values, or each value by a separate coin.
 Form = Literal["subsets", "coins"]
-#: Sizes of this part of the likeliest one's probability, or less, are left out.
+#: Sizes of at most this weight, where the likeliest size has 2^256, are left out.
 _RARE = 1 << BITS - 160
-#: No more than this of a report's law is left out (`tests/privacy/test_sizes_of_reports.py`).
+#: At most this probability is left out (`tests/privacy/test_sizes_of_reports.py`).
 LEFT_OUT = 2.0**-140
-#: Reports of more values than this, on average, are no messages.
+#: Reports with more values than this on average are refused: too large for messages.
 _LARGEST = 1 << 20
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What a report holds beside a uniform choice: whether the own value, and how many others."""
+    """The outcomes of a report but for which others: whether it has the own value, and how many
+    others."""
 
     own: tuple[bool, ...]
     others: tuple[int, ...]
@@ -42,12 +43,12 @@ class Outcomes:
 
 
 def sizes(mechanism: SubsetSelection, form: Form) -> tuple[int, int]:
-    """The least and the most values of a report."""
+    """The least and the largest number of values in a report."""
     return (mechanism.size, mechanism.size) if form == "subsets" else _sizes(mechanism)
 
 
 def local_epsilon(mechanism: SubsetSelection, form: Form) -> float:
-    """What one report tells."""
+    """The local epsilon of one report."""
     return mechanism.epsilon if form == "subsets" else mechanism.epsilon_of_independent_values
 
 
@@ -69,7 +70,7 @@ def _sizes(mechanism: SubsetSelection) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def outcomes(mechanism: SubsetSelection, nothing: bool) -> Outcomes:
-    """Of a report for a value, or for nothing; sizes that are not sent left out."""
+    """The outcomes of a report for a value, or for nothing, of the sizes that are sent."""
     least, most = _sizes(mechanism)
     if nothing:
         weights = sorted(binomial_weights(mechanism.domain, mechanism.other_chance))

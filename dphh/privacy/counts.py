@@ -1,32 +1,32 @@
-"""How many users hold each of n public keys: what a user adds, and intervals from what comes out.
+"""How many users hold each of n public keys: what a user adds, and intervals for the counts.
 
-What a user adds. With K = `max_items` and the grid of g = 2^bits units, a user who holds m <= K of
-the keys adds g to each: one whole user. A user who holds more adds w(m) < g to each, and
+What a user adds. With K = `max_items` and a grid where one user is g = 2^bits units, a user who
+holds m <= K of the keys adds g to each. A user who holds more adds w(m) < g to each, and
 
     e(m) = ceil(S (g - w(m)) / g),   S = floor(g sqrt(K) / 2),
 
-to the coordinate of their octave, j where K 2^(j-1) < m <= K 2^j: what bounding took from each of
-their keys, in units of 1/S of a user. w(m) is the largest integer that leaves room for both,
+to the coordinate of their octave j, where K 2^(j-1) < m <= K 2^j: what bounding removed from each
+of their keys, in units of 1/S of a user. w(m) is the largest integer with
 
     m w^2 + e^2 <= K g^2,
 
-so whoever comes or goes moves the vector of all n counts and all octaves by an L2 norm of at most
-sqrt(K) g, exactly. Without e, w would be g sqrt(K / m); that room costs it 1.1% at m = 2K, 3.4% at
-m = 4K and never more than 13.4%. If K >= n nobody is bounded and there are no octaves.
+so adding or removing a user changes the vector of all n counts and all octaves by an L2 norm of at
+most sqrt(K) g, exactly. Without e, w would be g sqrt(K / m); e reduces it by 1.1% at m = 2K, 3.4%
+at m = 4K and never by more than 13.4%. If K >= n no user is bounded and there are no octaves.
 
-What that says of the truth. Let x be the sum of the weights at a key that n* users hold. Then
+Bounds on the true count. Let x be the sum of the weights at a key that n* users hold. Then
 
-    g n* = x + (lost),   lost = sum of g - w(m_i) over the key's over-full holders,
+    g n* = x + lost,   lost = the sum of g - w(m_i) over the key's holders of more than K keys,
 
-in integers. Whatever the data, three things bound what a key has lost to octaves j and above:
-the users of an octave lose no more than they report, E_j g / S; and each loses at most r_j times
-what they add, r_j = (g - w) / w at the octave's top. So lost <= max of sum_j l_j where
-sum_(i >= j) l_i <= U_j, the upper bound on sum_(i >= j) E_i g / S, and sum_j l_j / r_j <= x. As
-r_j grows with j, the maximum is had greedily from the top: a concave function of x, in pieces of
-slope r_j (`most_lost`).
+in integers. For any data, two facts bound what a key has lost to octaves j and above: the users of
+an octave lose no more than they report, E_j g / S; and each loses at most r_j times what they add,
+where r_j = (g - w) / w at the octave's top. So lost is at most the maximum of sum_j l_j subject to
+sum_(i >= j) l_i <= U_j, the upper bound on sum_(i >= j) E_i g / S, and sum_j l_j / r_j <= x. As r_j
+grows with j, a greedy choice from the top attains the maximum, which is a concave, piecewise linear
+function of x with slopes r_j (`most_lost`).
 
-The noise is round(N(0, sigma^2)) at every coordinate, independent. Ends come from the rounded
-Gaussian's own exact tails; sums of k octaves from |round(G) - G| <= 1/2 and the Gaussian's tail.
+The noise is round(N(0, sigma^2)) at every coordinate, independent. Interval ends come from the
+rounded Gaussian's exact tails; sums of k octaves use |round(G) - G| <= 1/2 and the Gaussian's tail.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ from dphh.privacy.special import ndtri
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: More than anybody reads; the noise's table is vouched for in this many draws a user.
+#: The most keys in one release. The delta for the noise table's error allows for as many draws.
 MOST_KEYS = 1_000_000
-#: The grid: fine where the noise's table stays small, finer for small weights, never beyond these.
+#: Limits of the grid, which is fine where the noise's table stays small, and finer if weights are.
 FINEST_BITS = 10
 EASY_SIGMA, LARGEST_SIGMA = 2**12, 2**17
-#: So fine that the least weight is no less than this: it then loses 3% to its rounding at most.
+#: The grid's goal for the least weight: rounding then costs it at most 3%.
 LEAST_WEIGHT = 32
-#: Of what may go wrong: how much is left to the low end, to the high end, and to the octaves.
+#: How an interval's failure probability is divided over its low end, its high end and the octaves.
 LOW_SHARE, HIGH_SHARE, LOST_SHARE = Fraction(5, 10), Fraction(4, 10), Fraction(1, 10)
-#: Floats that turn a probability into a quantile are wrong by less than this, relatively.
+#: The relative error of float quantiles is below this.
 _CLEARANCE = 1e-9
 
 
 @dataclass(frozen=True)
 class Weighing:
-    """What users add to the counts of `keys` public keys, if each may move them by sqrt(K)."""
+    """What users add to the counts of `keys` public keys, at an L2 sensitivity of sqrt(K) users."""
 
     keys: int
     max_items: int
@@ -74,21 +74,21 @@ class Weighing:
 
     @property
     def most(self) -> int:
-        """K: nobody holds more than all keys."""
+        """K, at most the number of keys."""
         return min(self.max_items, self.keys)
 
     @property
     def lost_unit(self) -> int:
-        """S: one user whose whole weight was lost, at an octave's coordinate."""
+        """S: what a user whose whole weight is lost would add to an octave's coordinate."""
         return isqrt(self.most * self.unit**2 // 4)
 
     @property
     def octaves(self) -> int:
-        """How often K doubles until it reaches all keys."""
+        """The number of octaves: how often K must double to reach all keys."""
         return (-(-self.keys // self.most) - 1).bit_length() if self.keys else 0
 
     def octave(self, held: Integers) -> Integers:
-        """Of users who hold so many: 0 for those within K, else 1 to `octaves`."""
+        """The octaves of users who hold these numbers of keys: 0 up to K, else 1 to `octaves`."""
         tops = self.most << np.arange(self.octaves + 1, dtype=np.int64)
         return np.searchsorted(tops, held).astype(np.int64)
 
@@ -96,7 +96,7 @@ class Weighing:
     def weights(self) -> Integers:
         """w(m) for m = 0 to `keys`."""
         g, adds = self.unit, np.arange(self.unit, 0, -1, dtype=np.int64)
-        # Each weight w, from g down, fits users of up to (K g^2 - e^2) / w^2 keys.
+        # A weight w, from g down, is allowed for users of up to (K g^2 - e^2) / w^2 keys.
         fits = (self.most * g * g - self._reported(g - adds) ** 2) // (adds * adds)
         held = np.arange(self.keys + 1, dtype=np.int64)
         return g - np.searchsorted(fits, held).astype(np.int64)
@@ -111,7 +111,7 @@ class Weighing:
 
     @cached_property
     def ratios(self) -> Floats:
-        """r_j for each octave: what a user of it loses at a key, to what the user adds there."""
+        """r_j for each octave: the largest ratio of a user's loss at a key to the user's weight."""
         tops = self.most << np.arange(1, self.octaves + 1, dtype=np.int64)
         least = self.weights[np.minimum(tops, self.keys)].astype(np.float64)
         with np.errstate(divide="ignore"):
@@ -134,16 +134,16 @@ def counts_bits(sigma: float, keys: int, max_items: int) -> int:
 
 
 def sigma_on_grid(sigma: float, max_items: int, bits: int) -> int:
-    """The least integer that is no less than sigma sqrt(K) g: noise for an L2 norm of sqrt(K) g."""
+    """The least integer >= sigma sqrt(K) g: the noise for an L2 norm of sqrt(K) g."""
     square = Fraction(sigma) ** 2 * max_items * 4**bits
     return isqrt(ceil(square) - 1) + 1
 
 
 @dataclass(frozen=True)
 class Ends:
-    """How far intervals reach: below a noised weight and above it, and above sums of octaves.
+    """How far intervals extend below and above a noised weight, and above sums of octaves.
 
-    `lost[k - 1]` is for the sum of the k uppermost octaves.
+    `lost[k - 1]` is for the sum of the k highest octaves.
     """
 
     below: int
@@ -156,7 +156,7 @@ def ends(sigma: int, confidence: float, octaves: int = 0, together: int = 1) -> 
     """Ends that all hold with probability `confidence`, for `together` keys at once.
 
     The keys' noises are independent, so each may fail with 1 - (1 - failing)^(1 / together); the
-    sums of octaves share theirs out evenly.
+    octaves' share is divided evenly over their sums.
     """
     noise = rounded_gaussian(sigma)
     failing = 1 - Fraction(checked_confidence(confidence))
@@ -177,7 +177,7 @@ def _each_of(failing: Fraction, together: int) -> Fraction:
 
 
 def _of_sums(sigma: int, terms: int, failing: Fraction) -> int:
-    """What a sum of so many rounded Gaussians stays below, but with this probability."""
+    """What a sum of `terms` rounded Gaussians exceeds with probability at most `failing`."""
     z = -float(ndtri(float(failing))) * (1 + _CLEARANCE)
     return ceil(max(z, 0.0) * sigma * sqrt(terms) + terms / 2)
 
@@ -198,10 +198,10 @@ def count_intervals(
     *,
     simultaneous: bool = False,
 ) -> CountIntervals:
-    """From noised weights and the octaves' noised losses: whole users, and where the truth lies.
+    """Estimates and intervals, in whole users, from noised weights and the octaves' noised losses.
 
-    [low, high] holds the true number of a key's users with probability `confidence`, whatever the
-    data; with `simultaneous`, all of them do at once.
+    [low, high] contains a key's true number of users with probability `confidence`, for any data;
+    with `simultaneous`, all intervals do at once with that probability.
     """
     g = weighing.unit
     together = len(noisy) if simultaneous else 1
@@ -211,27 +211,27 @@ def count_intervals(
     # Nobody is fewer than nobody: below 0 it reaches as far up as from 0, lest "0 to 0" look sure.
     most = np.maximum(noisy, 0) + reach.above
     high = (most + most_lost(most, lost, weighing, reach)) // g
-    # An interval that holds no whole number has missed; it may as well hold its own estimate.
+    # An interval without a whole number has missed the truth; extend it to its own estimate.
     return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))
 
 
 def most_lost(weights: Integers, lost: Integers, weighing: Weighing, reach: Ends) -> Integers:
-    """What bounding can have taken from keys of at most these weights, in grid units, rounded up.
+    """The most that bounding can have removed from keys of at most these weights, in grid units.
 
-    `lost` are the octaves' noised losses, from the lowest.
+    `lost` are the octaves' noised losses, from the lowest octave. The result is rounded up.
     """
     if not weighing.octaves:
         return np.zeros_like(weights)
-    noised = np.cumsum(lost[::-1])  # of the uppermost octave, of the two uppermost, ...
+    noised = np.cumsum(lost[::-1])  # of the highest octave, of the two highest, ...
     scale = weighing.unit / weighing.lost_unit
     upper = np.maximum(noised + np.asarray(reach.lost), 0) * scale
-    # A sum of more octaves is no less, so its bound is a bound on the shorter sums too.
+    # A sum over more octaves is no smaller, so its bound also bounds the shorter sums.
     upper = np.minimum.accumulate(upper[::-1])[::-1]
     slopes = weighing.ratios[::-1]
     bends = np.cumsum(np.diff(upper, prepend=0.0) / slopes)
     bent = np.interp(weights, np.append(0.0, bends), np.append(0.0, upper))
     lost_at_most: Integers = np.ceil(bent).astype(np.int64)
-    return lost_at_most + 1  # one unit more than the floats' roundings come to
+    return lost_at_most + 1  # one unit covers the rounding errors of the floats
 
 
 def checked_confidence(confidence: float) -> float:

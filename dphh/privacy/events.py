@@ -1,8 +1,8 @@
-"""What a run did to privacy, step by step: what each kind of event is, and what it costs.
+"""The privacy events of a run, step by step: the kinds of events, and what each costs.
 
-Each kind is said once, in a class here that says its own cost. The accountant
-(`dphh.privacy.accounting`), caps (`dphh.ledger.exact`), the ledger's JSON and all else ask
-`cost_of`, which refuses what is none of these kinds: nothing passes for free by being unknown.
+Each kind is a class here that defines its own cost. The accountant (`dphh.privacy.accounting`),
+caps (`dphh.ledger.exact`), the ledger's JSON and all other code call `cost_of`, which refuses
+events of any other kind, so that an unknown event is never free.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Json = dict[str, str | float]
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What an event costs, in the amounts that are charged; None where it has no such part."""
+    """The amounts that an event costs; None for those that it does not have."""
 
-    #: A Gaussian release of L2 sensitivity 1: the noise's standard deviation.
+    #: The noise's standard deviation of a Gaussian release of L2 sensitivity 1.
     sigma: float | None = None
     #: The probability of an infinite loss.
     delta: float | None = None
-    #: Both directions keep this epsilon: the loss is no worse than randomised response's.
+    #: An epsilon that holds in both directions: the loss is no worse than randomised response's.
     response: float | None = None
-    #: One direction is known to keep this epsilon: the loss may be that for certain.
+    #: An epsilon known for one direction only: the loss may always be this large.
     certain: float | None = None
-    #: An epsilon that costs nothing of a budget: what is published of it is an event of its own.
+    #: An epsilon that no budget is charged for, because what is published has its own event.
     beside: float | None = None
     #: Whether no user pays both sigma and delta in full (`SetUnionEvent`).
     either: bool = False
@@ -47,12 +47,12 @@ class Cost:
 
     @property
     def is_charged(self) -> bool:
-        """Whether it takes anything of a budget."""
+        """Whether a budget is charged for it."""
         amounts = (self.sigma, self.delta, self.response, self.certain)
         return any(amount is not None for amount in amounts)
 
 
-#: From where to where a number of an event may go, and whether the lowest is allowed.
+#: The range of each number of an event, and whether it includes the lower end.
 _RANGES = {
     "sigma": (0.0, math.inf, False),
     "delta": (0.0, 1.0, True),
@@ -61,32 +61,32 @@ _RANGES = {
 
 
 class Role(Enum):
-    """Which part of a price an event is, where a run may come to its end without drawing it."""
+    """The part of a price that an event belongs to, if a run may end without drawing it."""
 
-    #: A level's, or all levels': those that ran say what they drew.
+    #: Of one level, or of all: a run records those levels that it drew.
     LEVEL = auto()
-    #: The counts' of what was found: where nothing was found there are none.
+    #: Of the counts of what was found: if nothing was found, no counts are drawn.
     COUNTS = auto()
 
 
 @dataclass(frozen=True)
 class Event(ABC):
-    """One step of a run: numbers that `_RANGES` knows, and a note, which is shown and no more."""
+    """One step of a run: numbers that `_RANGES` lists, and a note, which is only shown."""
 
     kind: ClassVar[str]
-    #: For the process that priced it; what is written of an event is what it cost. Without a role
-    #: it is drawn in any case.
+    #: Used only in the process that priced it; JSON has the cost alone. An event without a role is
+    #: always drawn.
     role: Role | None = field(default=None, kw_only=True, compare=False)
 
     @property
     @abstractmethod
     def note(self) -> str:
-        """What it was for, to be read by people."""
+        """The purpose, for people to read."""
 
     @property
     @abstractmethod
     def cost(self) -> Cost:
-        """All that it costs; whoever charges asks `cost_of`."""
+        """Everything that it costs. Callers use `cost_of`."""
 
     def __post_init__(self) -> None:
         for name in _numbers(type(self)):
@@ -98,7 +98,7 @@ class Event(ABC):
             )
 
     def numbers(self) -> Json:
-        """What it is, without the note."""
+        """The kind and the numbers, without the note."""
         said = {name: float(getattr(self, name)) for name in _numbers(type(self))}
         return {"kind": self.kind, **said}
 
@@ -125,7 +125,7 @@ class GaussianEvent(Event):
 
 @dataclass(frozen=True)
 class DeltaEvent(Event):
-    """A (0, delta)-DP step, such as a threshold that hides a user's new items."""
+    """A (0, delta)-DP step, such as a threshold for a user's new items."""
 
     kind = "delta"
     delta: float
@@ -138,12 +138,12 @@ class DeltaEvent(Event):
 
 @dataclass(frozen=True)
 class SetUnionEvent(Event):
-    """A Gaussian release of L2 sensitivity 1 with a threshold that hides a user's new items.
+    """A Gaussian release of L2 sensitivity 1 with a threshold for a user's new items.
 
-    Either costs less where the other costs more: of a user's kept items let the share x be new.
-    They pass with probability x delta at most, and the others move by sqrt(1 - x) in L2, under
-    noise of standard deviation sigma. The share is the user's own: it must not follow from
-    earlier releases (docs/items.md).
+    The more one part costs, the less the other does. Let the share x of a user's kept items be new:
+    they pass the threshold with probability at most x delta, and the other items change by
+    sqrt(1 - x) in L2, under noise of standard deviation sigma. The share must depend on the user's
+    data alone, not on earlier releases (docs/items.md).
     """
 
     kind = "set union"
@@ -172,10 +172,10 @@ class ApproximateEvent(Event):
 
 @dataclass(frozen=True)
 class OneDirectionEvent(Event):
-    """A step that is known to be (epsilon, delta)-DP in one direction alone.
+    """A step that is known to be (epsilon, delta)-DP in one direction only.
 
-    Such bounds add up and no better: the step may have the loss epsilon for certain, where one
-    that keeps both directions has it no more often than randomised response.
+    Such bounds compose by addition only: the step may always have the loss epsilon, while a step
+    with both directions has it no more often than randomised response.
     """
 
     kind = "one direction"
@@ -190,10 +190,10 @@ class OneDirectionEvent(Event):
 
 @dataclass(frozen=True)
 class LocalEvent(Event):
-    """A user's own message, locally randomised: what it tells whoever receives it, of all of it.
+    """A user's locally randomised messages: the epsilon of all of them, for whoever receives them.
 
-    It is recorded beside what is published of the messages and costs nothing of a budget, which is
-    for what is published.
+    It is recorded beside the event of what is published, and no budget is charged for it, since
+    budgets are for what is published.
     """
 
     kind = "local"
@@ -205,7 +205,7 @@ class LocalEvent(Event):
         return Cost(beside=self.epsilon)
 
 
-#: Every kind that there is. What is not here is refused, a class derived from one of these too.
+#: All kinds. Any other class is refused, including one derived from these.
 KINDS: dict[str, type[Event]] = {
     kind.kind: kind
     for kind in (
@@ -220,7 +220,7 @@ KINDS: dict[str, type[Event]] = {
 
 
 def cost_of(event: Event) -> Cost:
-    """What an event costs. Whoever charges, compares, stores or reads one asks here."""
+    """The cost of an event. All code that charges, compares, stores or reads events calls this."""
     kind = type(event)
     if kind not in KINDS.values():
         raise UnpricedEventError(
@@ -231,19 +231,19 @@ def cost_of(event: Event) -> Cost:
 
 
 def costs_of(events: Iterable[Event]) -> list[Cost]:
-    """All of them at once, so that none is passed over."""
+    """The costs of all these events; one of an unknown kind refuses all."""
     return [cost_of(event) for event in events]
 
 
 def events_to_json(events: Iterable[Event]) -> list[Json]:
-    """As ledgers, manifests and plans write them down."""
+    """The events as ledgers, manifests and plans store them."""
     events = list(events)
     costs_of(events)
     return [event.to_json() for event in events]
 
 
 def priced_in(events: Iterable[Event]) -> list[Json]:
-    """The same without notes: what tells one price from another."""
+    """The events without notes: two prices are equal if these are."""
     events = list(events)
     costs_of(events)
     return [event.numbers() for event in events]
@@ -254,7 +254,7 @@ def events_from_json(records: Iterable[Mapping[str, object]]) -> tuple[Event, ..
 
 
 def event_from_json(record: Mapping[str, object]) -> Event:
-    """The event that `to_json` wrote down."""
+    """The event that `to_json` wrote."""
     found = record.get("kind")
     kind = KINDS.get(found) if isinstance(found, str) else None
     if kind is None:
@@ -265,14 +265,14 @@ def event_from_json(record: Mapping[str, object]) -> Event:
     values: dict[str, Any] = {name: value for name, value in record.items() if name != "kind"}
     numbers = _numbers(kind)
     known = [*numbers, "note"]
-    # An unknown field may be one that a newer version prices; passing over it could undercharge.
+    # A newer version may charge for an unknown field; ignoring it could undercharge.
     unknown = sorted(set(values) - set(known))
     if unknown or not values.keys() >= set(numbers):
         raise UsageError(
             f"an event of kind {found} has the fields {', '.join(known)}, found "
             f"{', '.join(sorted(values)) or 'none'}; was it written by a newer dphh?"
         )
-    return kind(**values)  # it checks its own values
+    return kind(**values)  # checks the values
 
 
 def _check_number(kind: str, name: str, value: object) -> None:

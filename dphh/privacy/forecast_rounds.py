@@ -1,8 +1,8 @@
-"""The two rounds of a level on the integers: weights, bins, and the law of a gram nobody holds.
+"""The two rounds of a forecast level in integers: weights, bins, and the noise of unheld grams.
 
-One table of noise serves a whole run, that of an integer sigma_grid. A round whose noise is to be
-sigma, in users, gives every user a vector of integers of L2 norm at most `unit` =
-floor(sigma_grid / sigma), and adds round(N(0, sigma_grid^2)) to each sum: noise of
+A whole run uses one table of noise, for an integer sigma_grid. In a round whose noise should be
+sigma users, every user adds a vector of integers of L2 norm at most `unit` =
+floor(sigma_grid / sigma), and round(N(0, sigma_grid^2)) is added to each sum: noise of
 sigma_grid / unit >= sigma users.
 """
 
@@ -23,26 +23,26 @@ from dphh.privacy.set_union import LARGEST_DISTANCE
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Of a user's squared norm in round 1, what tells how many grams they hold: one part in so many.
+#: In round 1, one part in this many of a user's squared norm counts how many grams users hold.
 LISTS_PART = 50
-#: Lists of so many grams and more share a bin.
+#: The lower ends of the bins of how many grams a user holds.
 LIST_SIZES: Integers = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24] + [2**i for i in range(5, 15)])
-#: Where bins of noised weights begin, in sigmas of round 1.
+#: The lower ends of the bins of noised weights, in sigmas of round 1.
 EDGES: Floats = np.r_[-inf, np.arange(-1, 6.01, 0.5), 7, 8, 10, 12 * 1.5 ** np.arange(8)]
 
 
 def unit_for(sigma: float, sigma_grid: int) -> int:
-    """A user's norm on the grid: so many units that the noise is at least sigma users."""
+    """A user's L2 norm on the grid: the units at which the noise is at least sigma users."""
     return int(sigma_grid / sigma * (1 - 2**-40))
 
 
 def plain_weight(unit: int, held: int) -> int:
-    """Round 1: what a user who holds so many grams adds to each."""
+    """Round 1: what a user who holds `held` grams adds to each."""
     return isqrt(unit * unit * (LISTS_PART - 1) // (LISTS_PART * held))
 
 
 def list_weight(unit: int) -> int:
-    """Round 1: what a user adds to the bin of their list's size."""
+    """Round 1: what a user adds to the bin for their number of grams."""
     return isqrt(unit * unit // LISTS_PART)
 
 
@@ -66,10 +66,10 @@ def shared_out(unit: int, g: Integers, holder: Integers, users: int) -> Integers
 
 
 def draws_delta(epsilon: float) -> float:
-    """What the distance of a level's draws from the exact laws costs, both rounds together.
+    """The delta for the distance of a level's draws from the exact distributions, in both rounds.
 
-    Were each of at most 2^62 valid grams drawn as the noise of its own row, 2^63 table draws; at
-    most 2^16 rows, whose binomials and conditional draws are within 2^-150 each.
+    At most 2^62 valid grams with separate noise would be 2^63 table draws. There are at most 2^16
+    rows, whose binomials and conditional draws are within 2^-150 each.
     """
     scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
     return nextafter(float((2**63 * LARGEST_DISTANCE + Fraction(2**18, 2**150)) * scale), 1.0)
@@ -77,19 +77,19 @@ def draws_delta(epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of round 1's noised weights, and how often pure noise falls into each."""
+    """Bins of round 1's noised weights, and the probability that noise alone falls into each."""
 
     noise: RoundedGaussian
 
     @cached_property
     def starts(self) -> Integers:
-        """The least integer of each bin; the first has none, and says the table's end."""
+        """The least integer of each bin; for the first bin, the end of the noise's table."""
         inner = [ceil(edge * self.noise.sigma) for edge in EDGES[1:]]
         return np.array([-self.noise.reach, *inner], dtype=np.int64)
 
     @cached_property
     def shares(self) -> tuple[int, ...]:
-        """P[noise in bin] in units of 2^-256, exactly as the table draws it."""
+        """P[noise in bin] in units of 2^-256, as the table has it exactly."""
         at_least = [self.noise.survival(int(start)) for start in self.starts] + [0]
         return tuple(x - y for x, y in pairwise(at_least))
 

@@ -1,8 +1,8 @@
-"""The analytic Gaussian mechanism at L2 sensitivity 1, and the sums that calibrate with it.
+"""The analytic Gaussian mechanism at L2 sensitivity 1: calibration and composition.
 
 Balle and Wang, "Improving the Gaussian mechanism for differential privacy: analytical calibration
-and optimal denoising" (ICML 2018). Everything rounds to the safe side: a delta, an epsilon and a
-calibrated noise up, a composed noise down.
+and optimal denoising" (ICML 2018). All rounding is conservative: a delta, an epsilon and a
+calibrated sigma are rounded up, a composed sigma down.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from dphh.privacy.special import erfcx, ndtr
 
 FloatArray = NDArray[np.float64]
 
-# The relative error of `gaussian_deltas`, below 4e-13 where measured against 60 digits, and the
-# smallest normal number, below which floats lose digits. Both are added to what is returned.
+# A bound on the relative error of `gaussian_deltas`, which is below 4e-13 where measured against 60
+# digits; and the smallest normal float. Both are added to the result.
 _ERROR = 1e-11
 _TINY = sys.float_info.min
-# A calibrated sigma stays clear of its delta by more than the error measured, so that asking it
-# for its epsilon cannot give more than was asked for, not in the last digit either.
+# A calibrated sigma keeps a margin to its delta that exceeds the measured error, so that the
+# epsilon computed from it is never above the one asked for, not even in the last digit.
 _CLEARANCE = 2e-12
-# Below this a delta is no longer told from the underflow that `_TINY` covers.
+# A smaller delta cannot be distinguished from the underflow that `_TINY` covers.
 _SMALLEST_DELTA = 1e-300
-# More than the roundings of a few square roots, sums and quotients come to. Splitting rounds up by
-# this and composing down by a quarter of it, so that what was split composes to no less.
+# More than the rounding errors of a few square roots, sums and quotients. Splitting rounds up by
+# this and composing down by a quarter of it, so that split sigmas compose to no less.
 _ROUNDINGS = 2.0**-48
 
 _LEGENDRE = np.polynomial.legendre.leggauss(10)
@@ -38,10 +38,10 @@ _WEIGHTS: FloatArray = np.asarray(_LEGENDRE[1] / 2, dtype=np.float64)
 
 
 def gaussian_delta(epsilon: float, sigma: float) -> float:
-    """The smallest delta of N(0, sigma^2) noise at sensitivity 1, for any epsilon, also below 0.
+    """The smallest delta of N(0, sigma^2) noise at sensitivity 1, for any epsilon, also negative.
 
     Theorem 8 of the paper: delta = Phi(1/(2 sigma) - epsilon sigma)
-    - e^epsilon Phi(-1/(2 sigma) - epsilon sigma). An infinite sigma releases nothing.
+    - e^epsilon Phi(-1/(2 sigma) - epsilon sigma). An infinite sigma means that nothing is released.
     """
     _check_epsilon(epsilon)
     return float(gaussian_deltas(np.array([epsilon], dtype=np.float64), sigma)[0])
@@ -52,7 +52,7 @@ def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
 
     With h = 1/sigma, x = epsilon sigma - h/2, y = x + h and the Mills ratio M = (1 - Phi)/phi, the
     curve is phi(x) (M(x) - M(y)), because phi(x) = e^epsilon phi(y): no factor overflows in the
-    tail. For small h the difference would cancel and is integrated instead: M'(u) = u M(u) - 1.
+    tail. For small h the difference would lose precision, so M'(u) = u M(u) - 1 is integrated.
     """
     _check_sigma(sigma)
     if math.isinf(sigma):
@@ -61,7 +61,7 @@ def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
         above = np.nextafter(np.nextafter(curve, 2.0), 2.0)
         return np.asarray(np.where(curve > 0, np.minimum(above, 1.0), 0.0), dtype=np.float64)
     h, magnitudes = 1.0 / sigma, np.abs(epsilons)
-    # Beyond 100 either way, the normal tails have underflowed to the same result.
+    # Beyond 100 in either direction the normal tails underflow, with the same result.
     x = np.clip(magnitudes * sigma - h / 2, -100.0, 100.0)
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     if h < 0.5:
@@ -70,14 +70,14 @@ def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
     else:
         second = density * _mills(x + h)
         curve = np.where(x < 0, ndtr(-x), density * _mills(np.maximum(x, 0.0))) - second
-    # The two outputs mirror each other, so delta(-e) = 1 - e^-e + e^-e delta(e).
+    # The two distributions mirror each other, so delta(-e) = 1 - e^-e + e^-e delta(e).
     mirrored = -np.expm1(-magnitudes) + np.exp(-magnitudes) * curve
     curve = np.where(epsilons < 0, mirrored, curve)
     return np.minimum(np.maximum(curve, 0.0) * (1.0 + _ERROR) + _TINY, 1.0)
 
 
 def gaussian_epsilon(delta: float, sigma: float) -> float:
-    """The smallest epsilon >= 0 with gaussian_delta(epsilon, sigma) <= delta; infinite for none."""
+    """The smallest epsilon >= 0 with gaussian_delta(epsilon, sigma) <= delta, or infinity."""
     _check_sigma(sigma)
     if not 0 <= delta <= 1:
         raise UsageError(f"delta must lie between 0 and 1, found {delta!r}; give a probability.")
@@ -103,7 +103,7 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
 
 
 def smallest_epsilon(suffices: Callable[[float], bool]) -> float:
-    """The smallest epsilon >= 0 that suffices, where all beyond it do; infinite for none."""
+    """The smallest epsilon >= 0 that suffices (`suffices` is monotone); infinity if none does."""
     if suffices(0.0):
         return 0.0
     low, high = 0.0, 1.0
@@ -115,19 +115,16 @@ def smallest_epsilon(suffices: Callable[[float], bool]) -> float:
 
 
 def smallest(suffices: Callable[[float], bool], low: float, high: float) -> float:
-    """Bisects down to neighbouring floats, so that what is returned suffices itself.
-
-    `low` does not suffice, `high` does.
-    """
+    """The smallest float that suffices, by bisection; `low` does not suffice and `high` does."""
     while low < (middle := low + (high - low) / 2) < high:
         low, high = (low, middle) if suffices(middle) else (middle, high)
     return high
 
 
 def compose_sigmas(sigmas: Iterable[float]) -> float:
-    """The one Gaussian that releases of these sigmas amount to: 1/sigma^2 = sum 1/sigma_k^2.
+    """The sigma of the composition of these Gaussian releases: 1/sigma^2 = sum 1/sigma_k^2.
 
-    DPNE, Proposition 2.3. Nothing composes to infinite noise.
+    DPNE, Proposition 2.3. Without a release, sigma is infinite.
     """
     finite = [sigma for sigma in sigmas if _check_sigma(sigma) < math.inf]
     if len(finite) < 2:
@@ -170,7 +167,7 @@ def decaying_sigmas(sigma: float, levels: int, decay: float) -> tuple[float, ...
             f"decay must be above 0 and decay^(levels - 1) between 1e-100 and 1e100, found decay "
             f"{decay!r} over {levels} levels; 1.0 splits evenly, 0.8 favours deeper levels."
         )
-    # Relative to the largest, so that no weight overflows.
+    # Exponents relative to the largest, so that no weight overflows.
     exponents = [-2 * k * math.log(decay) for k in range(levels)]
     weights = [math.exp(exponent - max(exponents)) for exponent in exponents]
     total = math.fsum(weights)
@@ -178,11 +175,11 @@ def decaying_sigmas(sigma: float, levels: int, decay: float) -> tuple[float, ...
 
 
 def set_union_delta(epsilon: float, sigma: float, delta_new: float) -> float:
-    """The delta of the weighted Gaussian with a threshold, when one user comes or goes.
+    """The delta of the weighted Gaussian with a threshold, when one user is added or removed.
 
     Let P be the output with the user and Q without. Items of others get the noised weights p or q,
     a Gaussian pair at sensitivity 1. The user's own new items cannot be in Q; in P, independently,
-    some pass with probability at most d = delta_new, and otherwise nothing differs but p and q:
+    some pass with probability at most d = delta_new, and otherwise only p and q differ:
 
         P = d (a release only P makes) + (1 - d) p,    Q = q.
 

@@ -3,12 +3,12 @@
 Why rounded: for an integer x, x + round(N) = round(x + N), so every guarantee of the continuous
 Gaussian mechanism holds for this noise by post-processing.
 
-What the table says. For an integer sigma >= 1 and k = 1, ..., K = 19 sigma, `survival(k)` is
+The table. For an integer sigma >= 1 and k = 1, ..., K = 19 sigma, `survival(k)` is
 P(noise >= k) = P(N >= k - 1/2) in units of 2^-256.
 
-How it is built. The line is cut into stretches of 2^w integers, where s = sigma / 2^w is at least
-32 and below 64: some thousand of them, however large sigma is. From here on a stretch is 1 long, N
-has the standard deviation s, and g is its density. The mass of the stretch [c - 1/2, c + 1/2] is
+Construction. The line is divided into stretches of 2^w integers, where s = sigma / 2^w is at least
+32 and below 64: about a thousand of them for any sigma. From here on a stretch has length 1, N has
+the standard deviation s, and g is its density. The mass of the stretch [c - 1/2, c + 1/2] is
 
     m(c) = integral of g(c + t) over |t| <= 1/2  =  g(c) h(c),
     h(c) = integral of exp(-t^2 / 2 s^2) cosh(c t / s^2)  =  sum over j >= 0 of b_j c^(2j),
@@ -22,37 +22,36 @@ q = exp(-1 / s^2). Within a stretch, at c + v/2 with |v| <= 1, an entry is
     G(v) = integral of g(c + t) from 0 to v/2  =  sum over n >= 0 of a_n v^(n+1) / (2 (n+1)),
     a_0  = g(c),   a_(n+1) = -(2 c a_n + a_(n-1)) / (4 s^2 (n+1)),
 
-which is Taylor's series, by g'(x) = -x g(x) / s^2. Entries are made when they are asked for. All of
-it runs on Python integers in units of 2^-320. No float takes part.
+which is Taylor's series, by g'(x) = -x g(x) / s^2. Entries are computed on demand, on Python
+integers in units of 2^-320, without floats.
 
-How far it can be wrong. First the masses. Every constant is rounded down, every product is rounded
-down, and every term of h is positive, so leaving out its last terms, or its last bits where g has
-no more to be multiplied with, lowers it. Hence each computed mass is at most the true one. True
-masses sum to 1. So
+Error bound. First the masses. Every constant and every product is rounded down, and every term of h
+is positive, so dropping its last terms, or the last bits that a small g does not need, lowers it.
+Hence each computed mass is at most the true one. True masses sum to 1. So
 
     missing = 1 - (m(0) + 2 (m(1) + m(2) + ...))        (computed masses)
 
-is never negative, and is at least the sum of all errors, of what lies beyond the last stretch
-included. It is not estimated: it is computed with the table, exactly, and a table that misses
-2^-256 or more is never handed out. (What lies beyond, 2 P(N > 19 sigma), is less than 2^-264, and
-rounding misses far less.) The sums m(c+1) + ... are so low by less than 2^-257.
+is never negative, and is at least the sum of all errors, including the mass beyond the last
+stretch. It is computed exactly together with the table, and a table that misses 2^-256 or more is
+refused. (The mass beyond, 2 P(N > 19 sigma), is less than 2^-264, and rounding misses far less.) So
+the sums m(c+1) + ... are low by less than 2^-257.
 
 Then the series, in units of 2^-320. r is low by less than 3c + 2 at c (2 at r(0) and q, 1 for
 rounding), so g by less than 2 + 3 (1 + 2 + ... + c) < 2^22, since c <= 19 * 64 + 1. In the step
-from a_n to a_(n+1) the factors 2c / 4s^2 <= 0.3 and 1 / 4s^2 <= 2^-12 shrink errors and rounding
+from a_n to a_(n+1) the factors 2c / 4s^2 <= 0.3 and 1 / 4s^2 <= 2^-12 reduce errors and rounding
 adds 1, and an error of a_n counts 1 / (2 (n+1)) in G. g is more than 2^50 everywhere, so the a_n
-are right to 2^-28 of themselves and 2 more. The series ends where two in a row come to 1 at most,
-in truth to 3.1, so all that would follow to less than 2. So G is wrong by less than
-0.6 * 2^22 + 200 < 2^22, and G(1) - G(v) by less than 2^23, either way. An entry is lowered by 2^23
-before it is rounded down to 2^-256. Together
+have relative errors of 2^-28, plus 2. The series ends when two consecutive computed terms are at
+most 1; the true ones are then at most 3.1, and all further ones sum to less than 2. So the error of
+G is less than 0.6 * 2^22 + 200 < 2^22, and that of G(1) - G(v) less than 2^23, in either direction.
+An entry is lowered by 2^23 before it is rounded down to 2^-256. Together
 
     0 <= P(noise >= k) - survival(k) 2^-256 < 2 * 2^-256         for every k >= 1,
 
-and entries never increase, because neighbours are more than 2^-281 apart in truth and the errors of
-their difference are below 2^-294. For noise drawn with exactly the tabulated probabilities that
-proves a distance in total variation from round(N) of half the sum of |error(k) - error(k+1)| over
-both signs and 0, at most (2K + 3) 2^-256 <= 41 sigma 2^-256 < sigma 2^-250. That is `distance`:
-2^-232 at the largest sigma.
+and entries never increase, because true neighbours are more than 2^-281 apart and the errors of
+their difference are below 2^-294. For noise with exactly the tabulated probabilities this bounds
+the distance in total variation from round(N), which is half the sum of |error(k) - error(k+1)| over
+both signs and 0, by (2K + 3) 2^-256 <= 41 sigma 2^-256 < sigma 2^-250. That is `distance`: 2^-232
+at the largest sigma.
 """
 
 from __future__ import annotations
@@ -72,28 +71,28 @@ from dphh.errors import DphhError, UsageError
 
 BITS = 256  # the table's unit is 2^-BITS
 ONE = 1 << BITS
-REACH = 19  # the table ends at REACH sigma, past which less than 2^-264 lies
+REACH = 19  # the table ends at REACH sigma, beyond which there is less than 2^-264
 LARGEST_SIGMA = 2**18
 _WORK = BITS + 64  # the unit of the computation is 2^-_WORK
-_STRETCHES = 6  # sigma is less than 2^_STRETCHES of them, and half as many at least
-_GUARD = 16  # bits of h past the last one of g
-_ROUNDINGS = 1 << 23  # more than the series of an entry can be wrong by
+_STRETCHES = 6  # sigma is less than 2^_STRETCHES stretches, and at least half as many
+_GUARD = 16  # extra bits of h beyond those of g
+_ROUNDINGS = 1 << 23  # more than the error of an entry's series
 _SLACK = 2  # a tail is at least its entry and less than its entry + _SLACK
 _BLOCK = 1 << 14  # leading words at a time: they stay in the processor's cache
 _LEADING_TERMS = 14
-_LEADING_GUARD = 4  # bits of the series past the last one of a leading word
+_LEADING_GUARD = 4  # extra bits of the series beyond those of a leading word
 
 
 @dataclass(frozen=True, eq=False)
 class RoundedGaussian:
     """round(N(0, sigma^2)): tails of proven precision, and thresholds from them.
 
-    `distance` bounds, per draw, the total variation distance from the exact distribution of noise
-    that is drawn with exactly the probabilities of `survival`.
+    `distance` bounds the total variation distance, per draw, between noise with exactly the
+    probabilities of `survival` and the exact distribution.
     """
 
     sigma: int
-    #: Of each stretch, in units of 2^-_WORK: the density at its centre, and what lies beyond it.
+    #: For each stretch, in units of 2^-_WORK: the density at its centre, and the mass beyond it.
     densities: tuple[int, ...] = field(repr=False)
     beyond: tuple[int, ...] = field(repr=False)
     distance: float
@@ -107,7 +106,7 @@ class RoundedGaussian:
     def survival(self, k: int) -> int:
         """P(noise >= k) of the tabulated distribution, in units of 2^-256, for every integer k.
 
-        Rounded down for k >= 1, and by symmetry for the others. It never increases.
+        Rounded down for k >= 1; the others follow by symmetry. It never increases with k.
         """
         if k < 1:
             return ONE - self.survival(1 - k)
@@ -126,7 +125,7 @@ class RoundedGaussian:
         return max(from_centre - integral - _ROUNDINGS, 0) >> (_WORK - BITS)
 
     def _series(self, stretch: int) -> tuple[int, tuple[int, ...]]:
-        """P(N >= c), and the series of G, from the last term that matters to the first."""
+        """P(N >= c), and the series of G, from its last term to its first."""
         if stretch not in self._made:
             terms = tuple(_integral_terms(self.sigma, stretch, self.densities[stretch]))
             self._made[stretch] = self.beyond[stretch] + sum(terms), terms[::-1]
@@ -134,15 +133,15 @@ class RoundedGaussian:
 
     @cached_property
     def leading(self) -> tuple[NDArray[np.uint64], int]:
-        """What is surely in the first 64 bits of the entries k = n, ..., 2, 1, ascending; and at
-        most how much more can be. The last of them, and all past them, have 64 bits of 0."""
+        """Lower bounds on the first 64 bits of the entries k = n, ..., 2, 1, ascending, and a bound
+        on their error. Entry n, and all beyond it, have 64 leading bits of 0."""
         width = _width(self.sigma)
         if width < 1:
             first = takewhile(bool, (self.survival(k) >> (BITS - 64) for k in count(1)))
             return np.array([*first, 0], dtype=np.uint64)[::-1], 0
-        # The series in units of 2^-68: 14 terms leave out less than 8 of G(1) and of G(v), and each
-        # is low by less than 1; the steps `(integral >> w) * place` are wrong by less than 2^w. So
-        # an entry by less than (14 (2^w + 1) + 16) / 16 + 1 < 2^w + 4 units of 2^-64. No step
+        # The series in units of 2^-68: 14 terms omit less than 8 of G(1) and of G(v), and each term
+        # is low by less than 1; the steps `(integral >> w) * place` have errors below 2^w. So an
+        # entry's error is below (14 (2^w + 1) + 16) / 16 + 1 < 2^w + 4 units of 2^-64. No step
         # reaches 2^62.
         wrong = (1 << width) + 4
         there = [at for at, beyond in enumerate(self.beyond) if beyond >> (_WORK - 64)]
@@ -164,7 +163,7 @@ class RoundedGaussian:
                 integral *= places
             integral >>= _LEADING_GUARD
             parts.append((np.array(centres, dtype=np.int64)[:, np.newaxis] - integral).ravel())
-        surely = np.concatenate(parts)[1 << (width - 1) :]  # those of k >= 1
+        surely = np.concatenate(parts)[1 << (width - 1) :]  # the entries of k >= 1
         surely = np.minimum.accumulate(np.maximum(surely, 0))
         return np.ascontiguousarray(surely[::-1]).view(np.uint64), 2 * wrong + 2
 
@@ -176,7 +175,7 @@ class RoundedGaussian:
         return 1 - self._first_at_most(ONE - 1 - level)
 
     def _first_at_most(self, bound: int) -> int:
-        """The least k >= 1 with survival(k) <= bound. Leading words decide it, or all but a few."""
+        """The least k >= 1 with survival(k) <= bound, by leading words and a few full entries."""
         surely, more = self.leading
         top = bound >> (BITS - 64)
         above = len(surely) - int(np.searchsorted(surely, np.uint64(top), side="right"))
@@ -197,12 +196,12 @@ class RoundedGaussian:
         return Fraction(self.survival(k), ONE)
 
     def smallest_with_tail_at_most(self, q: Fraction) -> int:
-        """The smallest k that surely has P(noise >= k) <= q: a threshold that noise passes so."""
+        """The smallest k with a proven P(noise >= k) <= q: a threshold for noise alone."""
         if not self.tail(self.reach + 1) <= q < 1:
             raise UsageError(
                 f"a tail probability must be at least 2^-{BITS - 1} and below 1, not {float(q)!r}"
             )
-        units = floor(q * ONE)  # as good as q: `tail` is a whole number of them
+        units = floor(q * ONE)  # equivalent to q, since `tail` is a whole number of units
 
         def low_enough(k: int) -> bool:  # tail(k) <= q
             if k < 1:
@@ -213,7 +212,7 @@ class RoundedGaussian:
         return ks[bisect_left(ks, True, key=low_enough)]
 
     def largest_with_tail_at_least(self, q: Fraction) -> int:
-        """The largest k that surely has P(noise >= k) >= q: what noise reaches so often."""
+        """The largest k with a proven P(noise >= k) >= q."""
         if not 0 < q <= self.tail_lower(-self.reach):
             raise UsageError(
                 f"a tail probability must be above 0 and below 1 - 2^-{BITS - 1}, not {float(q)!r}"
@@ -226,7 +225,7 @@ class RoundedGaussian:
 def rounded_gaussian(sigma: int) -> RoundedGaussian:
     """The table for an integer sigma from 1 to 2^18 grid units; built once per process.
 
-    It takes some 5 ms; an entry, 10 to 40 microseconds when it is asked for.
+    Building takes about 5 ms; an entry takes 10 to 40 microseconds on demand.
     """
     if isinstance(sigma, bool) or not isinstance(sigma, int):
         raise UsageError(f"sigma must be an integer number of grid units, not {sigma!r}")
@@ -244,7 +243,7 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
 
 
 def _width(sigma: int) -> int:
-    """w: a stretch is 2^w integers long, and less than one if w is below 0."""
+    """w: a stretch is 2^w integers long, which is less than one if w is negative."""
     return sigma.bit_length() - _STRETCHES
 
 
@@ -254,7 +253,7 @@ def _in_stretches(sigma: int) -> Fraction:
 
 
 def _stretches(sigma: int) -> Iterator[tuple[int, int]]:
-    """Lower bounds on mass and density of the stretches 0, 1, ... to 19 sigma and past it."""
+    """Lower bounds on mass and density of the stretches 0, 1, ..., the last one beyond 19 sigma."""
     s = _in_stretches(sigma)
     last = floor(REACH * s) + 1
     scale = (last * last).bit_length()  # h is summed as a polynomial in c^2 / 2^scale < 1
@@ -274,7 +273,7 @@ def _stretches(sigma: int) -> Iterator[tuple[int, int]]:
 
 
 def _integral_terms(sigma: int, stretch: int, density: int) -> Iterator[int]:
-    """a_n / (2 (n+1)), from n = 0 to the last that matters."""
+    """a_n / (2 (n+1)), from n = 0 to the last significant one."""
     fourfold = 4 * _in_stretches(sigma) ** 2
     times, over = fourfold.denominator, fourfold.numerator
     before, term = 0, density
@@ -286,7 +285,7 @@ def _integral_terms(sigma: int, stretch: int, density: int) -> Iterator[int]:
 
 
 def _that_matter(series: list[int], square: int, scale: int, left_out: int) -> list[int]:
-    """The series without its last bits, and without the terms that come to nothing there."""
+    """The series without its last bits, and without the terms that are then 0."""
     near = [coefficient >> left_out for coefficient in series]
     for j in range(len(near) - 1, 0, -1):
         if near[0] * square**j >> scale * j:
@@ -296,7 +295,7 @@ def _that_matter(series: list[int], square: int, scale: int, left_out: int) -> l
 
 
 def _cosh_series(s: Fraction, scale: int) -> list[int]:
-    """b_j 2^(scale j), rounded down, from the last j that matters to j = 0."""
+    """b_j 2^(scale j), rounded down, from the last significant j to j = 0."""
     step = (1 << scale) / (4 * s**4)
 
     @cache
@@ -330,8 +329,8 @@ def _pi_above() -> int:
 def _alternating(term: Callable[[int], Fraction]) -> int:
     """term(0) - term(1) + term(2) - ... in units of 2^-_WORK, low by less than 2, never high.
 
-    The terms decrease to 0, so a sum that stops after a subtraction is low, by less than the
-    first term that is left out.
+    The terms decrease to 0, so a sum that stops after a subtraction is low by less than the first
+    omitted term.
     """
     total = Fraction(0)
     for i in count(0, 2):

@@ -1,4 +1,4 @@
-"""Where a function of one number crosses zero, or is smallest, in few evaluations."""
+"""Finds a zero or a minimum of a function of one number, in few evaluations."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def crossing(
     precision: float,
     relative: bool = False,
 ) -> tuple[float, float]:
-    """Narrows an interval at whose ends `slack` is on either side of 0 (which counts as above), to
-    the precision, or to that part of its higher end."""
+    """Narrow an interval at whose ends `slack` has opposite signs (0 counts as positive) to the
+    width `precision`, which with `relative` is a fraction of its higher end."""
     at_low, at_high = slack(low), slack(high)
     side = 0
     while high - low > (least := precision * high if relative else precision):
@@ -30,12 +30,12 @@ def crossing(
 
 
 def smallest_integer(value: Callable[[int], float], largest: int) -> int:
-    """Where a function of 1, 2, ..., largest that first falls and then rises is smallest."""
+    """The minimiser of a unimodal function on 1, 2, ..., largest."""
     low, middle = 0, 8
     while 2 * middle <= largest and value(2 * middle) < value(middle):
         low, middle = middle, 2 * middle
     high = min(2 * middle, largest + 1)
-    while high - low > 2:  # golden section: into the wider side
+    while high - low > 2:  # golden section, in the wider side
         if high - middle > middle - low:
             other = middle + max(round(0.382 * (high - middle)), 1)
         else:

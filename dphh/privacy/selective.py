@@ -1,19 +1,19 @@
-"""The weight of an item that passed a threshold, from the noised weight that it passed with.
+"""Intervals for the weight of an item that passed a threshold, from its noised weight.
 
-An item is seen only if x + noise >= rho, so what is seen of it is too high on average: the less it
-weighs, the more luck it took. Given that it was seen, its noised weight y has the noise's law cut
-off below rho, and for each x
+An item is seen only if x + noise >= rho, so its noised weight is too high on average: the lower its
+weight x, the larger the bias. Conditional on being seen, its noised weight y is truncated at rho,
+and for each x
 
     P[Y >= y | seen] = S(y - x) / S(rho - x),        S(k) = P[noise >= k],
 
-which grows with x, since the rounded Gaussian is log-concave. The interval holds the x for which
-neither this nor P[Y <= y | seen] is below half of what may go wrong (Fithian, Sun & Taylor 2014 for
-one truncated Gaussian; Lee, Sun, Sun & Taylor 2016). So among items that are seen, it holds the
-weight with the stated probability, whatever the weight and however seldom it passes. It is made
-from the release alone and costs nothing.
+which grows with x, since the rounded Gaussian is log-concave. The interval contains the x for which
+neither this nor P[Y <= y | seen] is below half of 1 - confidence (Fithian, Sun & Taylor 2014 for
+one truncated Gaussian; Lee, Sun, Sun & Taylor 2016). So among items that are seen, it contains the
+weight with the stated probability, for any weight, however rarely it passes. It is computed from
+the release alone, so it costs no privacy.
 
-A weight is no number of users, but nobody adds more than one to it: the interval's low end is also
-a low end for how many users hold the item.
+A weight is not a number of users, but each user adds at most one to it: the interval's low end is
+also a lower bound for the number of users who hold the item.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Integers = NDArray[np.int64]
 def weight_intervals(
     noise: RoundedGaussian, threshold: int, noisy: Integers, confidence: float
 ) -> tuple[Integers, Integers]:
-    """Low and high ends, in grid units, of the weights of items that passed with these ones."""
+    """The intervals' low and high ends, in grid units, for items with these noised weights."""
     half = (1 - Fraction(checked_confidence(confidence))) / 2
     values, places = np.unique(noisy, return_inverse=True)
     if len(values) and values[0] < threshold:
@@ -53,7 +53,7 @@ def _intervals(
 ) -> Iterator[tuple[int, int]]:
     """The least and the largest weight x >= 0 that neither tail rejects, for each of the values.
 
-    Ends move with y, well above rho by just as much: each is looked for where the last one says.
+    The ends grow with y, one for one well above rho, so each search starts from the previous ends.
     """
     num, den = half.numerator, half.denominator
     survival = cache(noise.survival)
@@ -75,7 +75,7 @@ def _intervals(
 
 
 def _least(holds: Callable[[int], bool], near: int, start: int, end: int) -> int:
-    """The least x from start that holds, as all larger ones do; end if none below it does."""
+    """The least x >= start for which the monotone `holds` is true; `end` if there is none below."""
     near, step = min(max(near, start), end - 1), 1
     if holds(near):
         while near - step >= start and holds(near - step):

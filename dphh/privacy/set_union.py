@@ -1,18 +1,19 @@
-"""The weighted Gaussian policy of DPSU on integers: weights, thresholds, what will be found.
+"""The weighted Gaussian policy of DPSU in integers: weights, thresholds, and what will be found.
 
-A user who holds t items adds floor(2^b / sqrt(t)) to each, so a user's vector has L2 norm at
-most 2^b, exactly; the noise is round(N(0, sigma^2)) on the same grid. Everything from a user's
-rows to the released set is an integer.
+A user who holds t items adds floor(2^b / sqrt(t)) to each, so a user's vector has an L2 norm of at
+most 2^b, exactly; the noise is round(N(0, sigma^2)) on the same grid. Everything from a user's rows
+to the released set is an integer.
 
-Threshold (Gopi et al. 2020; Theorem 2.1 of DPNE). A user with t items that nobody else holds
-brings them over the threshold rho with probability at most t * P[noise >= rho - w_t], where
-w_t is the weight. rho is the least integer that keeps this at most delta for every t <= D0.
-The papers write (1 - delta)^(1/t) where this takes the union bound delta / t: the two differ
-by a factor of at most 1 / (1 - delta), always to the safe side here.
+Threshold (Gopi et al. 2020; Theorem 2.1 of DPNE). Some of a user's t items that no other user holds
+pass the threshold rho with probability at most t * P[noise >= rho - w_t], where w_t is the weight.
+rho is the least integer that keeps this at most delta for every t <= D0. The papers use
+(1 - delta)^(1/t) where this uses the union bound delta / t: the two differ by a factor of at most
+1 / (1 - delta), and the union bound is the safe one.
 
-Both together. Who holds new items alone moves nobody's count, and who holds none passes no
-threshold: so new items may cost all of delta, and so may the Gaussian curve, but for what a user
-pays who holds some of each (`dphh.privacy.events.SetUnionEvent`; the proof: docs/items.md).
+Joint price. A user with only new items changes no count of others, and a user without new items
+passes no threshold. So new items may cost nearly all of delta, and so may the Gaussian curve; a
+user with some of each pays a part of both (`dphh.privacy.events.SetUnionEvent`; the proof:
+docs/items.md).
 """
 
 from __future__ import annotations
@@ -23,31 +24,32 @@ from math import isqrt, nextafter
 from dphh.errors import UsageError
 from dphh.privacy.rounded_gaussian import RoundedGaussian
 
-#: The grid: one user alone weighs 2^GRID_BITS. 10 bits lose under 0.2% of weight at t = 300.
+#: The grid: a user with one item adds 2^GRID_BITS. With 10 bits, rounding costs under 0.2% of the
+#: weight at t = 300.
 GRID_BITS = 10
-#: Tables of the noise stay small up to here; a larger sigma gets a coarser grid.
+#: Up to this sigma the noise's table stays small; a larger sigma gets a coarser grid.
 LARGEST_SIGMA = 2**17
-#: No table up to there is farther than this from the exact noise, in total variation per draw.
+#: A table's distance from the exact noise, in total variation per draw, is at most this.
 LARGEST_DISTANCE = Fraction(1, 2**232)
-#: What of delta the Gaussian curve may take. The lowest threshold is within 0.1% of the one here.
+#: The share of delta for the Gaussian curve. The best share lowers thresholds by less than 0.1%.
 GAUSSIAN_SHARE = 63 / 64
-#: What of delta new items may take. All of it would lower thresholds by another 0.3%, and then k
-#: runs of (epsilon, delta) / k would leave a cap of (epsilon, delta) nothing for noise.
+#: The share of delta for new items. All of delta would lower thresholds by another 0.3%, but then k
+#: runs of (epsilon, delta) / k would leave nothing for noise under a cap of (epsilon, delta).
 NEW_ITEMS_SHARE = 15 / 16
-#: Up to here both shares hold together, whatever part of a user's items is new: what
-#: `dphh.privacy.accounting.compose` says, at every epsilon (tests/privacy/test_set_union_joint.py).
+#: Both shares hold together up to this delta, for any share of new items: the result of
+#: `dphh.privacy.accounting.compose` at every epsilon (tests/privacy/test_set_union_joint.py).
 MOST_DELTA = 1 / 16  # of epsilon
 
 
 def delta_shares(epsilon: float, delta: float) -> tuple[float, float]:
-    """What of delta the Gaussian curve and new items may take; past MOST_DELTA, half for each."""
+    """The shares of delta for the Gaussian curve and for new items; above MOST_DELTA, 1/2 each."""
     if delta <= MOST_DELTA * epsilon:
         return GAUSSIAN_SHARE, NEW_ITEMS_SHARE
     return 1 / 2, 1 / 2
 
 
 def grid_bits(sigma: float, max_items: int) -> int:
-    """b: as fine as GRID_BITS, coarser where the noise is so large that nobody would notice."""
+    """b: GRID_BITS, or less if the noise is so large that a coarser grid makes no difference."""
     bits = GRID_BITS
     while bits > 0 and sigma * 2**bits > LARGEST_SIGMA:
         bits -= 1
@@ -61,17 +63,17 @@ def grid_bits(sigma: float, max_items: int) -> int:
 
 
 def weight(bits: int, held: int) -> int:
-    """floor(2^b / sqrt(t)), by integers alone: the square root of floor(4^b / t), floored."""
+    """floor(2^b / sqrt(t)) in integer arithmetic: isqrt(floor(4^b / t))."""
     return isqrt(4**bits // held)
 
 
 def weights(bits: int, max_items: int) -> list[int]:
-    """Of users who hold 1, 2, ... up to `max_items`, for an engine to look them up."""
+    """The weights of users who hold 1, 2, ..., `max_items` items."""
     return [weight(bits, t) for t in range(1, max_items + 1)]
 
 
 def distinct_weights(bits: int, max_items: int) -> list[tuple[int, int]]:
-    """(t, w_t) with the largest t for each weight: the worst case among users of that weight."""
+    """(t, w_t) with the largest t for each weight, which is the worst case for that weight."""
     pairs = []
     held = 1
     while held <= max_items:
@@ -107,26 +109,26 @@ def delta_of(noise: RoundedGaussian, pairs: list[tuple[int, int]], threshold: in
 def users_needed(
     noise: RoundedGaussian, bits: int, threshold: int, held: int, probability: Fraction
 ) -> int:
-    """The least number of users, holding `held` items each, whose shared item is found so often."""
+    """How many users of `held` items each an item needs to be found with this probability."""
     worst_luck = noise.largest_with_tail_at_least(probability)
     return max(1, -((worst_luck - threshold) // weight(bits, held)))
 
 
 def spurious_delta(epsilon: float) -> float:
-    """The same for a level's spurious grams, drawn from at most 2^62 valid ones.
+    """The delta for the draws of a level's spurious grams, out of at most 2^62 valid ones.
 
-    Were each drawn as the noise of its own row, 2^62 table draws; the binomial's distance from the
-    number of those that pass is below 2^-212 (`draw_binomial`).
+    Separate noise for each gram would be 2^62 table draws; the distance of the binomial, which
+    draws how many pass, is below 2^-212 (`draw_binomial`).
     """
     scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)
     return nextafter(float((2**62 * LARGEST_DISTANCE + Fraction(1, 2**212)) * scale), 1.0)
 
 
 def arithmetic_delta(max_items: int, epsilon: float) -> float:
-    """What the table's distance from the exact Gaussian costs one level.
+    """The delta for the table's distance from the exact Gaussian, in one level.
 
-    Only the counts that a neighbour touches, at most D0 of them, need the exact noise; on all
-    others both neighbours draw alike. Replacing the exact law on both sides costs
+    Only the counts that differ between two neighbours, at most D0 of them, need the exact noise;
+    the other draws have the same distribution. Replacing the exact distribution on both sides costs
     (1 + e^epsilon) times the total variation distance.
     """
     scale = 1 + Fraction(2.718281828459046) ** (int(epsilon) + 1)

@@ -1,6 +1,6 @@
-"""SciPy's special functions, imported when one is first called.
+"""SciPy's special functions, imported on the first call.
 
-That import takes longer than most of what a command does, and many commands price nothing.
+The import takes longer than most commands, many of which need no prices.
 """
 
 from __future__ import annotations

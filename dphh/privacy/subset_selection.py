@@ -1,11 +1,12 @@
-"""Subset selection: a client reports d values of s, its own among them more often than another.
+"""Subset selection: a client reports d of s values, and its own value more often than any other.
 
-Algorithm 1 of the Gboard paper (Wang et al. 2016; Ye and Barg 2017). The set of d values holds the
-own one with probability p, and the rest of it is uniform. So a set that holds the client's value
-has the chance p / C(s-1, d-1), one that does not (1-p) / C(s-1, d), and the two differ by
-e^epsilon = p (s-d) / ((1-p) d), whatever the two values and whatever the set.
+Algorithm 1 of the Gboard paper (Wang et al. 2016; Ye and Barg 2017). The set of d values contains
+the own one with probability p, and is otherwise uniform. So a set with the client's value has
+probability p / C(s-1, d-1), one without it (1-p) / C(s-1, d). Their ratio is
+e^epsilon = p (s-d) / ((1-p) d), for any two values and any set.
 
-p is a multiple of 2^-64, so that what is priced is what is drawn (`dphh.udfs.draws.subsets`).
+p is a multiple of 2^-64, so that the draws have exactly the priced probability
+(`dphh.udfs.draws.subsets`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FloatArray = NDArray[np.float64]
 
 _WORDS = 1 << 64
 _EXACT = Context(prec=80)  # digits of e^epsilon and of logarithms
-_SLACK = Decimal("1e-60")  # far above their error, far below what a numerator can express
+_SLACK = Decimal("1e-60")  # far above their error, far below a numerator's resolution
 _AS_DRAWN = 1 + Fraction(1, 1 << 80)
 
 
@@ -52,37 +53,37 @@ class SubsetSelection:
 
     @property
     def own_chance(self) -> Fraction:
-        """p, exactly: how often the own value is in the set."""
+        """p, exactly: the probability that the set has the own value."""
         return Fraction(self.numerator, _WORDS)
 
     @property
     def other_chance(self) -> Fraction:
-        """q, exactly: how often any other given value is in the set."""
+        """q, exactly: the probability that the set has a given other value."""
         return (self.size - self.own_chance) / (self.domain - 1)
 
     @property
     def p(self) -> float:
-        """How often the own value is in the set."""
+        """The probability that the set has the own value."""
         return float(self.own_chance)
 
     @property
     def q(self) -> float:
-        """How often any other given value is in the set."""
+        """The probability that the set has a given other value."""
         return float(self.other_chance)
 
     @property
     def epsilon(self) -> float:
-        """The local epsilon of what is drawn, rounded up: ln(p (s-d) / ((1-p) d))."""
+        """The local epsilon of a report, rounded up: ln(p (s-d) / ((1-p) d))."""
         p = self.own_chance
         return _log_up(p * (self.domain - self.size) / ((1 - p) * self.size))
 
     @property
     def epsilon_of_independent_values(self) -> float:
-        """The local epsilon if every value were reported or not by a coin of its own, rounded up.
+        """The local epsilon if every value were reported by a separate coin, rounded up.
 
-        With the same p and q: ln(p (1-q) / ((1-p) q)), a little more. It is what prices
-        `draw_aggregate`, whose counts are independent, and reports by coins, whose chances are
-        off by a part in 2^81 at most.
+        With the same p and q this is ln(p (1-q) / ((1-p) q)), a little more. It is the price of
+        `draw_aggregate`, whose counts are independent, and of reports by coins, whose probabilities
+        have a relative error of at most 2^-81.
         """
         p, q = self.own_chance, self.other_chance
         return _log_up(p * (1 - q) / ((1 - p) * q) * _AS_DRAWN)
@@ -95,13 +96,14 @@ class SubsetSelection:
 
 
 def subset_selection(domain: int, epsilon: float, size: int | None = None) -> SubsetSelection:
-    """Subset selection of at most this local epsilon, with the paper's ceil(s / (e^epsilon + 1)).
+    """Subset selection of at most this local epsilon, by default of the paper's size,
+    ceil(s / (e^epsilon + 1)).
 
-    p is the largest multiple of 2^-64 that keeps to epsilon.
+    p is the largest multiple of 2^-64 that this epsilon allows.
     """
     if not 0 < epsilon < inf:
         raise UsageError(f"a local epsilon must be positive and finite, not {epsilon!r}")
-    # Every p below 1 keeps to 100: a domain below 2^62 and p <= 1 - 2^-64 cost at most 88.
+    # An epsilon of 100 allows every p: a domain below 2^62 and p <= 1 - 2^-64 cost at most 88.
     likelier = Fraction(_EXACT.exp(Decimal(min(float(epsilon), 100.0))) * (1 - _SLACK))
     if size is None:
         size = -(domain // -(likelier + 1))
@@ -116,7 +118,7 @@ def subset_selection(domain: int, epsilon: float, size: int | None = None) -> Su
 
 
 def _log_up(ratio: Fraction) -> float:
-    """A float at least ln(ratio), and the next one at most."""
+    """ln(ratio), rounded up to a float."""
     exact = _EXACT.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)).ln(_EXACT)
     up = float(exact)
     while Decimal(up) < exact:
@@ -125,9 +127,10 @@ def _log_up(ratio: Fraction) -> float:
 
 
 def estimate(reports: ArrayLike, users: int, mechanism: SubsetSelection) -> FloatArray:
-    """How many of the `users` reports are for each value, from how many hold it: unbiased.
+    """An unbiased estimate of how many of the `users` reports are for each value.
 
-    (count - n q) / (p - q), with the variance that `mechanism.variance` gives.
+    It is (count - n q) / (p - q), where count is how many reports contain the value; its variance
+    is `mechanism.variance`.
     """
     counted = np.asarray(reports, dtype=np.float64)
     return np.asarray((counted - users * mechanism.q) / (mechanism.p - mechanism.q))

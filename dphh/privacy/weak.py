@@ -1,4 +1,4 @@
-"""What an epsilon or a delta says in words, where it promises little."""
+"""Warnings for an epsilon or a delta that protects little."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _PEOPLE = 100_000
 
 
 def warnings(epsilon: float, delta: float) -> tuple[str, ...]:
-    """One for each of the two that is large; none for a promise to rely on."""
+    """A warning for each of the two that is large."""
     said = []
     if epsilon > MUCH_EPSILON:
         said.append(

@@ -1,6 +1,6 @@
--- What whole users add: one user to each key held, or less where these are more than max_items; and
--- to the octave of their number what that took from each (udfs/kernel/given_grams.py). What the
--- users of a batch of rows add together stands in its first row.
+-- What whole users add: one user to each key that they hold, or less if they hold more than
+-- max_items keys; then the loss is added to an octave (udfs/kernel/given_grams.py). The first row
+-- of a batch has the sums over all users of the batch.
 -- In: counted_users (lots, lengths, codes). Out: contributions (key, weight).
 CREATE TEMP TABLE contributions AS
 WITH

@@ -1,4 +1,4 @@
--- What may leave: every count, and every sum of what bounding took, as it was noised.
+-- The release: every noised count, and every noised sum of what bounding removed.
 SELECT
     key,
     noisy

@@ -1,7 +1,7 @@
--- How many users hold each of a list of public keys, and what bounding took: one Gaussian vector,
--- of which every coordinate is released, so nothing hangs on which keys anybody holds.
--- In: contributions (key, weight), a whole user within one L2 norm; asked (key), all there are,
--- octaves too. Out: noised (key, noisy), drawn once: nothing reads it before it stands in a table.
+-- How many users hold each of a list of public keys, and what bounding removed: a Gaussian vector.
+-- Every coordinate is released, so the set of released keys does not depend on the data.
+-- In: contributions (key, weight), where each user's vector has a bounded L2 norm; asked (key), all
+-- keys and octaves. Out: noised (key, noisy), drawn once, because it is stored in a table first.
 CREATE TEMP TABLE noised AS
 WITH
 

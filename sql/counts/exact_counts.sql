@@ -1,8 +1,8 @@
--- How many users hold each key, exactly: for the owner's eyes, never for a release.
+-- The exact number of users who hold each key: for the owner of the data, never for a release.
 -- In: users (lots, lengths, codes).
 WITH
 
--- One for each user who holds it; the users of a batch of rows are added up in its first row.
+-- One for each user who holds the key; the first row of a batch has the sums over all its users.
 holders AS (
     SELECT unnest(dphh_holders(lots, lengths, codes)) AS holder
     FROM users

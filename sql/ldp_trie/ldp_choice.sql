@@ -1,7 +1,7 @@
--- LDP TrieHH, one level on the devices, before anything is randomised (Algorithm 2, lines 11 to
--- 13): of the next prefixes that a user holds, at most $contributions are chosen.
--- In: contributions (seat, word, times); known (word); prefixes (prefix, value), those of the level
--- below, and the value of each with character number 0.
+-- LDP TrieHH, one level on the devices, before randomisation (Algorithm 2, lines 11 to 13): each
+-- user chooses at most $contributions of the next prefixes of the user's words.
+-- In: contributions (seat, word, times); known (word); prefixes (prefix, value) of the level below,
+-- where value is that of the prefix followed by character number 0.
 -- Out: chosen (seat, report, value), report from 1.
 CREATE TEMP TABLE chosen AS
 WITH
@@ -29,8 +29,8 @@ next_prefixes AS (
     GROUP BY ALL
 ),
 
--- A lot for each of a user's prefixes, fresh at every level. In whatever order, what is chosen
--- depends on that user's words and lots alone.
+-- A random number for each of a user's prefixes, new at every level: the choice depends on that
+-- user's words and random numbers alone.
 lots AS MATERIALIZED (
     SELECT
         seat,

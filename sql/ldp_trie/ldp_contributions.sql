@@ -1,4 +1,4 @@
--- The words of those who are asked, by seat: users have no other name from here on.
+-- The words of the users who are asked, by seat. The steps after this one see seats, no user ids.
 -- In: local_words, seats. Out: contributions (seat, word, times).
 CREATE TEMP TABLE contributions AS
 SELECT

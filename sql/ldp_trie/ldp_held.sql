@@ -1,4 +1,4 @@
--- How many reports are for each value, before any is randomised; "nothing" left out.
+-- How many reports are for each value, before randomisation, without "nothing".
 -- In: chosen. Out: (value, holders), which stays inside the engine.
 SELECT
     value,

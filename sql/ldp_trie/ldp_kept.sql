@@ -1,5 +1,5 @@
--- What grows on the trie: of the values that stand for a prefix, the $keep that most reports hold;
--- of equals, the first. Sorted by what is released.
+-- What the trie gains: of the values that encode a prefix, the $keep in the most reports; the first
+-- ones of those that tie. The order uses released columns only.
 SELECT
     value,
     reports

@@ -1,7 +1,7 @@
--- Every user's words, each once, with how many of the user's rows hold it: what is on the devices.
--- A word is spelled_out with one code point a character: character number i of $characters is
--- chr(i + 1). A word with a character outside the set stays NULL: its user is there and says
--- nothing of it.
+-- The words on each user's device, each once, with the number of the user's rows that hold it.
+-- spelled_out encodes a word with one code point a character: character number i of $characters
+-- is chr(i + 1). A word with a character outside the set becomes NULL: its user takes part, and
+-- reports nothing of it.
 -- In: tokens_of_rows (user_id, tokens). Out: local_words (user_id, word, times).
 CREATE TEMP TABLE local_words AS
 WITH

@@ -1,8 +1,7 @@
 -- LDP TrieHH, one level (Algorithm 2, lines 14 to 21): every user of the level sends
--- $contributions reports, "nothing" where they have no more to say (a value of its own for each of
--- a user's reports, so that nobody reports a value twice; with coins none, which is -1), each by
--- subset selection (Algorithm 1) or by coins, as $form says; and the reports that hold a value are
--- counted.
+-- $contributions reports, and the query counts the reports that contain each value. Surplus reports
+-- say "nothing": a different value in each, so that no user reports a value twice; with coins, no
+-- value (-1). $form says whether a report is drawn by subset selection (Algorithm 1) or by coins.
 -- In: chosen (seat, report, value). Out: reports (value, reports), drawn once.
 CREATE TEMP TABLE reports AS
 WITH

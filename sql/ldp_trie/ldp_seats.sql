@@ -1,8 +1,8 @@
--- Who is asked when: $seats users, drawn without replacement and in an order that nobody can
--- foretell; the first so many serve the first level, the next the next, and nobody serves twice.
--- $idle of those drawn from have no rows: they sit among all others, and hold nothing. Lots are the
--- system's; equal ones are settled by the user alone, never by rows.
--- In: local_words; $purpose, by which a run draws lots once.
+-- Which user is asked at which level: $seats users, sampled without replacement, in a secret random
+-- order. The first seats serve the first level, the next ones the next level, and no user serves
+-- twice. $idle of all users have no rows; they take seats like all others. The random numbers are
+-- the operating system's; ties are broken by user id, never by rows.
+-- In: local_words; $purpose, for which a run draws once.
 -- Out: seats (user_id, seat), seat from 1; idle seats are not listed.
 CREATE TEMP TABLE seats AS
 WITH

@@ -1,4 +1,4 @@
--- How many of the messages that count hold each value. In: verdicts. Out: reports (value, reports).
+-- How many accepted messages contain each value. In: verdicts. Out: reports (value, reports).
 CREATE TEMP TABLE reports AS
 WITH
 

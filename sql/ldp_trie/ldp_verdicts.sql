@@ -1,4 +1,4 @@
--- Which messages of a round count. Nothing that is in a message is trusted.
+-- Which messages of a round are accepted. No field of a message is trusted.
 -- In: messages (client, round, report, subset). Out: verdicts (subset, verdict).
 CREATE TEMP TABLE verdicts AS
 WITH
@@ -15,14 +15,14 @@ looked_at AS (
             WHEN len(subset) < $least OR len(subset) > $most THEN 'malformed'
             WHEN list_count(subset) <> len(subset) THEN 'malformed'
             WHEN list_min(subset) < 0 OR list_max(subset) >= $domain THEN 'out of range'
-            -- A value that stood there twice would count twice.
+            -- A repeated value would be counted twice.
             WHEN len(list_distinct(subset)) <> len(subset) THEN 'malformed'
             ELSE 'accepted'
         END AS verdict
     FROM messages
 )
 
--- Of several reports under one name and number, one counts: whoever sends more has no more say.
+-- One report counts for each client and report number, however many were sent.
 SELECT
     subset,
     CASE

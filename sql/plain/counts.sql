@@ -1,7 +1,7 @@
--- How many users hold each of a list of public keys: one Gaussian vector, of which all is released.
--- In: texts (user_id, tokens, group_name); asked (key, tokens, group_name), public, an item once a
--- group; $groups, those that are declared: rows of any other are of the group $other.
--- Out: counted (key, noisy); behind the keys stand the octaves of what bounding took.
+-- How many users hold each of a list of public keys: one Gaussian vector, released in full.
+-- In: texts (user_id, tokens, group_name); asked (key, tokens, group_name), public, one row an item
+-- and group; $groups, the declared groups. Rows of other groups belong to the group $other.
+-- Out: counted (key, noisy). The octaves, which measure what bounding removed, follow the keys.
 CREATE OR REPLACE TEMP TABLE counted AS
 WITH
 
@@ -10,8 +10,8 @@ lengths AS (
     FROM asked
 ),
 
--- The runs of tokens of each row. $beginnings: those that it begins with alone, and its end is a
--- token, the empty one.
+-- The runs of tokens of each row. With $beginnings, only those at the start of the row, whose end
+-- counts as a token, the empty one.
 grams AS (
     SELECT
         texts.user_id,
@@ -47,9 +47,9 @@ numbers AS (
     GROUP BY user_id
 ),
 
--- Bound each user: one user to each of m keys, if m is no more than K = $max_items; else the
--- largest w that leaves room for e, what bounding took, at the coordinate of the user's octave:
--- m w^2 + e^2 <= K g^2, where one user is g = $one_user.
+-- Bound each user, where one user is g = $one_user and K = $max_items. A user of m <= K keys adds g
+-- to each. A user of more keys adds w to each, and e, which measures what bounding removed, to the
+-- coordinate of the user's octave; w is the largest integer with m w^2 + e^2 <= K g^2.
 sizes AS (
     SELECT DISTINCT number
     FROM numbers

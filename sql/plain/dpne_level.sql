@@ -1,11 +1,11 @@
--- DPNE, a level k >= 2 (Kim et al. 2021, Algorithm 1): which k-grams many users share, of
--- those whose pieces were released.
--- In: texts (user_id, tokens); released, of all levels below. $pruning is 'both' or 'single'.
--- Out: more of released (level, tokens, noisy).
+-- DPNE, a level k >= 2 (Kim et al. 2021, Algorithm 1): the k-grams that many users share, among
+-- those whose parts were released.
+-- In: texts (user_id, tokens); released, with all levels below. $pruning is 'both' or 'single'.
+-- Out: new rows of released (level, tokens, noisy).
 INSERT INTO released
 WITH
 
--- A released gram's number: its place among those of its level, in the dictionary's order.
+-- A released gram's number: its rank among the grams of its level, in lexicographic order.
 numbered AS (
     SELECT
         level,
@@ -14,8 +14,8 @@ numbered AS (
     FROM released
 ),
 
--- V_k <- (S_1 x S_(k-1)) n (S_(k-1) x S_1), as what begins and what ends a valid gram.
--- What a valid gram begins with: k - 1 tokens that were released together.
+-- V_k <- (S_1 x S_(k-1)) n (S_(k-1) x S_1), as the beginnings and the endings of valid grams.
+-- A valid gram begins with a released gram of k - 1 tokens.
 beginnings AS (
     SELECT
         tokens,
@@ -24,7 +24,7 @@ beginnings AS (
     WHERE level = $level - 1
 ),
 
--- What it ends in: the same of its last k - 1 tokens, or, on a single side, a released word.
+-- Its last k - 1 tokens are a released gram too; with single pruning, its last token is released.
 endings AS (
     SELECT
         tokens,
@@ -41,8 +41,8 @@ grams AS (
     FROM texts, unnest(range(1, len(texts.tokens) - $level + 2)) AS starts (start)
 ),
 
--- U_i <- W_i n V_k. Prune what is not valid; a user holds each gram once. A valid gram's key is its
--- two numbers.
+-- U_i <- W_i n V_k. Keep valid grams, each once a user. A valid gram's key combines the numbers of
+-- its beginning and its ending.
 held AS (
     SELECT DISTINCT
         grams.user_id,
@@ -64,8 +64,8 @@ placed AS (
     FROM held
 ),
 
--- If |U_i| > Delta_k, choose Delta_k of it. Bound each user: at most $max_items grams, the first in
--- an order that is the user's own.
+-- If |U_i| > Delta_k, choose Delta_k of it. Bound each user to at most $max_items grams: the first
+-- in a random order of the user's own.
 bounded AS (
     SELECT
         gram,
@@ -94,7 +94,7 @@ histogram AS (
     GROUP BY gram, key
 ),
 
--- H_k[u] + N(0, sigma_k^2). Drawn once: nothing reads the noise before all of it is there.
+-- H_k[u] + N(0, sigma_k^2). Materialised, so that the noise is drawn once.
 noised AS MATERIALIZED (
     SELECT
         gram,
@@ -102,8 +102,8 @@ noised AS MATERIALIZED (
     FROM histogram
 ),
 
--- For u in V_k: H_k[u] <- 0. The valid grams that nobody holds, or nobody kept: the rest of V_k,
--- with a weight of 0.
+-- For u in V_k: H_k[u] <- 0. The rest of V_k, with weight 0: valid grams that no user holds, or
+-- that no user kept.
 absent AS (
     SELECT
         list_append(beginnings.tokens, endings.tokens[-1]) AS gram,
@@ -119,9 +119,9 @@ absent AS (
     FROM histogram
 ),
 
--- They take part, or what is released would tell which grams are held. Those that pass are spurious
--- grams. (An engine draws how many pass, which and with what noise, by the same law, and writes
--- down no others: dphh/ladder/spurious.py. Without noise none can pass.)
+-- They are noised too; otherwise the release would disclose which grams are held. Those that pass
+-- are spurious grams. (An engine draws their number, which they are and their noise from the same
+-- distribution, and stores only those: dphh/ladder/spurious.py. Without noise none can pass.)
 spurious AS MATERIALIZED (
     SELECT
         gram,

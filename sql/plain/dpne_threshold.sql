@@ -1,7 +1,7 @@
--- DPNE, rho_k: the least weight that noise alone reaches so rarely that no more than a share
--- $spurious of |S_(k-1)| grams is expected to be spurious. (Here by a float's tail of the normal
--- distribution; a run takes the noise's own, exactly.)
--- In: released, of all levels below. Gives (threshold).
+-- DPNE, rho_k: the least threshold at which the expected number of spurious grams is at most
+-- $spurious times |S_(k-1)|. (Computed here from the normal tail in floats; a run uses the exact
+-- tail of its noise.)
+-- In: released, with all levels below. Returns (threshold).
 WITH
 
 below AS (
@@ -10,7 +10,8 @@ below AS (
     WHERE level = $level - 1
 ),
 
--- |V_k|: a valid gram is two of them that overlap; or, on a single side, one and any word.
+-- |V_k|: a valid gram is two overlapping grams of the level below; with single pruning, one of them
+-- and any released word.
 ends AS (
     SELECT
         CASE $pruning WHEN 'both' THEN tokens[2:] ELSE [] END AS overlap,

@@ -1,6 +1,6 @@
--- The forecast ladder, round 1: how many users hold how many grams, in bins. A fiftieth of a user's
--- squared norm tells it; round 1's plain weights have the rest.
--- In: held; $list_sizes, the least number of each bin. Out: lists (bin, noisy).
+-- The forecast ladder, round 1: a histogram of users by how many grams they hold, in bins. It takes
+-- a fiftieth of a user's squared L2 norm; round 1's equal weights take the rest.
+-- In: held; $list_sizes, the lower end of each bin. Out: lists (bin, noisy).
 CREATE OR REPLACE TEMP TABLE lists AS
 WITH
 
@@ -27,7 +27,7 @@ histogram AS (
     GROUP BY bin
 ),
 
--- Every bin gets its noise, whoever is in it.
+-- Every bin is noised, also empty ones.
 bins AS (
     SELECT range AS bin
     FROM range(len($list_sizes))

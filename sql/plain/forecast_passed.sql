@@ -1,7 +1,7 @@
--- The forecast ladder: what a level releases, by the threshold of each row. Thresholds follow from
--- round 1's rows and from how many grams of each row stand at 0 or below (the rule of signs,
--- docs/forecast.md).
--- In: round_2; row_thresholds (class, bin, threshold), public. Out: more of released.
+-- The forecast ladder: what a level releases, by the threshold of each row (class and bin).
+-- Thresholds depend on round 1's rows, and on how many grams of each row have a second noised
+-- weight of at most 0 (the rule of signs, docs/forecast.md).
+-- In: round_2; row_thresholds (class, bin, threshold), public. Out: new rows of released.
 INSERT INTO released
 WITH
 
@@ -16,7 +16,7 @@ passed AS (
     WHERE round_2.second >= row_thresholds.threshold
 ),
 
--- Valid grams that nobody holds, and that noise alone lets pass. They look like any other.
+-- Valid grams that no user holds and that pass by noise alone. Nothing in a release marks them.
 spurious AS (
     SELECT
         gram,

@@ -5,8 +5,8 @@
 CREATE OR REPLACE TEMP TABLE round_1 AS
 WITH
 
--- isqrt(49/50 unit^2 / t) to each of t grams: nothing where t is very large. Such grams are named
--- all the same: which row a gram is in must not hang on how much its holders give.
+-- isqrt(49/50 unit^2 / t) to each of t grams, which is 0 if t is very large. Grams of weight 0 stay
+-- in the table: which row a gram is in must depend on nothing but its noised weight and its class.
 weighed AS (
     SELECT
         gram,
@@ -42,8 +42,8 @@ below AS (
     WHERE released.level = $level - 1
 ),
 
--- Valid grams that nobody holds, with a weight of 0. (An engine draws how many of them stand in
--- each row, by the same law, and writes down those that pass: dphh/ladder/absent.py.)
+-- Valid grams that no user holds, with weight 0. (An engine draws how many of them are in each row
+-- from the same distribution, and stores those that pass: dphh/ladder/absent.py.)
 absent AS (
     SELECT
         list_append(firsts.tokens, lasts.tokens[-1]) AS gram,
@@ -65,7 +65,7 @@ valid AS (
     SELECT * FROM absent
 ),
 
--- Drawn once: nothing reads the noise before all of it is there.
+-- Materialised, so that the noise is drawn once.
 noised AS MATERIALIZED (
     SELECT
         gram,

@@ -1,11 +1,11 @@
--- The forecast ladder, round 2: users give each gram what its row is worth, shared out.
--- In: held; round_1, every valid gram that anybody holds among it, also where users added 0 to it;
--- row_weights (class, bin, weight), public: it follows from round 1's rows and earlier releases.
+-- The forecast ladder, round 2: users weigh each gram by its row, scaled to the L2 norm.
+-- In: held; round_1, with every valid gram that any user holds, even if its weight was 0;
+-- row_weights (class, bin, weight), public: computed from round 1's rows and earlier releases.
 -- Out: round_2 (gram, class, bin, first, second, somebodys).
 CREATE OR REPLACE TEMP TABLE round_2 AS
 WITH
 
--- A gram's weight hangs on its row alone, whoever holds it and whatever was added to it.
+-- A gram's weight depends on its row alone, not on who holds it.
 weighed AS (
     SELECT
         held.user_id,
@@ -25,7 +25,7 @@ norms AS (
     FROM weighed
 ),
 
--- floor(unit g / |g|), the norm rounded up: so a user's own norm is at most the unit.
+-- floor(unit g / |g|), with |g| rounded up, so that a user's L2 norm is at most the unit.
 shared_out AS (
     SELECT
         gram,
@@ -41,7 +41,7 @@ histogram AS (
     GROUP BY gram
 )
 
--- Every gram of round 1 gets its noise, whether or not anybody gave it weight now.
+-- Every gram of round 1 is noised, also those of weight 0 here.
 SELECT
     round_1.gram,
     round_1.class,

@@ -1,9 +1,9 @@
--- What the plain queries call: integer arithmetic, exact. Engines compute the same for many users
--- at a time (udfs/kernel/contributions.py, udfs/text/hashes.py). What draws is no macro: dphh_noise
--- and dphh_word take the randomness of a run.
+-- The functions of the plain queries, in exact integer arithmetic. Engines compute the same for
+-- many users at a time (udfs/kernel/contributions.py, udfs/text/hashes.py). dphh_noise and
+-- dphh_word are no macros, because they use the randomness of a run.
 -- noqa: disable=CP05
 
--- floor(sqrt(n)) for 0 <= n < 2^62. The float's root may be wrong by one.
+-- floor(sqrt(n)) for 0 <= n < 2^62. The float square root may be wrong by one.
 CREATE OR REPLACE TEMP MACRO dphh_float_root(n) AS
 CAST(floor(sqrt(n)) AS BIGINT);
 
@@ -18,20 +18,19 @@ END;
 CREATE OR REPLACE TEMP MACRO dphh_root_up(n) AS
 dphh_isqrt(n) + CASE WHEN dphh_isqrt(n) * dphh_isqrt(n) < n THEN 1 ELSE 0 END;
 
--- What a user who holds t keys gives to each: floor(2^bits / sqrt(t)), so an L2 norm of at most
--- 2^bits.
+-- The weight of each of a user's t keys, floor(2^bits / sqrt(t)): an L2 norm of at most 2^bits.
 CREATE OR REPLACE TEMP MACRO dphh_even_weight(t, bits) AS
 dphh_isqrt((CAST(1 AS BIGINT) << (2 * bits)) // t);
 
--- Where an item stands by what earlier rounds told of it, the threshold to come being 2^15, and 400
--- times that at most.
+-- z in units of 2^-15: the estimate of an item's weight from earlier rounds, plus one standard
+-- deviation, over the next threshold; at most 400.
 CREATE OR REPLACE TEMP MACRO dphh_stands(told, parts, deviation, threshold) AS
 least(
     greatest(told + CAST(parts AS BIGINT) * deviation, 0) // parts, 400 * CAST(threshold AS BIGINT)
 ) * 32768 // threshold;
 
--- How much a user gives to an item in a later round of a set union, in units of 2^-15: z^(3/4) of
--- where it stands, z^(-1/2) past the threshold, and 1/20 at least.
+-- w, an item's relative weight in a later round of a set union, in units of 2^-15: z^(3/4) below 1,
+-- else z^(-1/2), and at least 1/20.
 CREATE OR REPLACE TEMP MACRO dphh_weight_at(z) AS
 greatest(
     CASE
@@ -57,8 +56,8 @@ dphh_low_word(CAST(one AS UHUGEINT) * CAST(other AS UHUGEINT));
 CREATE OR REPLACE TEMP MACRO dphh_factor(shift) AS
 CASE shift WHEN 30 THEN 13787848793156543929 WHEN 27 THEN 10723151780598845931 ELSE 1 END;
 
--- SplitMix64's finaliser (Steele, Lea and Flood, 2014), in its three steps: every bit moves every
--- other.
+-- SplitMix64's finaliser (Steele, Lea and Flood, 2014) in three steps, by which every input bit
+-- affects every output bit.
 CREATE OR REPLACE TEMP MACRO dphh_mixed(word, salt) AS
 list_reduce(
     CAST([30, 27, 31] AS UBIGINT[]),
@@ -76,7 +75,7 @@ list_reduce(
     (lambda word, byte: 256 * word + byte) -- noqa: PRS
 );
 
--- A hash of a text's bytes: its length, and then eight bytes a step.
+-- A hash of a text's bytes: of its length, then of eight bytes at a time.
 CREATE OR REPLACE TEMP MACRO dphh_spelling(content) AS
 list_reduce(
     list_transform(
@@ -87,8 +86,8 @@ list_reduce(
     dphh_mixed(strlen(content), 0)
 );
 
--- Where a user's key stands in that user's own order, which a level's salt shuffles: an over-full
--- user keeps the first keys. It hangs on this user and this key, never on who else there is.
--- `key` is a number of 64 bits: a gram's own, or a word's hash.
+-- The hash that orders a user's keys, shuffled by a level's salt: a user with more than max_items
+-- keys keeps the first. It depends on this user, this key and the salt alone, not on other users.
+-- `key` is a 64-bit number: a gram's key, or a word's hash.
 CREATE OR REPLACE TEMP MACRO dphh_place(key, user_id, salt) AS
 dphh_mixed(xor(key, dphh_mixed(dphh_spelling(CAST(user_id AS VARCHAR)), salt)), 0) >> 24;

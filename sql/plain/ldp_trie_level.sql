@@ -1,10 +1,10 @@
--- LDP TrieHH, one level (Gboard, Algorithms 1 and 2): each of the level's users reports what comes
--- next of words whose first tokens are a prefix of the trie, randomised on the device; the values
--- that most reports hold go on.
--- In: devices (seat, word, times); known (word), what counts no more; prefixes (number, tokens),
--- those of the level below, public. $characters, in their order; $first_seat and $last_seat.
--- Out: kept (value, prefix, ended, reports). A value is the prefix's number times one more than
--- there are characters, and the character's; the last one is the word's end.
+-- LDP TrieHH, one level (Gboard, Algorithms 1 and 2): each of the level's users reports the next
+-- character of words that begin with a prefix of the trie, randomised on the device. The values in
+-- the most reports are kept.
+-- In: devices (seat, word, times); known (word), words that no longer count; prefixes (number,
+-- tokens), of the level below, public; $characters, in order; $first_seat and $last_seat.
+-- Out: kept (value, prefix, ended, reports). A value is number * (len($characters) + 1) plus the
+-- index of the next character; the largest index means the end of the word.
 CREATE OR REPLACE TEMP TABLE kept AS
 WITH
 
@@ -40,7 +40,7 @@ lots AS MATERIALIZED (
     FROM next_prefixes
 ),
 
--- Bound each user: at most $contributions of them, by a lot that is the user's own.
+-- Bound each user to at most $contributions values, by random numbers of the user's own.
 chosen AS (
     SELECT
         seat,
@@ -50,8 +50,8 @@ chosen AS (
     QUALIFY report <= $contributions
 ),
 
--- Every user sends as many reports: "nothing" where there is no more, another value in each
--- report, so that no user reports a value twice; with coins it is no value (-1).
+-- Every user sends $contributions reports. The surplus ones say "nothing": a different value in
+-- each, so that no user reports a value twice; with coins, no value (-1).
 due AS (
     SELECT
         seats.range AS seat,
@@ -74,8 +74,8 @@ said AS (
     LEFT JOIN chosen ON due.seat = chosen.seat AND due.report = chosen.report
 ),
 
--- Algorithm 1, subset selection: a set of $size values, the own one among them with probability
--- $numerator / 2^64; or, by $form 'coins', each value by a coin of its own.
+-- Algorithm 1, subset selection: a set of $size values, which contains the user's own value with
+-- probability $numerator / 2^64; or, if $form is 'coins', one coin for each value.
 messages AS MATERIALIZED (
     SELECT
         dphh_report(
@@ -96,8 +96,8 @@ votes AS (
     FROM messages
 ),
 
--- Or, where reports are only counted, how many hold each value is drawn at once, of all that the
--- level has but "nothing" (docs/ldp_trie.md).
+-- In mode 'aggregate', the number of reports that contain each value is drawn directly, for all of
+-- the level's values except "nothing" (docs/ldp_trie.md).
 holders AS (
     SELECT
         domain.range AS value,

@@ -1,7 +1,7 @@
--- LDP TrieHH: which words are on the device of who is asked when. Users sit in a secret random
--- order; the first so many serve the first level, the next the next, and nobody serves twice.
--- $idle of them hold nothing. A word counts on a device once, with how many rows hold it; a word
--- with a character that is not in $characters is none.
+-- LDP TrieHH: the words on each device, by seat. Users have seats in a secret random order; the
+-- first seats serve the first level, the next ones the next level, and no user serves twice.
+-- $idle of the users have no rows. A device has each word once, with the number of rows that hold
+-- it; words with a character outside $characters are left out.
 -- In: texts (user_id, tokens). Out: devices (seat, word, times).
 CREATE OR REPLACE TEMP TABLE devices AS
 WITH

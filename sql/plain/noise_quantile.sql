@@ -1,16 +1,17 @@
--- The least weight that noise seldom reaches, in SQL alone, to about eleven digits: for the
--- threshold of a level of DPNE (dpne_threshold.sql). A run takes it from the noise's exact table.
+-- The least weight that noise reaches with at most a given probability, in SQL alone, to about
+-- eleven digits: for the threshold of a DPNE level (dpne_threshold.sql). A run uses the noise's
+-- exact table instead.
 -- In these macros, `list_transform([x], lambda y: ...)[1]` gives x a name.
 --
--- For sqlfluff, which takes the parameters of macros for types, and cannot read lambdas of two:
+-- For the linter, which takes macro parameters for types, and cannot parse lambdas of two:
 -- noqa: disable=CP05
 
 CREATE OR REPLACE TEMP MACRO dphh_normal_density(x) AS
 exp(-(x) * (x) / 2) / sqrt(2 * pi());
 
--- The Mills ratio (1 - Phi(u)) / phi(u), to 1e-14 at every u above -38. It is the integral over
--- all s of u phi(s) / (s^2 + u^2), taken by the midpoint rule with step 1/2, plus what that rule
--- leaves out at the pole s = iu (Chiarella & Reichel 1968).
+-- The Mills ratio (1 - Phi(u)) / phi(u), to 1e-14 at every u above -38: the integral over all s of
+-- u phi(s) / (s^2 + u^2) by the midpoint rule with step 1/2, plus that rule's correction for the
+-- pole s = iu (Chiarella & Reichel 1968).
 CREATE OR REPLACE TEMP MACRO dphh_mills(u) AS
 list_transform(
     [CAST(u AS DOUBLE)],
@@ -26,12 +27,12 @@ list_transform(
     END
 )[1];
 
--- ln P[N >= z], for z >= 0, where the probability itself may be too small for a float.
+-- ln P[N >= z] for z >= 0, also where the probability itself underflows.
 CREATE OR REPLACE TEMP MACRO dphh_log_normal_tail(z) AS
 ln(dphh_mills(z)) - (z) * (z) / 2 - ln(2 * pi()) / 2;
 
--- The x with P[N >= x] = q. Newton's steps on ln P, which is concave: after the first they come
--- from above, and each doubles the digits.
+-- The x with P[N >= x] = q, by Newton's method on ln P. Since ln P is concave, the iterates after
+-- the first decrease to x, and each doubles the number of correct digits.
 CREATE OR REPLACE TEMP MACRO dphh_normal_tail_inverse(q) AS
 list_transform(
     [{ 'q': least(CAST(q AS DOUBLE), 1 - q), 'side': CASE WHEN q > 0.5 THEN -1 ELSE 1 END }],

@@ -1,4 +1,4 @@
--- The trie before its first level: the root, on which every sequence may grow.
+-- The trie before its first level: the root alone.
 CREATE OR REPLACE TEMP TABLE trie AS
 SELECT
     0 AS level,

@@ -1,5 +1,5 @@
--- Before the first of several rounds whose weights follow one another: nothing is told of any item.
--- Out: told (item, told).
+-- Before the first of several rounds whose weights depend on earlier ones: no item has a noised
+-- weight yet. Out: told (item, told).
 CREATE OR REPLACE TEMP TABLE told AS
 SELECT
     CAST('' AS VARCHAR) AS item,

@@ -1,5 +1,5 @@
--- One sequence a user for the whole run: one of the user's rows, drawn by one word of randomness a
--- user. (The remainder favours some rows by less than 2^-32; no privacy hangs on which it is.)
+-- One sequence a user for the whole run: a random row of the user, by one random word a user. (The
+-- remainder favours some rows by less than 2^-32; privacy does not depend on which row it is.)
 -- In: texts (user_id, tokens). Out: one_each (user_id, tokens).
 CREATE OR REPLACE TEMP TABLE one_each AS
 WITH

@@ -1,5 +1,5 @@
--- One sequence a user for the whole run: the one that most of the user's rows hold, of equals the
--- first. In: texts (user_id, tokens). Out: one_each (user_id, tokens).
+-- One sequence a user for the whole run: the one in most of the user's rows, the first of those if
+-- several tie. In: texts (user_id, tokens). Out: one_each (user_id, tokens).
 CREATE OR REPLACE TEMP TABLE one_each AS
 SELECT
     user_id,

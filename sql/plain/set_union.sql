@@ -1,7 +1,7 @@
--- Differentially private set union over items, one round of it: DPSU by the weighted Gaussian
--- policy (Gopi et al. 2020; DPNE, Algorithm 5). Several rounds are DP-SIPS.
--- In: texts (user_id, tokens), one row a row of the corpus; released, of earlier rounds.
--- Out: more of released (level, tokens, noisy).
+-- One round of differentially private set union over items: DPSU with the weighted Gaussian policy
+-- (Gopi et al. 2020; DPNE, Algorithm 5). Several rounds are DP-SIPS.
+-- In: texts (user_id, tokens), one row for each row of the corpus; released, of earlier rounds.
+-- Out: new rows of released (level, tokens, noisy).
 INSERT INTO released
 WITH
 
@@ -12,7 +12,7 @@ items AS (
     FROM texts
 ),
 
--- A user holds each item once. What an earlier round released is taken from everyone.
+-- A user holds each item once. Items that an earlier round released are removed from all users.
 held AS (
     SELECT DISTINCT
         items.user_id,
@@ -30,8 +30,8 @@ placed AS (
     FROM held
 ),
 
--- Bound each user: at most $max_items items, the first in an order that is the user's own. Where
--- places are equal, all of them count, or none.
+-- Bound each user to at most $max_items items: the first in a random order of the user's own. Items
+-- with equal hashes are kept or dropped together.
 bounded AS (
     SELECT
         item,
@@ -56,7 +56,7 @@ histogram AS (
     GROUP BY item
 ),
 
--- Drawn once: nothing reads the noise before all of it is there.
+-- Materialised, so that the noise is drawn once.
 noised AS MATERIALIZED (
     SELECT
         item,

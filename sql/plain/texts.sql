@@ -1,5 +1,5 @@
--- What all levels read: the tokens of each row of the corpus, in their order. NULL and the empty
--- token are none: what stands around them is side by side. Rows of nobody are refused by a run.
+-- The input of all levels: the tokens of each row of the corpus, in order. NULLs and empty tokens
+-- are removed, so their neighbours become adjacent. A run refuses rows with a NULL user id.
 -- In: tokens_of_rows (user_id, tokens, group_name), as a plan reads the corpus's columns.
 -- Out: texts (user_id, tokens, group_name).
 CREATE OR REPLACE TEMP TABLE texts AS

@@ -1,7 +1,7 @@
--- TrieHH, one level as the papers have it (Zhu et al. 2020, Algorithms 1 and 2): of all users, of
--- whom $idle hold nothing, $batch are drawn without replacement; each votes for the next prefix of
--- their sequence, if the prefix before is in the trie.
--- In: one_each (user_id, tokens); trie (level, tokens, ended). Out: more of trie.
+-- TrieHH, one level as in the papers (Zhu et al. 2020, Algorithms 1 and 2): $batch of all users
+-- ($idle of whom have no sequence) are sampled without replacement. Each votes for the prefix of
+-- $level tokens of their sequence, if its prefix of $level - 1 tokens is in the trie.
+-- In: one_each (user_id, tokens); trie (level, tokens, ended). Out: new rows of trie.
 INSERT INTO trie
 WITH
 

@@ -1,7 +1,7 @@
--- TrieHH, one level (Zhu et al. 2020, Algorithms 1 and 2), every user being sampled by a coin of
--- their own: who holds a prefix of the trie votes for the one that is longer by a token. The end of
--- a sequence is a token of its own kind.
--- In: one_each (user_id, tokens); trie (level, tokens, ended). Out: more of trie.
+-- TrieHH, one level (Zhu et al. 2020, Algorithms 1 and 2), where each user is sampled by an
+-- independent coin: a sampled user whose sequence begins with a prefix of the trie votes for the
+-- prefix one token longer. The end of a sequence is a token of its own kind.
+-- In: one_each (user_id, tokens); trie (level, tokens, ended). Out: new rows of trie.
 INSERT INTO trie
 WITH
 
@@ -13,7 +13,7 @@ nodes AS (
     WHERE level = $level - 1 AND NOT ended
 ),
 
--- Whose sequence begins with a prefix that is in the trie; and with what it goes on.
+-- The users whose sequence begins with a prefix in the trie, and the prefix one token longer.
 next_prefixes AS (
     SELECT
         one_each.user_id,
@@ -24,7 +24,7 @@ next_prefixes AS (
     INNER JOIN nodes ON list_slice(one_each.tokens, 1, $level - 1) = nodes.tokens
 ),
 
--- A coin's name is for tests alone: the prefix, and which of those who would vote for it.
+-- A coin's name serves tests alone: the prefix, and the voter's rank among those who hold it.
 named AS (
     SELECT
         prefix,
@@ -39,7 +39,7 @@ named AS (
     FROM next_prefixes
 ),
 
--- At every level each user tosses anew: heads with probability $numerator / 2^64.
+-- At every level each user tosses a new coin: heads with probability $numerator / 2^64.
 coins AS MATERIALIZED (
     SELECT
         prefix,

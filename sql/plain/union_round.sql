@@ -1,10 +1,10 @@
--- One of several rounds of a set union whose weights follow earlier rounds' noise (`items` by
--- "adaptive"). In the first, $equal is true: any $max_items items, and equal weights.
--- In: texts (user_id, tokens), one row a row of the corpus; released, of earlier rounds; told
--- (item, told), of every item that anybody held in the round before.
--- Out: noised (item, given, noisy), of every item that anybody holds, also where nobody keeps it or
--- gives it anything: the weights of the next round follow from noised weights, of which each hangs
--- on its own sum and noise, and none on who else holds the item.
+-- One of several rounds of a set union whose weights depend on earlier noised weights (`items` with
+-- method "adaptive"). In the first, $equal is true: any $max_items items, and equal weights.
+-- In: texts (user_id, tokens), a row for each row of the corpus; released, of earlier rounds; told
+-- (item, told), for every item that any user held in the previous round.
+-- Out: noised (item, given, noisy), for every item that any user holds, even if all its weights are
+-- 0: the next round's weights depend on these noised weights alone, so every item must have one;
+-- otherwise they would depend on who else holds the item.
 CREATE OR REPLACE TEMP TABLE noised AS
 WITH
 
@@ -15,7 +15,7 @@ items AS (
     FROM texts
 ),
 
--- A user holds each item once. What an earlier round released is taken from everyone.
+-- A user holds each item once. Items that an earlier round released are removed from all users.
 held AS (
     SELECT DISTINCT
         items.user_id,
@@ -37,7 +37,7 @@ weighed AS (
     LEFT JOIN told ON held.item = told.item
 ),
 
--- The largest weights first, and among equal ones an order that is the user's own.
+-- The largest w first; equal ones are in a random order of the user's own.
 placed AS (
     SELECT
         user_id,
@@ -60,7 +60,7 @@ counted AS (
     FROM placed
 ),
 
--- floor(2^b w / |w|) to each item that is kept, the norm rounded up: a user's own is at most 2^b.
+-- floor(2^b w / |w|) to each kept item, with |w| rounded up: a user's L2 norm is at most 2^b.
 given AS (
     SELECT
         item,

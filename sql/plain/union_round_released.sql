@@ -1,6 +1,5 @@
--- What a round releases: what somebody gave something to, and whose noised weight reaches the
--- threshold.
--- In: noised (item, given, noisy). Out: more of released (level, tokens, noisy).
+-- What a round releases: items of positive weight whose noised weight reaches the threshold.
+-- In: noised (item, given, noisy). Out: new rows of released (level, tokens, noisy).
 INSERT INTO released
 SELECT
     1 AS level,

@@ -1,7 +1,6 @@
--- What rounds so far tell of each item: the sum of noised weights, each times its round's parts.
--- It is never shown.
--- In: noised (item, given, noisy); told (item, told), of the rounds before. Out: told, this one in
--- it.
+-- The sum of each item's noised weights so far, each times its round's parts. It is never shown.
+-- In: noised (item, given, noisy); told (item, told), of earlier rounds.
+-- Out: told, including this round.
 CREATE OR REPLACE TEMP TABLE told AS
 SELECT
     noised.item,

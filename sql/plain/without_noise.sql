@@ -1,5 +1,5 @@
--- In the place of what a run draws: no noise, heads for all, of several rows the first, reports
--- that tell the truth. What is left is NOT private.
+-- Replaces all random draws: no noise, every coin heads, the first of several rows, truthful
+-- reports. The result is NOT private.
 -- noqa: disable=CP05
 CREATE OR REPLACE TEMP MACRO dphh_noise(name, sigma, purpose) AS
 0;

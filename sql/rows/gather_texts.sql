@@ -1,6 +1,6 @@
--- Every text of the corpus, and whose it is, in any order, for one part in $parts of the users:
--- handed to udfs/kernel/gathering.py, which numbers the words and lays out whole users. A user
--- is a number, or the user's name; or a rank among all, and the name beside (key_of_user).
+-- Passes every text and its user, in any order and for one part in $parts of the users, to
+-- udfs/kernel/gathering.py, which numbers the words and lays out whole users. A user is a number, a
+-- name, or a rank among all users with the name beside it (key_of_user).
 -- In: rows_of_corpus (user_id, content, group_name). Out: handed (texts), and `users` to be made.
 CREATE OR REPLACE TEMP TABLE handed AS
 WITH
@@ -13,7 +13,7 @@ texts AS (
         group_name
     FROM rows_of_corpus
     WHERE
-        -- What nobody's rows hold is looked up apart (rows_of_nobody.sql).
+        -- rows_of_nobody.sql looks at rows with a NULL user id.
         user_id IS NOT NULL
         AND hash(user_id) % CAST($parts AS UBIGINT) = CAST($part AS UBIGINT)
 )

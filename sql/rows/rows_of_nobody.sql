@@ -1,6 +1,6 @@
--- How many rows hold something and are of nobody. Parquet's statistics say of most files that no
--- user is NULL, and then none of them is read. What is materialised holds nobody's rows alone, so
--- that no other's content is ever read into tokens.
+-- The number of rows with content and a NULL user id. Parquet's statistics show for most files that
+-- no user id is NULL, and then the file is not read. Only rows with a NULL user id are
+-- materialised, so the content of other rows is never tokenised here.
 -- In: rows_of_corpus (user_id, content).
 WITH
 

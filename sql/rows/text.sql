@@ -1,21 +1,21 @@
--- How a row's content becomes tokens. Every macro is a function of one row alone,
--- so whatever it leaves out or cuts, the privacy of the levels is untouched.
+-- How a row's content becomes tokens. Every macro is a function of one row alone, so the privacy of
+-- the levels does not depend on what it drops or cuts.
 
--- One text is one value to an engine, which holds it and its tokens whole: so no more counts than
--- the start of it, of so many characters, or of a list's tokens.
+-- An engine keeps a text and all its tokens in memory as one value, so only the first `longest`
+-- characters of a text, or tokens of a list, count.
 CREATE OR REPLACE TEMP MACRO first_characters(content, longest) AS
 CASE WHEN strlen(content) > longest THEN left(content, longest) ELSE content END;
 
 CREATE OR REPLACE TEMP MACRO first_tokens(tokens, longest) AS
 CASE WHEN len(tokens) > longest THEN tokens[1:longest] ELSE tokens END;
 
--- Unicode's White_Space characters, but for the space itself.
+-- Unicode's White_Space characters except the space.
 CREATE OR REPLACE TEMP MACRO other_white_space() AS
 '[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}'
 || '\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]';
 
--- Most rows are ASCII and hold none of ASCII's five, which is told at a tenth of what looking for
--- them all costs.
+-- Most rows are ASCII and have none of ASCII's five other white-space characters. This test costs a
+-- tenth of a search for all of Unicode's.
 CREATE OR REPLACE TEMP MACRO may_hold_other_white_space(content) AS
 strlen(content) <> length(content)
 OR contains(content, chr(9))
@@ -24,7 +24,7 @@ OR contains(content, chr(11))
 OR contains(content, chr(12))
 OR contains(content, chr(13));
 
--- All of them turned into spaces. Telling that there are none is cheaper than replacing.
+-- All white space as spaces. Testing that there is none to replace is cheaper than replacing.
 CREATE OR REPLACE TEMP MACRO plain_spaces(content) AS
 CASE
     WHEN NOT may_hold_other_white_space(content) THEN content
@@ -36,15 +36,15 @@ END;
 CREATE OR REPLACE TEMP MACRO white_space_words(content) AS
 string_split(plain_spaces(content), ' ');
 
--- Runs of letters, marks, digits and underscores, with apostrophes inside them; no mark is first,
--- for a selector behind a sign is no word.
+-- Runs of letters, marks, digits and underscores, with apostrophes inside them. No word begins with
+-- a mark, so that a variation selector after a symbol is no word.
 CREATE OR REPLACE TEMP MACRO unicode_words(content) AS
 regexp_extract_all(content, '[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:[''’][\p{L}\p{M}\p{N}_]+)*');
 
 CREATE OR REPLACE TEMP MACRO pattern_words(content, pattern) AS
 regexp_extract_all(content, pattern);
 
--- Binary tokens; those that are not UTF-8 become NULL, which no level counts.
+-- Binary tokens as text; those that are not UTF-8 become NULL, which no level counts.
 CREATE OR REPLACE TEMP MACRO decoded(tokens) AS
 list_transform(tokens, lambda token: try(decode(token)));
 
@@ -57,7 +57,7 @@ list_filter(tokens, lambda token: regexp_full_match(token, pattern));
 CREATE OR REPLACE TEMP MACRO dropping(tokens, pattern) AS
 list_filter(tokens, lambda token: NOT regexp_full_match(token, pattern));
 
--- Three ways with a token of more than `longest` characters.
+-- Three ways to treat a token of more than `longest` characters.
 CREATE OR REPLACE TEMP MACRO truncating(tokens, longest) AS
 list_transform(tokens, lambda token: left(token, longest));
 
@@ -70,12 +70,12 @@ list_transform(
     lambda token: CASE WHEN length(token) > longest THEN error('dphh: too long') ELSE token END
 );
 
--- The tokens that are there: an empty one is none, and NULL is none.
+-- The tokens without NULLs and empty ones.
 CREATE OR REPLACE TEMP MACRO not_empty(tokens) AS
 list_filter(tokens, lambda token: token <> '');
 
--- What sequences are sorted by: their spelling first, which every engine orders alike. Where
--- a separator inside a token spells two of them the same, the rest tells them apart.
+-- The sort key of sequences: first their spelling, which every engine orders alike. Two sequences
+-- can have the same spelling if a token contains the separator; the other parts distinguish them.
 CREATE OR REPLACE TEMP MACRO spelled(tokens) AS
 (array_to_string(tokens, chr(31)), len(tokens), tokens);
 

@@ -1,17 +1,18 @@
--- What a character is: a code point, a grapheme cluster or a byte; and whole items cut into runs
--- of so many. Every macro is a function of one row alone.
+-- What counts as a character (a code point, a grapheme cluster or a byte), and how whole items are
+-- cut into runs of characters. Every macro is a function of one row alone.
 
 CREATE OR REPLACE TEMP MACRO code_points(content) AS
 string_split(content, '');
 
--- Stretches of so many grapheme clusters; a place in the text is found by counting from its start.
+-- Runs of `size` grapheme clusters. DuckDB finds each one by counting from the text's start.
 CREATE OR REPLACE TEMP MACRO stretches(content, size) AS
 list_transform(
     range(1, length_grapheme(content) + 1, size),
     lambda place: substring_grapheme(content, place, size)
 );
 
--- One by one, by way of longer stretches, lest a long text be counted through for each.
+-- Single clusters, cut out of longer runs, so that DuckDB does not count through a long text for
+-- each of them.
 CREATE OR REPLACE TEMP MACRO clusters_of_line(content) AS
 CASE
     WHEN strlen(content) = length(content) THEN code_points(content)
@@ -23,7 +24,7 @@ CASE
     ))
 END;
 
--- Extended grapheme clusters (UAX #29). CR LF is one cluster, which DuckDB takes for two.
+-- Extended grapheme clusters (UAX #29). CR LF is one cluster, which DuckDB would split into two.
 CREATE OR REPLACE TEMP MACRO graphemes(content) AS
 CASE
     WHEN contains(content, chr(13) || chr(10))
@@ -37,7 +38,7 @@ CASE
     ELSE clusters_of_line(content)
 END;
 
--- A byte is spelled as two hexadecimal digits, for no single one of "é" is text.
+-- A byte is spelled as two hexadecimal digits, since a single byte of "é" is not valid text.
 CREATE OR REPLACE TEMP MACRO spelled_bytes(content) AS
 lower(hex(content));
 
@@ -53,7 +54,7 @@ CASE
     )
 END;
 
--- A whole item, cut into runs of so many characters of its kind; the last may be shorter.
+-- A whole item, cut into runs of `size` characters; the last run may be shorter.
 CREATE OR REPLACE TEMP MACRO cut_code_points(item, size) AS
 list_transform(range(1, length(item[1]) + 1, size), lambda start: substr(item[1], start, size));
 
@@ -63,6 +64,6 @@ runs(graphemes(item[1]), size);
 CREATE OR REPLACE TEMP MACRO cut_bytes(item, size) AS
 runs(pairs(spelled_bytes(encode(item[1]))), size);
 
--- The same of an item that is spelled already.
+-- The same for an item that is already spelled in hexadecimal digits.
 CREATE OR REPLACE TEMP MACRO cut_spelled_bytes(item, size) AS
 runs(pairs(item[1]), size);

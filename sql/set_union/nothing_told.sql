@@ -1,4 +1,4 @@
--- Before the first of several rounds: nothing is told of any word.
+-- Before the first of several rounds: no word has a noised weight yet.
 CREATE TEMP TABLE told_before AS
 SELECT
     CAST(0 AS BIGINT) AS code,

@@ -1,6 +1,6 @@
--- What may leave: the keys whose noised weight reaches the threshold, the least integer that passes
--- (DPNE, Algorithm 1: if H_k[u] + N(0, sigma_k^2) > rho_k, then u goes to S_k). Sorted by what is
--- released itself, so that the order says nothing of how the rows arrived.
+-- The released keys: those whose noised weight reaches the threshold, the least integer that passes
+-- (DPNE, Algorithm 1: if H_k[u] + N(0, sigma_k^2) > rho_k, then u goes to S_k). The order uses
+-- released columns only, so it says nothing about the order of the data.
 SELECT
     key,
     noisy

@@ -1,7 +1,7 @@
--- What may leave of a round: the words that somebody gave something to and whose noised weight
--- reaches the threshold. A word that a user holds but does not keep never leaves by noise alone:
--- thresholds are made for as many new items as a user keeps. Sorted by what is released itself.
--- In: noised (code, given, noisy). Gives (key, noisy).
+-- The released words of a round: of positive weight, and of a noised weight that reaches the
+-- threshold. A word that no holder keeps is never released by noise alone, because thresholds allow
+-- for only as many new items as a user keeps. The order uses released columns only.
+-- In: noised (code, given, noisy). Returns (key, noisy).
 WITH
 
 passed AS (

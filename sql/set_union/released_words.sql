@@ -1,6 +1,6 @@
--- What may leave: the words whose noised weight reaches the threshold. Sorted by what is released
--- itself, so that the order says nothing of how the rows arrived.
--- In: noised (code, noisy). Gives (key, noisy).
+-- The released words: those whose noised weight reaches the threshold. The order uses released
+-- columns only, so it says nothing about the order of the data.
+-- In: noised (code, noisy). Returns (key, noisy).
 WITH
 
 -- DPNE, Algorithm 5: if H[u] + N(0, sigma_1^2) > rho_1, then u goes to S_1. The threshold is the

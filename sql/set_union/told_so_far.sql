@@ -1,5 +1,5 @@
--- What rounds so far have told of each word that somebody held in the last: the sum of their noised
--- weights, each times its round's parts. Released or not, it stays in the engine.
+-- For each word that any user held in the last round: the sum of its noised weights so far, each
+-- times its round's parts. It stays in the engine, for released words too.
 -- In: noised (code, given, noisy) of the last round; told_before (code, told), of those before.
 -- Out: told_so_far (code, told).
 CREATE TEMP TABLE told_so_far AS

@@ -1,6 +1,6 @@
--- w of each word, by what earlier rounds told of it and by public numbers: most to what stands near
--- the round's threshold. It is handed to dphh_given_to_words, which looks it up.
--- In: told_before (code, told), of every word that anybody held. Gives (code, w).
+-- w of each word, a function of its earlier noised weights and of public numbers: largest for words
+-- near the round's threshold. dphh_given_to_words looks it up.
+-- In: told_before (code, told), for every word that any user held. Returns (code, w).
 SELECT
     code,
     dphh_weight(

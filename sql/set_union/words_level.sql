@@ -1,16 +1,16 @@
 -- One level of differentially private set union over words, by the weighted Gaussian policy
--- (Gopi et al. 2020): every user spreads a vector of L2 norm at most 2^b over what they hold.
--- In: users (lots, lengths, codes), several short ones a row. Out: noised (code, noisy), drawn
--- once: nothing reads the noise before it stands in a table.
--- Of DPNE's Algorithm 1 (Kim et al. 2021) this is "S_1 <- Run DPSU with Delta_1, rho_1, sigma_1",
--- and of its Algorithm 5 all but the threshold, which is in released_words.sql.
+-- (Gopi et al. 2020): every user adds a vector of L2 norm at most 2^b over the words they hold.
+-- In: users (lots, lengths, codes), several short users a row. Out: noised (code, noisy), drawn
+-- once, because the noise is stored in a table before anything reads it.
+-- In DPNE (Kim et al. 2021) this is "S_1 <- Run DPSU with Delta_1, rho_1, sigma_1" of Algorithm 1,
+-- and all of Algorithm 5 but the threshold, which is in released_words.sql.
 CREATE TEMP TABLE noised AS
 WITH
 
 -- Algorithm 5: the set of a user's items, Delta_1 of them at random, 1 / sqrt(|U_i|) to each.
--- Of each whole user the distinct words that count, $max_items at most, and floor(2^b / sqrt(t))
--- for each of the t that do (udfs/kernel/contributions.py). What the users of a batch of
--- rows add together stands in its first row.
+-- For each whole user, at most $max_items distinct words, and the weight floor(2^b / sqrt(t)) for
+-- each of these t words (udfs/kernel/contributions.py). The first row of a batch has the sums over
+-- all users of the batch.
 users_contributions AS (
     SELECT
         unnest(
@@ -30,8 +30,8 @@ histogram AS (
     GROUP BY contribution.key
 ),
 
--- A test's draws hang on how a word is spelled, a run's on nothing: there only what is released is
--- spelled (released_words.sql).
+-- A test's draws depend on a word's spelling. In a run they do not, so there only released words
+-- are spelled (released_words.sql).
 named AS (
     SELECT
         code,
@@ -40,7 +40,7 @@ named AS (
     FROM histogram
 )
 
--- Algorithm 5: H[u] + N(0, sigma_1^2), of the items that somebody holds and of no others.
+-- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users hold.
 SELECT
     code,
     weight + dphh_noise(name, $sigma, $purpose) AS noisy

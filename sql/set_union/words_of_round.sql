@@ -1,15 +1,15 @@
--- One of several rounds of a set union over words, whose weights follow earlier rounds: as
--- words_level.sql, but that every word that anybody holds has its noise, also where nobody keeps it
--- or gives it anything, since the next round's weights follow from noised weights. Were a word that
--- nobody keeps left out, a newcomer who keeps it would change what all its other holders give.
--- In: users (lots, lengths, codes); what earlier rounds made of each word, looked up by $w.
--- Out: noised (code, given, noisy), drawn once; given: whether anybody gave it something.
+-- One of several rounds of a set union over words, whose weights depend on earlier rounds. Unlike
+-- words_level.sql, it noises every word that any user holds, even if all its weights are 0, since
+-- the next round's weights depend on the noised weights. If a word that no user keeps were left
+-- out, a new user who keeps it would change what all its other holders give.
+-- In: users (lots, lengths, codes); w of each word, looked up by $w.
+-- Out: noised (code, given, noisy), drawn once; given: whether the word has a positive weight.
 CREATE TEMP TABLE noised AS
 WITH
 
--- Of each whole user the $max_items words of the largest w, with floor(2^b w / |w|) for each
--- (udfs/kernel/contributions.py), in the first round any $max_items and equal weights; and all
--- others with 0. What the users of a batch of rows add together stands in its first row.
+-- For each whole user, the $max_items words of the largest w, with weight floor(2^b w / |w|) each
+-- (udfs/kernel/contributions.py), or in the first round any $max_items words with equal weights;
+-- all other words with weight 0. The first row of a batch has the sums over all its users.
 users_contributions AS (
     SELECT
         unnest(

@@ -1,7 +1,7 @@
--- How many users hold a content as their only row, for one part in $parts of the users; who holds
--- several rows is counted under NULL. Contents are counted as they are written, and made into
--- tokens once each (walkers.sql): as text or bytes, where what is equal is the same, since who
--- holds a value that is equal and written apart must not change what others hold.
+-- How many users have each content as their only row, for one part in $parts of the users; users of
+-- several rows are counted under NULL. Contents are grouped as stored, and tokenised once each
+-- (walkers.sql). They must be text or bytes, where equal values are identical: otherwise a user
+-- with an equal value that is stored differently could change what others hold.
 -- In: rows_of_corpus (user_id, content). Out: added to contents (content, users).
 INSERT INTO contents
 WITH

@@ -1,4 +1,4 @@
--- The votes that count, by the prefix that they are for.
+-- The number of valid votes for each prefix.
 -- In: judged. Out: votes (node, token, ended, votes).
 CREATE TEMP TABLE votes AS
 SELECT

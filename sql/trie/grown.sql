@@ -1,4 +1,4 @@
--- The prefixes that grow on the trie: those with at least $theta votes. The votes stay behind.
+-- The prefixes that the trie gains: those with at least $theta votes. Vote counts are not released.
 SELECT
     node,
     token,

@@ -1,5 +1,5 @@
--- Votes as they came in from devices, each with the verdict on it. A device answers a round once;
--- what its transport sent twice counts once, and tickets with different votes count not at all.
+-- Votes received from devices, each with a verdict. A device answers a round once: a vote that the
+-- transport repeated counts once, and a ticket with different votes does not count.
 -- In: received (run_id, level, node, token, ended, ticket); trie (node), as it was broadcast.
 -- Out: judged (node, token, ended, verdict).
 CREATE TEMP TABLE judged AS
@@ -26,7 +26,7 @@ checked AS (
                 read.node IS NULL OR read.ended IS NULL OR read.ticket IS NULL
                 OR read.ended <> (read.token IS NULL) OR read.token = ''
                 THEN 'malformed'
-            -- A sequence of no tokens is none: nothing ends at the root.
+            -- Empty sequences do not exist, so none ends at the root.
             WHEN trie.node IS NULL OR (read.ended AND read.level = 1) THEN 'out of range'
         END AS fault
     FROM read

@@ -1,8 +1,8 @@
--- One sequence a user, for the whole run: one of the user's rows, so that a sequence is drawn in
--- proportion to its local frequency. The draw hangs on the user and one word alone, so whoever
--- draws again by the same word draws the same. (The remainder favours some rows by less than 2^-32.
--- No privacy hangs on that: a user's draw may have any law, docs/path-accountant.md.)
--- In: choices (user_id, tokens), users' rows; $purpose, by which a run draws once.
+-- One sequence a user for the whole run: a random row of the user, so that a sequence is chosen in
+-- proportion to its frequency among the user's rows. The choice depends only on the user's rows and
+-- one random word, so a repeat with the same word chooses the same. (The remainder favours some
+-- rows by less than 2^-32. Privacy does not depend on it: docs/path-accountant.md.)
+-- In: choices (user_id, tokens), users' rows; $purpose, for which a run draws once.
 -- Out: one_each (user_id, tokens).
 CREATE TEMP TABLE one_each AS
 WITH

@@ -1,4 +1,4 @@
--- One sequence a user: the one that most of the user's rows hold, the first of equals.
+-- One sequence a user: the one in most of the user's rows, the first of those if several tie.
 -- In: choices (user_id, tokens), users' rows. Out: one_each (user_id, tokens).
 CREATE TEMP TABLE one_each AS
 WITH

@@ -1,5 +1,6 @@
--- The rows that hold a sequence: of NULLs and empty tokens, or of nothing, none is made.
--- In: tokens_of_rows (user_id, tokens). Out: sequences_of_rows (user_id, tokens), read at each use.
+-- The rows that hold a sequence, without NULLs and empty tokens; rows with no other token are left
+-- out.
+-- In: tokens_of_rows (user_id, tokens). Out: sequences_of_rows (user_id, tokens), a view.
 CREATE TEMP VIEW sequences_of_rows AS
 WITH
 

@@ -1,6 +1,6 @@
--- TrieHH, one level as the papers have it (Algorithms 1 and 2): $batch users, drawn without
--- replacement, vote for the next prefix of their sequence if the prefix before is in the trie.
--- $idle of them hold no sequence: they are drawn like all others, and do not vote.
+-- TrieHH, one level as in the papers (Algorithms 1 and 2): $batch users, sampled without
+-- replacement, vote for the prefix of $level tokens of their sequence if the prefix one token
+-- shorter is in the trie. $idle users without a sequence are sampled alike, and do not vote.
 -- In: one_each (user_id, tokens); trie (node, tokens), the prefixes of the level below.
 -- Out: votes (node, token, ended, votes).
 CREATE TEMP TABLE votes AS

@@ -1,6 +1,5 @@
--- One level as devices answer it: every user tosses a coin of their own, and who holds a sequence
--- whose first tokens are in the trie votes for the next prefix. trie_level.sql draws the same
--- votes, counted.
+-- One level as devices answer it: every user tosses a coin, and on heads votes for the next prefix
+-- if the sequence's first tokens are in the trie. trie_level.sql draws the counts of such votes.
 -- In: one_each (user_id, tokens); trie (node, tokens), as it was broadcast.
 -- Out: cast_votes (node, token, ended, ticket).
 CREATE TEMP TABLE cast_votes AS

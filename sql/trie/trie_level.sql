@@ -1,7 +1,7 @@
--- TrieHH, one level (Algorithm 2): who holds a prefix of the trie votes, if sampled, for the prefix
--- that is longer by one token. The end of a sequence is a token of its own kind, `ended`.
+-- TrieHH, one level (Algorithm 2): a sampled user whose sequence begins with a prefix of the trie
+-- votes for the prefix one token longer. The end of a sequence is a token of its own kind, `ended`.
 -- In: walkers (node, tokens, users): the sequences whose first $level - 1 tokens are in the trie,
--- and where. Out: votes (node, token, ended, votes), drawn once.
+-- at their nodes. Out: votes (node, token, ended, votes), drawn once.
 CREATE TEMP TABLE votes AS
 WITH
 
@@ -24,8 +24,8 @@ voters AS (
     GROUP BY node, token, ended
 )
 
--- A coin for each voter, at this level anew. Voters of one prefix are alike, so their heads are
--- counted in one draw.
+-- A new coin for each voter at this level. All voters of a prefix have the same probability, so one
+-- draw gives their number of heads.
 SELECT
     node,
     token,

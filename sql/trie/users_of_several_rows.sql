@@ -1,4 +1,4 @@
--- Who holds several rows, for one part in $parts of the users.
+-- The users of several rows, for one part in $parts of the users.
 -- In: rows_of_corpus (user_id, content). Out: added to several (user_id).
 INSERT INTO several
 SELECT user_id

@@ -1,4 +1,4 @@
--- Who goes on: sequences whose prefix has just grown, at its new node.
+-- The walkers that continue: sequences whose next prefix the trie has just gained, at its node.
 -- In: walkers, grown (node, token, next_node). Out: next_walkers (node, tokens, users).
 CREATE TEMP TABLE next_walkers AS
 SELECT

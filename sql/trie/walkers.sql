@@ -1,5 +1,5 @@
--- All start at the root, node 0. Who holds the same sequence walks together: no level asks who a
--- user is, only how many there are.
+-- All walkers start at the root, node 0. Users of the same sequence are one walker: a level needs
+-- only the number of users.
 -- In: contents (content, users), of users of one row; one_each (user_id, tokens), of the others.
 -- Out: walkers (node, tokens, users).
 CREATE TEMP TABLE walkers AS

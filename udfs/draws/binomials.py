@@ -1,17 +1,17 @@
-"""Binomials of any size, exactly: how many of the grams that nobody holds the noise puts where.
+"""Binomial draws of any size, exact: how many grams that no user holds fall into each bin of noise.
 
-Narrow ones are drawn by `noise.draw_binomial`, which writes its probabilities down. Wide ones by
-rejection. Let f be the probabilities, m the mode, v = n p (1 - p). By Chebyshev's inequality two
-thirds of the probability lie within sqrt(3 v) of the mean, on at most 2 sqrt(3 v) + 1 integers, so
-f(m) >= 1 / w for every w >= 3 sqrt(3 v) + 3/2. f is log-concave; hence (Devroye 1987, "A simple
-generator for discrete log-concave distributions") f(m + k) <= f(m) min(1, exp(1 - |k| / w)). Take w
-a power of 2. Propose a side, a block i = 0, 1, ... of w integers with probability 2^-(i + 1), and a
-place in it; accept with probability f(m + k) / f(m) 2^(i - 1), which is at most 1. Blocks end at
-32, some 160 standard deviations away, where less than 2^-2000 lies (Bernstein, as v > 256).
+Narrow binomials are drawn by `noise.draw_binomial`, from a table. Wide ones are drawn by rejection.
+Let f be the probabilities, m the mode, v = n p (1 - p). By Chebyshev's inequality two thirds of the
+probability lie within sqrt(3 v) of the mean, on at most 2 sqrt(3 v) + 1 integers, so f(m) >= 1 / w
+for every w >= 3 sqrt(3 v) + 3/2. f is log-concave; hence (Devroye 1987, "A simple generator for
+discrete log-concave distributions") f(m + k) <= f(m) min(1, exp(1 - |k| / w)). Take w a power of 2.
+Propose a side, a block i = 0, 1, ... of w integers with probability 2^-(i + 1), and an integer in
+it; accept with probability f(m + k) / f(m) 2^(i - 1), which is at most 1. Blocks end at 32, some
+160 standard deviations away, beyond which there is less than 2^-2000 (Bernstein, as v > 256).
 
-Nothing is decided by a float that could be wrong: where the float of the logarithm is within its
-margin of the uniform number's, 256 bits of that are compared with 80 digits. Those are right to
-10^-50, so that a draw's law is within 2^-150 of the binomial's.
+No decision relies on a rounded float: if the float of the logarithm is within its error margin of
+the uniform number's, 256 bits of the uniform number are compared with 80 digits, which are right to
+10^-50. So a draw's distribution is within 2^-150 of the binomial.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from dphh.udfs.draws.randomness import Randomness, join
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-NARROW = 256  # the largest variance that is drawn from a table
-_AT_ONCE = 64  # proposals
+NARROW = 256  # the largest variance for which a table is used
+_AT_ONCE = 64  # proposals at a time
 _EXACT = Context(prec=80)
-_SMALL = 256  # factorials up to here are written out
+_SMALL = 256  # factorials below this are computed exactly
 #: B_2j / (2j (2j - 1)) for j = 1, 2, ...: Stirling's series, whose error is below its next term.
 _STIRLING = tuple(
     Fraction(*number) / (2 * j * (2 * j - 1))
@@ -59,7 +59,7 @@ _STIRLING = tuple(
 
 
 def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpose: str) -> int:
-    """One draw of Binomial(n, p), within 2^-150 of it, for n up to 2^62."""
+    """One draw of Binomial(n, p), to within 2^-150 in total variation, for n up to 2^62."""
     if n * p * (1 - p) <= NARROW:
         return draw_binomial(randomness, n, p, purpose)
     mode = (n + 1) * p.numerator // p.denominator
@@ -87,7 +87,7 @@ def draw_binomial_of_any_size(randomness: Randomness, n: int, p: Fraction, purpo
 def draw_multinomial(
     randomness: Randomness, n: int, shares: tuple[int, ...], purpose: str
 ) -> list[int]:
-    """How `n` fall into bins in proportion to `shares`: a binomial of what is left for each."""
+    """One multinomial draw of `n` over bins in proportion to `shares`, bin by bin as binomials."""
     left, total = n, sum(shares)
     drawn = []
     for index, share in enumerate(shares):
@@ -102,7 +102,7 @@ def draw_multinomial(
 def _verdicts(
     n: int, p: Fraction, mode: int, k: Integers, block: Integers, tops: NDArray[np.uint64]
 ) -> Integers:
-    """1 where a proposal is surely accepted, -1 where surely not, 0 where it must be worked out."""
+    """For each proposal: 1 if it is certainly accepted, -1 if certainly not, 0 if undecided."""
     up, down = (mode + k).astype(np.float64), (n - mode - k).astype(np.float64)
     m, rest, step = float(mode), float(n - mode), k.astype(np.float64)
     odds = log(p.numerator) - log(p.denominator - p.numerator)
@@ -147,14 +147,14 @@ def _log_factorial(x: int) -> Decimal:
     return (exact + Decimal("0.5")) * exact.ln() - exact + series + _HALF_LOG_TWO_PI
 
 
-#: 100 digits, so that a written-out factorial may stand beside one of the series.
+#: 100 digits: needed where one factorial is exact and another comes from the series.
 _HALF_LOG_TWO_PI = Decimal(
     "0.91893853320467274178032973640561763986139747363778341281715154048276569592726039769474329863595419762"
 )
 
 
 def _trailing_zeros(words: NDArray[np.uint64]) -> Integers:
-    """As many as each word ends in; 64 for none that is set."""
+    """The number of zero bits at each word's end; 64 for a word of 0."""
     lowest = words & (~words + np.uint64(1))
     return np.where(lowest == 0, 64, np.log2(np.maximum(lowest, 1).astype(np.float64))).astype(
         np.int64

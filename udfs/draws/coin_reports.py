@@ -1,8 +1,8 @@
-"""Reports of independent values as they are drawn (`dphh.privacy.coin_reports`).
+"""Draws reports of independent values (`dphh.privacy.coin_reports`).
 
-Whether the own value comes up and how many others do is one number, from a table of 320 bits by
-inversion. Then so many others are drawn, and drawn again for each that the report had already, as
-`dphh.udfs.draws.subsets` does: what is kept has no favourites among the others.
+One draw, by inversion of a table of 320 bits, says whether the report has the own value and how
+many others. Then the others are drawn, and duplicates redrawn, as in `dphh.udfs.draws.subsets`: all
+sets of others of one size are equally likely.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.draws.randomness import Randomness, Words, join, numbered_keys, uniform_below
 from dphh.udfs.draws.subsets import draw_subsets
 
-if TYPE_CHECKING:  # a client on a device needs NumPy alone
+if TYPE_CHECKING:  # a client on a device needs only NumPy
     import pyarrow as pa
 
 Integers = NDArray[np.int64]
 
-#: What a report is for that is for no value.
+#: The "value" of a report that is for no value.
 NOTHING = -1
-_BITS = 320  # of a uniform number; the first 64 decide nearly always
+_BITS = 320  # of a uniform number; the first 64 are nearly always enough
 _BLOCK = 1 << 19  # values drawn at a time
 
 
@@ -40,8 +40,8 @@ def draw_reports(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> tuple[Integers, Integers]:
-    """One report a value, in either form: what all hold, one after the other and each in rising
-    order, and how many values each has. `keys` as in `draw_subsets`."""
+    """One report for each value, in either form: the values of all reports, one report after the
+    other and each ascending, and the number of values in each. `keys` as in `draw_subsets`."""
     if form == "subsets":
         drawn = draw_subsets(randomness, values, mechanism, purpose, keys)
         return drawn.ravel(), np.full(len(drawn), mechanism.size, dtype=np.int64)
@@ -55,7 +55,7 @@ def draw_coins(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> tuple[Integers, Integers]:
-    """Independent values, a report for each of `values`; NOTHING is for none."""
+    """One report of independent values for each of `values`; NOTHING is no value."""
     held = np.asarray(values, dtype=np.int64)
     if held.ndim != 1:
         raise UsageError(f"values must be one array, found {held.ndim} dimensions")
@@ -63,7 +63,7 @@ def draw_coins(
         raise UsageError(f"values must lie from 0 to {mechanism.domain - 1}; found others")
     if keys is not None and len(keys) != len(held):
         raise UsageError(f"{len(keys)} keys were given for {len(held)} values; give one for each")
-    # A row's number times the domain is an int64.
+    # A row's index times the domain must fit an int64.
     rows = max(min(_BLOCK // (mechanism.size + 1), (1 << 62) // mechanism.domain), 1)
     blocks = []
     for start in range(0, len(held), rows):
@@ -92,7 +92,7 @@ def _draw_block(
         if len(rows):
             drawn = _draw_outcomes(randomness, mechanism, nothing, rows, purpose, keys)
             own[rows], others[rows] = drawn
-    # A report's number and a value of it are one number: sorted, reports stand in their order.
+    # A report's index and a value are packed into one number, so sorting keeps reports in order.
     first = np.arange(len(held), dtype=np.int64) * mechanism.domain
     owners = np.repeat(np.arange(len(held), dtype=np.int64), others)
     reports = np.concatenate([
@@ -105,7 +105,7 @@ def _draw_block(
     attempt = 1
     places = np.arange(len(reports))
     while True:
-        # Of equals, all but the first are drawn again; the own value has no equal.
+        # All duplicates but the first are redrawn; the own value is never a duplicate.
         part = reports[places]
         again = np.flatnonzero(part[1:] == part[:-1]) + 1
         if not len(again):
@@ -122,7 +122,7 @@ def _draw_block(
 
 
 def _places(starts: Integers, counts: Integers) -> Integers:
-    """start, start + 1, ... of each, so many."""
+    """For each pair, the `counts` integers from `starts` on."""
     before = np.cumsum(counts) - counts
     return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
 
@@ -135,7 +135,7 @@ def _others(
     purpose: str,
     keys: pa.Array | None,
 ) -> Integers:
-    """A uniform value for each of these rows, which rise: not the row's own, where it has one."""
+    """A uniform value for each of these ascending rows, other than the row's own value, if any."""
     drawn = np.empty(len(owners), dtype=np.int64)
     of = held[owners]
     for nothing in (False, True):
@@ -162,10 +162,11 @@ def _draw_outcomes(
     purpose: str,
     keys: pa.Array | None,
 ) -> tuple[NDArray[np.bool_], Integers]:
-    """Whether the own value comes up, and how many others, for each of these rows.
+    """For each of these rows, whether the report has the own value, and how many others.
 
-    By the number of cumulative chances, in units of 2^-320, that do not pass a uniform number of
-    320 bits. Its further words are drawn only where the first equals the top word of a chance.
+    Inversion by the number of cumulative probabilities, in units of 2^-320, that are at most a
+    uniform 320-bit integer. Its further words are drawn only if the first equals the top word of a
+    probability.
     """
     own, others, tops, chances = _table(mechanism, nothing)
     named = None if keys is None else keys.take(rows)

@@ -1,14 +1,14 @@
-"""Noise: exact draws from the rounded Gaussian's table. No float and no NumPy generator decides.
+"""Noise: exact draws from the rounded Gaussian's table, with no float and no NumPy generator.
 
 Inversion. Let t(k) be the table's P(noise >= k) in units of 2^-256. One bit is the sign. The
 other 63 bits of a word, continued by three more words, are a uniform integer U < 2^255, and the
 magnitude is the number of k >= 1 with U < t(k): it is at least k with probability t(k) / 2^255,
 twice the one-sided tail. So noise = k has probability (t(k) - t(k+1)) / 2^256 for either sign,
-and 0 has the rest, 1 - 2 t(1) / 2^256, under either sign: the table's own probabilities.
+and 0 has the rest, 1 - 2 t(1) / 2^256: the table's own probabilities.
 
-The three further words matter only if the 63 bits come so close to the top bits of some t(k) that
-what is known of those does not decide (`RoundedGaussian.leading`). They are drawn only then, which
-gives the same result as drawing them always.
+The three further words matter only if the 63 bits are too close to the leading bits of some t(k)
+to decide (`RoundedGaussian.leading`). They are drawn only then, which gives the same distribution
+as drawing them always.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from dphh.udfs.draws.randomness import Randomness, Words, join, uniform_big
 Integers = NDArray[np.int64]
 
 _BLOCK = 1 << 16  # draws at a time: the intermediate arrays stay in the processor's cache
-_MANY = 1 << 17  # draws from one table, past which its guide pays for itself
+_MANY = 1 << 17  # draws from one table, after which its guide is worth building
 _REST = BITS - 64  # bits of an entry below its top word
 _ALLOWED_DISTANCE = ldexp(1.0, -80)
 _LARGEST_VARIANCE = 1 << 30
 
 
 class _Sampler:
-    """The leading words of one sigma's table, prepared for searching many words at a time.
+    """The leading words of one sigma's table, prepared for inverting many words at a time.
 
-    Few draws are searched for. For many a guide cuts the range of the 63 bits into equal buckets. A
-    bucket that nothing of any entry falls into has one magnitude, and the guide holds it; the
-    others are marked and searched.
+    A few draws use binary search. For many, a guide divides the range of the 63 bits into equal
+    buckets: it has the magnitude of each bucket that no entry falls into, and marks the others,
+    which are searched.
     """
 
     def __init__(self, table: RoundedGaussian) -> None:
@@ -85,9 +85,9 @@ class _Sampler:
         return noise
 
     def _searched(self, position: Words) -> tuple[Integers, NDArray[np.intp]]:
-        """Magnitudes, and where the 63 bits do not decide."""
+        """Magnitudes, and the indices where the 63 bits do not decide."""
         below = np.searchsorted(self.ascending, position, side="right")
-        # The first is 0, so something always lies below.
+        # The first entry is 0, so `below` is at least 1.
         near = np.flatnonzero(position - self.ascending[below - 1] <= self.more)
         return len(self.ascending) - below, near
 
@@ -99,7 +99,7 @@ class _Sampler:
         purpose: str,
         keys: pa.Array | None,
     ) -> list[int]:
-        """Magnitudes where the 63 bits do not decide: all 255 bits against the whole entries."""
+        """Magnitudes where 63 bits do not decide: compares all 255 bits with full entries."""
         named = None if keys is None else keys.take(pa.array(rows))
         more = [randomness.words(len(rows), f"{purpose}/word {i}", named) for i in (2, 3, 4)]
         settled = []
@@ -120,8 +120,8 @@ def draw_rounded_gaussian(
 ) -> Integers:
     """`count` independent draws of round(N(0, sigma^2)), for an integer sigma.
 
-    Each is exactly the table's, so within `rounded_gaussian(sigma).distance` (less than 2^-231)
-    of the rounded Gaussian in total variation.
+    Each has exactly the table's distribution, so it is within `rounded_gaussian(sigma).distance`
+    (less than 2^-231) of the rounded Gaussian in total variation.
     """
     sampler = _sampler(sigma)
     if keys is not None and len(keys) != count:
@@ -138,18 +138,18 @@ def draw_rounded_gaussian(
 def draw_above(
     randomness: Randomness, sigma: int, floor: int, count: int, purpose: str
 ) -> Integers:
-    """`count` independent draws of round(N(0, sigma^2)) given that it is at least `floor`."""
+    """`count` independent draws of round(N(0, sigma^2)), given that it is at least `floor`."""
     return draw_between(randomness, sigma, floor, None, count, purpose)
 
 
 def draw_between(
     randomness: Randomness, sigma: int, floor: int, end: int | None, count: int, purpose: str
 ) -> Integers:
-    """The same given that it is at least `floor` and less than `end`.
+    """`count` independent draws, given that the noise is at least `floor` and less than `end`.
 
     Exact inversion within the table: a uniform integer between survival(end) and survival(floor).
-    Conditioning divides the table's distance by the probability of what is left; refused where
-    that passes 2^-80.
+    Conditioning divides the table's distance by the probability of the condition; a result above
+    2^-80 is refused.
     """
     table = rounded_gaussian(sigma)
     beyond = 0 if end is None else table.survival(end)
@@ -169,13 +169,13 @@ def draw_between(
 def draw_binomial(randomness: Randomness, n: int, p: Fraction, purpose: str) -> int:
     """One draw of Binomial(n, p), for n of any size and a variance up to 2^30.
 
-    Inversion over integer weights, proportional to the probabilities: 2^256 at the mode, and from
+    Inversion over integer weights that approximate the probabilities: 2^256 at the mode, and from
     there outwards by the ratios of neighbours, rounded down, until a weight is 0.
 
-    How far it can be wrong. Away from the mode the ratios are at most 1, so the weight j steps
-    away is low by at most j; over the N weights of a side these errors come to at most N^2. Where
-    a side stops, the true weight is at most N, and what follows falls by a factor a step of at
-    most the side's mean one, (N 2^-256)^(1/N) < exp(-160 / N): it comes to at most N^2 / 160 + N.
+    Error bound. Away from the mode the ratios are at most 1, so the weight j steps away is low by
+    at most j; over the N weights of a side these errors sum to at most N^2. Where a side stops, the
+    true weight is at most N, and each further one is smaller by a factor of at most the side's mean
+    ratio, (N 2^-256)^(1/N) < exp(-160 / N): together they are at most N^2 / 160 + N.
     Lowering weights of total W by D moves the distribution by at most D / W, and W >= 2^256. So
     the distance in total variation is below 2 (N^2 + N^2 / 160 + N) 2^-256. The cap on the
     variance keeps N below 2^21 (by Bernstein's inequality: at 20 standard deviations and a few
@@ -215,7 +215,7 @@ def noise_function(randomness: Randomness) -> Callable[..., Any]:
 
 
 def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Teach a DuckDB connection the function of `noise_function`."""
+    """Register the function of `noise_function` in a DuckDB connection."""
     con.create_function(
         "dphh_noise",
         noise_function(randomness),
@@ -228,7 +228,7 @@ def register_noise(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
 
 
 def _constant(column: pa.ChunkedArray, name: str) -> Any:
-    """The one value of a column: noise of another scale than was priced must not be drawn."""
+    """The one value of a column. A second value could draw noise of another scale than priced."""
     value = column[0].as_py()
     if value is None or not column.slice(1).equals(column.slice(0, len(column) - 1)):
         raise UsageError(f"the {name} of noise must be one constant and not NULL")

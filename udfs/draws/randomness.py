@@ -1,9 +1,9 @@
-"""Where randomness that matters comes from: the operating system, word by word.
+"""The source of all randomness that affects privacy: the operating system.
 
 `os.urandom` gives 40 to 48 million 64-bit words a second on the machine where this was written,
-about what everything else in this folder can use. A user-space generator (AES-CTR) is several
-times faster but has a state, which a fork copies, threads race for and a core dump shows. So
-there is none: every word is the kernel's.
+about what the rest of this folder can use. A generator in user space (AES-CTR) is several times
+faster, but has a state that a fork copies, threads race for and a core dump discloses. So dphh has
+none: every word comes from the kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 
-if TYPE_CHECKING:  # what runs on a device needs NumPy alone
+if TYPE_CHECKING:  # code on a device needs only NumPy
     import pyarrow as pa
 
 Integers = NDArray[np.int64]
@@ -31,20 +31,20 @@ class Randomness(Protocol):
 
     @property
     def is_test(self) -> bool:
-        """Whether the words can be foretold, so that nothing drawn from them is private."""
+        """Whether the words are predictable, so that nothing drawn from them is private."""
 
     def words(self, count: int, purpose: str, keys: pa.Array | None = None) -> Words:
         """`count` independent uniform words (the array may be read-only).
 
-        `keys`, one for each word, name what the words are for. The system's generator ignores
-        them. What a run draws once hangs on them (`RunRandomness`). A test's generator makes each
-        word from its seed, `purpose` and the key alone, so that engines which order their rows
-        differently agree.
+        `keys`, one for each word, name what the words are for. The system's generator ignores them.
+        What a run draws once is a function of them (`RunRandomness`). A test's generator computes
+        each word from its seed, `purpose` and the key alone, so that engines which order their
+        rows differently agree.
         """
 
 
 class SystemRandomness:
-    """The operating system's generator. It has no state here: forks and threads are safe."""
+    """The operating system's generator. It keeps no state here, so forks and threads are safe."""
 
     is_test = False
 
@@ -53,19 +53,19 @@ class SystemRandomness:
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
-#: Each user's one sequence in `trie`, and who is asked at which level in `ldp_trie`: by these names
-#: engines and devices ask for the words.
+#: The purposes of two kinds of draws: each user's one sequence in `trie`, and the order in which
+#: `ldp_trie` asks users.
 ONE_SEQUENCE, SEATS = "one sequence a user", "ldp_trie/seats"
-#: What a run draws once and, when it goes on after its process was killed, must draw as it was.
+#: What a run draws once. A run that resumes after its process was killed must draw it again alike.
 ONCE_A_RUN = (ONE_SEQUENCE, SEATS)
 
 
 class RunRandomness:
-    """The randomness of one run: `source`'s, but for what the run draws once.
+    """The randomness of one run: that of `source`, except for what the run draws once.
 
-    Those words are a keyed hash (BLAKE2b) of what they are drawn for, under a key that is the
-    system's and lies in the ledger until the run is settled. A test's words follow from its seed
-    already, so they stay as they are.
+    Those words are a keyed hash (BLAKE2b) of the purpose and the key they are drawn for. The hash's
+    secret key comes from the system, and stays in the ledger until the run is settled. A test's
+    words are functions of its seed already, so they stay as they are.
     """
 
     def __init__(self, source: Randomness) -> None:
@@ -98,17 +98,17 @@ class RunRandomness:
 
 
 def once_a_run(purpose: str) -> bool:
-    """Whether a run draws this once; `uniform_below` numbers its further attempts."""
+    """Whether a run draws this once. `uniform_below` appends the number of an attempt."""
     return any(purpose == once or purpose.startswith(f"{once}/") for once in ONCE_A_RUN)
 
 
 def wants_keys(randomness: Randomness, purpose: str) -> bool:
-    """Whether words differ by their keys; the system's do not."""
+    """Whether words depend on their keys; the system's do not."""
     return randomness.is_test or once_a_run(purpose)
 
 
 def check_keys(count: int, keys: pa.Array | None) -> None:
-    """There must be one key for each word, or none at all."""
+    """Check that there is one key for each word, or no keys at all."""
     if count < 0:
         raise UsageError(f"cannot draw {count} words")
     if keys is not None and len(keys) != count:
@@ -120,14 +120,14 @@ def uniform_below(
 ) -> Words:
     """`count` integers, each exactly uniform on 0, ..., bound - 1, for 1 <= bound <= 2^64.
 
-    By rejection: a word is accepted below the largest multiple of `bound` that words can reach,
-    and every remainder has equally many words there. At least half of all words are accepted.
+    By rejection: a word is accepted if it is below the largest multiple of `bound` up to 2^64, so
+    that all remainders have equally many words. At least half of all words are accepted.
     """
     if not 1 <= bound <= _WORD_VALUES:
         raise UsageError(f"a bound must be from 1 to 2^64, not {bound}")
     words = randomness.words(count, purpose, keys)
     surplus = _WORD_VALUES % bound
-    if surplus == 0:  # a power of two: every word counts
+    if surplus == 0:  # a power of two: every word is accepted
         return words & np.uint64(bound - 1)
     largest = np.uint64(_WORD_VALUES - surplus - 1)
     values = words % np.uint64(bound)
@@ -148,8 +148,8 @@ def uniform_below(
 def uniform_big(randomness: Randomness, bound: int, purpose: str) -> int:
     """One integer, exactly uniform on 0, ..., bound - 1, for a `bound` of any size.
 
-    By rejection: as many bits as `bound - 1` has are drawn until they fall below `bound`, twice
-    at most on average.
+    By rejection: as many bits as `bound - 1` has are drawn until they are below `bound`, at most
+    twice on average.
     """
     if bound < 1:
         raise UsageError(f"a bound must be at least 1, not {bound}")
@@ -162,14 +162,14 @@ def uniform_big(randomness: Randomness, bound: int, purpose: str) -> int:
 
 
 def join(words: Words) -> int:
-    """Words side by side, the first on top, as one integer."""
+    """Words as one integer, the first word most significant."""
     return int.from_bytes(words.astype(">u8").tobytes(), "big")
 
 
 def numbered_keys(
     keys: pa.Array, rows: Sequence[int] | Integers, counts: Sequence[int] | Integers, first: int = 0
 ) -> pa.Array:
-    """For a test's randomness: a key for each of the `counts` words that each of the rows takes."""
+    """For a test's randomness: one key for each of the `counts` words that each row takes."""
     import pyarrow as pa
 
     names = keys.take(pa.array(rows)).to_pylist()

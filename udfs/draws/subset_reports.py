@@ -1,14 +1,14 @@
-"""Reports of simulated clients: row by row in DuckDB, or only how many there are of each value.
+"""Reports of simulated clients: row by row in DuckDB, or only the number of reports of each value.
 
-**What `draw_aggregate` draws, and what not.** A value that m of n clients hold is reported
-Binomial(m, p) + Binomial(n - m, q) times. That law is drawn, to within 2^-210, for each value by
-itself: estimates, and how likely a prefix is to be kept, are right. What is not kept is that a
-report has exactly d values. In messages the counts add up to n d and hang together a little
-(correlations of about -1/s); here they are independent.
+**What `draw_aggregate` draws.** A value that m of n clients hold is reported Binomial(m, p) +
+Binomial(n - m, q) times. This distribution is drawn, to within 2^-210, for each value separately:
+estimates, and the probability that a prefix is kept, are right. But a report no longer has exactly
+d values. In messages the counts sum to n d and are slightly correlated (by about -1/s); here they
+are independent.
 
-So it is another mechanism, and a private one: its counts are the sums of n clients' reports if
-every client reported each value or not by a coin of its own, p for the value held and q for the
-others (asymmetric unary encoding). Two values change two coins, hence its local epsilon is
+So it is another mechanism, which is private too: its counts are the sums of n clients' reports if
+every client reports each value by an independent coin, p for the own value and q for the others
+(asymmetric unary encoding). Two values change two coins, hence its local epsilon is
 ln(p (1-q) / ((1-p) q)), `epsilon_of_independent_values`: 10.011 where subset selection has 10.
 """
 
@@ -35,7 +35,7 @@ from dphh.udfs.draws.votes import toss_coins
 Integers = NDArray[np.int64]
 
 _BLOCK = 1 << 20  # draws at a time
-_LARGEST_VARIANCE = 1 << 30  # of a binomial whose table is affordable
+_LARGEST_VARIANCE = 1 << 30  # a wider binomial's table would be too large
 
 
 def draw_aggregate(
@@ -45,12 +45,13 @@ def draw_aggregate(
     mechanism: SubsetSelection,
     purpose: str,
 ) -> Integers:
-    """How many of `users` reports hold each value, given how many are for it: one draw a value.
+    """How many of `users` reports contain each value, given how many are for it: a draw each.
 
-    Reports that are for none of these values say "nothing", of which no count is drawn.
+    Reports for none of these values say "nothing", for which no count is drawn.
 
-    First as if nobody held any value: Binomial(n, q). Then what the m holders of a value had in
-    that is taken out (hypergeometric: m of n without replacement), and their Binomial(m, p) put in.
+    First each count is drawn as if no report were for the value: Binomial(n, q). Then the part of
+    its m holders is removed (hypergeometric: m of n without replacement), and their Binomial(m, p)
+    is added.
     """
     held = np.asarray(counts, dtype=np.int64)
     if held.ndim != 1 or not 1 <= len(held) <= mechanism.domain:
@@ -74,10 +75,10 @@ def draw_binomials(
 ) -> Integers:
     """`count` draws of Binomial(n, p), each within 2^-210 of it in total variation.
 
-    Inversion: the number of cumulative chances, in units of 2^-256, that do not pass a uniform
-    256-bit integer. Its further words matter only if the first equals the top word of a chance;
-    they are drawn only then. The weights' distance is `draw_binomial`'s, below 2^-212; scaling
-    them to 2^256 adds less than 2^-256 for each of at most 2^22 entries.
+    Inversion: the result is the number of cumulative probabilities, in units of 2^-256, that are at
+    most a uniform 256-bit integer. Its further words matter only if the first equals the top word
+    of a probability, and are drawn only then. The weights' distance is that of `draw_binomial`,
+    below 2^-212; scaling them to 2^256 adds less than 2^-256 for each of at most 2^22 entries.
     """
     if n < 0 or not 0 < p < 1 or n * p * (1 - p) > _LARGEST_VARIANCE:
         raise UsageError(
@@ -108,13 +109,13 @@ def draw_binomials(
 def draw_common(
     randomness: Randomness, n: int, ones: Integers, others: Integers, purpose: str
 ) -> Integers:
-    """How many elements two independent uniform subsets of n things share, for each pair of sizes.
+    """The size of the intersection of two independent uniform subsets of n, for pairs of sizes.
 
-    Exact: the elements of the smaller come one after the other, and the next is one of the l in the
-    larger, of which h have come, with probability (l - h) / (n - i).
+    Exact: draws the elements of the smaller set one by one. After i elements, h of which were among
+    the l of the larger set, the next is in the larger set with probability (l - h) / (n - i).
     """
     smaller, larger = np.minimum(ones, others), np.maximum(ones, others)
-    order = np.argsort(-smaller, kind="stable")  # so that those that go on are always in front
+    order = np.argsort(-smaller, kind="stable")  # pairs that need more draws stay in front
     left = larger[order]
     going_on = len(order) - np.searchsorted(
         np.sort(smaller), np.arange(1, smaller.max(initial=0) + 1)
@@ -128,10 +129,10 @@ def draw_common(
 
 
 def report_function(randomness: Randomness) -> Callable[..., Any]:
-    """`dphh_report(key, value, domain, size, numerator, form, purpose)` over columns of Arrow.
+    """`dphh_report(key, value, domain, size, numerator, form, purpose)` over Arrow columns.
 
-    One report a row, a BIGINT[] of values in rising order; everything but key and value is
-    constant. Write the result to a table before anything reads it.
+    One report for each row, a BIGINT[] of values in ascending order; all arguments but key and
+    value are constant. Write the result to a table before anything reads it.
     """
 
     def report(
@@ -164,7 +165,7 @@ def report_function(randomness: Randomness) -> Callable[..., Any]:
 
 
 def register_reports(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Teach a DuckDB connection the function of `report_function`."""
+    """Register the function of `report_function` in a DuckDB connection."""
     con.create_function(
         "dphh_report",
         report_function(randomness),

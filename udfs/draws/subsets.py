@@ -1,9 +1,9 @@
-"""Subset selection as it is drawn: reports of d values of s (`dphh.privacy.subset_selection`).
+"""Draws reports by subset selection: d of s values (`dphh.privacy.subset_selection`).
 
-Everything drawn is exact: p is a multiple of 2^-64, the values come from whole words by rejection.
-A client draws d of the other s-1 values at once and draws again, of the same s-1, for each that it
-had already. What it keeps has no favourites: a renaming of the others renames all of it, so that
-every set of the size it ends with is equally likely.
+The draws are exact: p is a multiple of 2^-64, and values come from whole words by rejection. A
+client draws d of the other s-1 values at once, and redraws each duplicate from the same s-1. The
+procedure is symmetric under any permutation of the other values, so all sets of the final size are
+equally likely.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dphh.errors import UsageError
 from dphh.privacy.subset_selection import SubsetSelection
 from dphh.udfs.draws.randomness import Randomness, numbered_keys, uniform_below
 
-if TYPE_CHECKING:  # a client on a device needs NumPy alone
+if TYPE_CHECKING:  # a client on a device needs only NumPy
     import pyarrow as pa
 
 Integers = NDArray[np.int64]
@@ -32,11 +32,11 @@ def draw_subsets(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """One report a value: row i holds `size` different values, for values[i], in rising order.
+    """One report for each value: row i has `size` different values, in ascending order.
 
-    (In rising order, so that the place of the own value says nothing.) `keys`, one a value, are
-    for tests: a test's randomness then gives each its report by seed, purpose and key alone. Work
-    is done in blocks; beyond the result itself, no more than some blocks are held.
+    (Ascending, so that the own value's position discloses nothing.) `keys`, one for each value, are
+    for tests: a test's randomness then draws each report from seed, purpose and key alone. The work
+    is done in blocks; beyond the result itself, only some blocks are in memory.
     """
     held = np.asarray(values, dtype=np.int64)
     if held.ndim != 1:
@@ -63,7 +63,7 @@ def _draw_block(
     reports: Integers,
 ) -> None:
     def others(rows: Integers, count: NDArray[np.int64], attempt: int) -> Integers:
-        """So many uniform values for each of the rows, none of them the row's own."""
+        """`count` uniform values for each of the rows, none of them the row's own value."""
         named = None if keys is None else numbered_keys(keys, rows, count)
         total = int(count.sum())
         drawn = uniform_below(

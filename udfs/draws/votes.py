@@ -1,16 +1,16 @@
-"""Votes by Bernoulli sampling: of k users who would vote alike, how many tossed heads.
+"""Votes by Bernoulli sampling: of the k users who would cast the same vote, how many toss heads.
 
-TrieHH samples users at every level. Users who hold the same next prefix are alike to the level, so
-their votes are Binomial(k, p), independent of all other prefixes' votes: the same law as a coin a
-user, drawn after grouping instead of before. The coins are exact: p is a multiple of 2^-64, and a
-coin is heads if a uniform 64-bit word lies below p 2^64.
+TrieHH samples users at every level. The number of votes for a prefix that k users hold is
+Binomial(k, p), independent of all other prefixes: the same distribution as one coin for each user,
+drawn after grouping instead of before. The coins are exact: p is a multiple of 2^-64, and a coin is
+heads if a uniform 64-bit word is below p 2^64.
 
-Two short cuts, by k alone. Fewer than theta users cannot reach theta: no coins, 0 votes. And where
-theta or more heads are so likely that P[Binomial(k, p) < theta] <= 2^-500, none are tossed either:
-theta votes are written down. That is the distance, per prefix, from the exact law of "at least
-theta", which is all that a level looks at. A user who comes or goes may carry a prefix over that
-border, from failing with at most 2^-500 / (1 - p) <= 2^-436 to never: over 1,000 levels less than
-10^-128, which vanishes in any delta from 10^-100.
+Two shortcuts depend on k alone. If k < theta, the votes cannot reach theta: the result is 0,
+without coins. If P[Binomial(k, p) < theta] <= 2^-500, the result is theta, without coins. For each
+prefix, 2^-500 bounds the distance from the exact distribution of "at least theta", which is all
+that a level uses. Adding or removing a user may take a prefix over that border, from a failure
+probability of at most 2^-500 / (1 - p) <= 2^-436 to 0: over 1,000 levels less than 10^-128, which
+vanishes in any delta from 10^-100.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from dphh.errors import UsageError
 from dphh.udfs.draws.randomness import Randomness, numbered_keys, wants_keys
 
 Integers = NDArray[np.int64]
-#: A function over columns of Arrow, as engines call it.
+#: A function over Arrow columns, as engines call it.
 Draw = Callable[..., Any]
-#: log of the probability that may be taken for none: 2^-500.
+#: The log of the probability that is treated as 0: 2^-500.
 _NEVER = -500 * log(2.0)
 #: Coins tossed at a time.
 _BLOCK = 1 << 22
@@ -52,7 +52,7 @@ def surely_enough(numerator: int, theta: int) -> int:
         return -mu + a + (a * log(mu / a) if a else 0.0)
 
     high = max(2 * theta, 2)
-    while bound(high) > _NEVER - 1.0:  # a margin far above what floats lose
+    while bound(high) > _NEVER - 1.0:  # a margin far above rounding errors
         high *= 2
     low = high // 2
     while high - low > 1:
@@ -69,7 +69,7 @@ def draw_votes(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """Votes of each group of `users`: exact where they may fall on either side of theta."""
+    """The votes of each group of `users`, with coins only if both sides of theta are possible."""
     if not 0 < numerator < 1 << 64:
         raise UsageError("a sampling rate is a multiple of 2^-64 between 0 and 1")
     votes = np.zeros(len(users), dtype=np.int64)
@@ -88,7 +88,7 @@ def toss_coins(
     purpose: str,
     keys: pa.Array | None = None,
 ) -> Integers:
-    """How many of each group of `users` tossed heads: a coin a user, in blocks."""
+    """How many of each group of `users` toss heads: one coin for each user, in blocks."""
     heads = np.zeros(len(users), dtype=np.int64)
     heads_below = np.uint64(numerator)
     large = users > _BLOCK
@@ -117,8 +117,8 @@ def toss_coins(
 def vote_functions(randomness: Randomness) -> tuple[Draw, Draw]:
     """`dphh_votes(key, users, numerator, theta, purpose)` and `dphh_word(key, purpose)` over Arrow.
 
-    One draw a row; everything but key and users is constant. Write the result to a table before
-    anything reads it. `dphh_word` is a uniform 64-bit word a row.
+    One draw for each row; all arguments but key and users are constant. Write the result to a table
+    before anything reads it. `dphh_word` is a uniform 64-bit word for each row.
     """
 
     def votes(
@@ -151,7 +151,7 @@ def vote_functions(randomness: Randomness) -> tuple[Draw, Draw]:
 
 
 def register_votes(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> None:
-    """Teach a DuckDB connection the functions of `vote_functions`."""
+    """Register the functions of `vote_functions` in a DuckDB connection."""
     votes, word = vote_functions(randomness)
     decimal = "DECIMAL(20, 0)"
     signatures: list[tuple[str, Any, list[Any], str]] = [
@@ -171,5 +171,5 @@ def register_votes(con: duckdb.DuckDBPyConnection, randomness: Randomness) -> No
 
 
 def _names(key: pa.ChunkedArray, randomness: Randomness, purpose: str) -> pa.Array | None:
-    """Names for words that hang on them; the system's do not."""
+    """The keys, if the words depend on them; the system's do not."""
     return pa.array(key.to_pylist(), pa.string()) if wants_keys(randomness, purpose) else None

@@ -1,7 +1,7 @@
-"""Whole users in blocks: their texts as places, one user after the other, as arrays of numbers.
+"""Blocks of whole users: their texts as positions, one user after the other, in integer arrays.
 
-For an engine that moves rows between processes and machines (Spark): a block is one row, so no user
-is ever divided, and a row of some thousand users costs it what a row of one would.
+For Spark, which moves rows between processes and machines: a block is one row, so no user is ever
+divided, and a row with thousands of users costs Spark as much as a row with one.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
-#: Where a text's end is a token, it is this one: no token of a text is empty.
+#: The token for a text's end, where the end counts as one: no token of a text is empty.
 END = ""
-#: A block ends with the user who takes it past so many places: 16 MB. A user is never divided.
+#: A block ends with the user who takes it past this many positions, 16 MB. No user is divided.
 PLACES = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    #: For each user a number that hangs on the user's name, and how many places the user has.
+    #: For each user, a hash of the user's name, and the number of positions.
     lots: Integers
     lengths: Integers
-    #: What stands at each place, -1 for nothing; each user's places end with a -1, and each text's.
+    #: The integer at each position, -1 for none; each user's and each text's last position is -1.
     places: Integers
 
     @property
     def owners(self) -> Integers:
-        """For each place, the number of its user in the block."""
+        """For each position, the index of its user in the block."""
         return np.repeat(np.arange(len(self.lots)), self.lengths)
 
     def of_users(self, first: int, last: int) -> Block:
@@ -41,7 +41,7 @@ class Block:
         return Block(self.lots[first:last], self.lengths[first:last], self.places[start:end])
 
     def in_pieces(self, places: int = PLACES) -> Iterator[Block]:
-        """The same users, in blocks of about so many places."""
+        """The same users, in blocks of about this many positions."""
         ends = np.cumsum(self.lengths)
         last = np.flatnonzero(np.diff(ends // places, append=-1)) + 1
         for start, end in zip([0, *last], last, strict=False):
@@ -52,10 +52,10 @@ class Block:
 
 
 def places_of_texts(lengths: Integers, codes: Any, ends: bool = True) -> tuple[Integers, Any]:
-    """Texts of so many tokens each: how many places each takes, and what stands at them; after each
-    text -1, but where its `ends` do not matter.
+    """How many positions each text takes, and the word id at each; -1 follows each text if `ends`.
 
-    -1 among the codes is no token: its neighbours are each other's.
+    `lengths` are the texts' numbers of tokens and `codes` their word ids. An id of -1 is no token:
+    it is removed, and the tokens on its two sides become neighbours.
     """
     there = codes >= 0
     if not there.all():
@@ -73,9 +73,9 @@ def places_of_texts(lengths: Integers, codes: Any, ends: bool = True) -> tuple[I
 
 
 def block_of_tokens(lots: Integers, texts: Integers, tokens: Any) -> tuple[Block, pa.Array]:
-    """Users of so many texts each, and the texts' tokens: a block, and the words it is written in.
+    """Make a block, and its list of words, from each user's number of texts and the texts' tokens.
 
-    An empty token is none, and NULL is none.
+    Empty tokens and NULLs are left out.
     """
     words = tokens.flatten()
     lengths = pc.list_value_length(tokens).fill_null(0).to_numpy(zero_copy_only=False)
@@ -88,7 +88,7 @@ def block_of_tokens(lots: Integers, texts: Integers, tokens: Any) -> tuple[Block
 
 
 def block_at(batch: pa.RecordBatch, row: int, column: str) -> Block:
-    """The block in a row that `row_of` wrote, by the name of the column that has its places."""
+    """Read the block in a row that `row_of` wrote; `column` holds its positions."""
     lots, lengths, places = (
         np.frombuffer(batch.column(name)[row].as_buffer(), kind).astype(np.int64)
         for name, kind in (("lots", "<i8"), ("lengths", "<i8"), (column, _written_as(column)))
@@ -105,5 +105,5 @@ def row_of(block: Block, column: str) -> dict[str, list[bytes]]:
 
 
 def _written_as(column: str) -> str:
-    """Keys are pairs of numbers."""
+    """The binary type of a column: keys are pairs of numbers, and need 64 bits."""
     return "<i8" if column == "keys" else "<i4"

@@ -1,15 +1,15 @@
-"""What whole users add to a level's sums: their distinct keys, bounded and weighed. One kernel.
+"""The kernel: what whole users add to a level's sums (their distinct keys, bounded and weighed).
 
-Every engine asks it, with blocks of whole users: rows of lists in DuckDB and Polars
-(`whole_users.py`), blocks in Spark (`spark_ladder.py`). A user's part hangs on the user's own keys
-and name, on what was released before and on the level's salt: not on who else is in the block, and
-not on which attempt of a task asks.
+Every engine calls it with blocks of whole users: rows of lists in DuckDB and Polars
+(`whole_users.py`), blocks in Spark (`spark_ladder.py`). A user's contribution depends on the user's
+own keys and name, on earlier releases and on the level's salt. It does not depend on the other
+users of the block, nor on which attempt of a task runs.
 
-Pairs of key and user are one integer each, and distinct by sorting it: NumPy's sort is vectorised,
-and lets go of the interpreter's lock, so that blocks are sorted side by side. In this order a key's
-users stand together, so what they add to it is summed as they stand. Numbers of places are taken
-by `take`, and never by a mask: where a mask is as good as random, each turn that the processor
-guesses wrong costs as much as sorting.
+A pair of key and user is packed into one integer, and sorting these integers makes pairs distinct:
+NumPy's sort is vectorised and releases the interpreter's lock, so blocks are sorted in parallel.
+Sorted pairs put the users of a key side by side, ready to be summed. Elements are selected by
+`take` with indices, never by a mask: with a random mask, mispredicted branches cost as much as the
+sort.
 """
 
 from __future__ import annotations
@@ -28,39 +28,38 @@ from dphh.privacy.forecast_rounds import shared_out
 from dphh.privacy.set_union import weights
 from dphh.udfs.text.hashes import Integers, Words, mixed, of_numbers
 
-#: Places that are looked at together: what is made of them stays in the processor's cache, and in
-#: memory that the process has.
+#: Positions processed together, so that intermediate arrays stay in the processor's cache.
 PIECE = 1 << 16
-#: Bits of the place by which an over-full user's keys are chosen.
+#: Bits of the hash that orders an over-full user's keys.
 _PLACE = 40
-#: Of these, bits of the weight, where the largest are chosen: as many as WHOLE has.
+#: How many of these bits hold the weight where the largest weights are kept: as many as WHOLE has.
 _WEIGHT = 16
-#: Of sums that are kept in memory: some tens of MB.
+#: How many sums are kept in memory: some tens of MB.
 ROWS = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Distinct pairs of key and user, ascending by key and then by user."""
+    """Distinct pairs of key and user, in ascending order of key, then user."""
 
-    #: For each pair the key, and the number of its user among those here.
+    #: For each pair, the key, and the index of its user in this block.
     keys: Integers
     owner: Integers
-    #: For each user, how many keys (t), and a number that hangs on the user's name.
+    #: For each user, the number of keys (t), and the user hash: a hash of the user's name.
     number: Integers
     lots: Integers
 
 
 class Weigh(Protocol):
-    """How much users give to each of the keys that they hold, in integers.
+    """A rule for the integer weights that users give to each of the keys they hold.
 
-    Whatever the rule, it looks at one user at a time and keeps that user's L2 norm within what was
-    priced. A rule that has `list_sizes(number)` has users give to keys below 0 as well, by how many
-    keys they hold: (key, weight) for each who holds something.
+    A rule looks at one user at a time and keeps the user's L2 norm within what was priced. A rule
+    with a method `list_sizes(number)` also gives weights to negative keys, which count users by how
+    many keys they hold: (key, weight) for each user who holds a key.
 
-    A key to which a user gives 0 leaves no trace: its sum is what it was, and noise and threshold
-    of a level ask for sums alone. A rule whose `keeps_zeros` is true names such keys all the same,
-    since a later step asks which keys somebody holds.
+    A key of weight 0 is dropped: its sum does not change, and a level's noise and threshold use
+    only sums. A rule with `keeps_zeros` keeps such keys in the output, because a later step asks
+    which keys are held by any user.
     """
 
     def __call__(self, held: Held) -> Integers: ...
@@ -70,16 +69,16 @@ class Weigh(Protocol):
 class Evenly:
     """The weighted Gaussian policy (Gopi et al. 2020): floor(2^b / sqrt(t)) for each of t keys.
 
-    An over-full user keeps `max_items` keys: those whose place, a hash of key, user and salt, lies
-    below the user's (max_items + 1)st smallest; fewer where places are equal.
+    A user with more than `max_items` keys keeps those whose hash (of key, user and salt) is below
+    the user's (max_items + 1)st smallest hash: `max_items` keys, or fewer where hashes are equal.
     """
 
-    #: The weight of who holds t keys; at the last place, max_items, of that many or more.
+    #: weights[t] is the weight for t keys; the last, at max_items, also for more than that.
     weights: Integers
     salt: int
-    #: A hash of each key, by what it is and not by what number it happens to have.
+    #: Hashes a key by its content (a word by its spelling), not by the number that a run gave it.
     hashed: Callable[[Integers], Words] = of_numbers
-    #: Whether later rounds ask which keys somebody holds.
+    #: Whether a later round asks which keys are held by any user.
     keeps_zeros: bool = False
 
     def __call__(self, held: Held) -> Integers:
@@ -105,17 +104,17 @@ def places_of(held: Held, over: Integers, salt: int, hashed: Callable[[Integers]
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """floor(unit w / |w|_2) to each of t keys, w being what earlier rounds' noise made of each.
+    """floor(unit w / |w|_2) for each of t keys, where w is a function of earlier noised weights.
 
-    An over-full user keeps `max_items` keys: those of the largest w, and among equal ones by place.
-    Every key that somebody holds has its w: it had its noise in every earlier round, whoever held
-    it and whether or not anybody gave it something. So w is never a matter of who else holds a key.
+    A user with more than `max_items` keys keeps those of the largest w; equal ones are ordered by
+    hash. Every key that any user holds has a w: earlier rounds noised it, whatever weight it got.
+    So given those noised weights, w does not depend on who else holds the key.
     """
 
     unit: int
     max_items: int
     salt: int
-    #: w of each key, from 1 to WHOLE, and 0 of what nobody held.
+    #: w of each key, from 1 to WHOLE; 0 for a key that no user holds.
     w: Integers
     hashed: Callable[[Integers], Words] = of_numbers
     keeps_zeros: bool = True
@@ -142,7 +141,7 @@ def evenly(
     hashed: Callable[[Integers], Words] = of_numbers,
     keeps_zeros: bool = False,
 ) -> Evenly:
-    """By a level's parameters."""
+    """Make the rule from a level's parameters."""
     return Evenly(_weights(grid_bits, max_items), salt, hashed, keeps_zeros)
 
 
@@ -154,10 +153,11 @@ def _weights(grid_bits: int, max_items: int) -> Integers:
 def contributions(
     lots: Integers, lengths: Integers, keys: Integers, weigh: Weigh
 ) -> tuple[Integers, Integers]:
-    """(key, weight): what these users add together; a key stands once for every PIECE or so.
+    """(key, weight): the sums over these users; a key appears once for every PIECE or so.
 
-    `keys` are the users' one after the other, `lengths` of each: numbers below 2^31, or pairs of
-    such, left * 2^32 + right. -1 is none, and what is held several times is held once.
+    `keys` are the users' keys, one user after the other, and `lengths` says how many each has. A
+    key is a number below 2^31, or a pair of such, left * 2^32 + right; -1 is no key. A key that a
+    user has several times counts once.
     """
     parts = [
         part
@@ -184,10 +184,10 @@ def _of_piece(
 
 
 def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
-    """Each pair of numbers once, ascending by the first and then by the second.
+    """Each pair of numbers once, in ascending order of the first, then the second.
 
-    A first number of -1 is none. It may be a pair itself, left * 2^32 + right. All together must
-    fit 64 bits; in 32, sorting takes half.
+    Pairs whose first number is -1 are dropped. The first may be a pair itself, left * 2^32 + right.
+    A pair must fit into 64 bits; if it fits into 32, sorting takes half the time.
     """
     beside = int(second.max(initial=0)).bit_length()
     pairs, largest, for_right = _narrow(first, 32 - beside)
@@ -205,8 +205,8 @@ def distinct(first: Any, second: Any) -> tuple[Integers, Integers]:
 
 
 def _narrow(keys: Any, room: int) -> tuple[Any, int, int]:
-    """The same numbers in 32 bits if they take no more than `room`, or else in 64; the largest
-    of them, -1 being larger; and how many bits the right one of a pair has now."""
+    """The keys in 32 bits if they fit into `room` bits, else in 64; the largest key, below what -1
+    becomes; and how many bits the right half of a pair has now."""
     largest = int(keys.max(initial=0))
     if largest + 1 < 2**room:
         return keys.astype(np.uint32), largest, 32
@@ -223,7 +223,7 @@ def _narrow(keys: Any, room: int) -> tuple[Any, int, int]:
 
 
 def starts(ascending: Any) -> Integers:
-    """Where each number stands first."""
+    """The index of each number's first occurrence."""
     new = np.empty(len(ascending), dtype=np.bool_)
     new[:1] = True
     np.not_equal(ascending[1:], ascending[:-1], out=new[1:])
@@ -231,9 +231,9 @@ def starts(ascending: Any) -> Integers:
 
 
 def below_cut(owner: Integers, places: Words, number: Integers, cap: int) -> NDArray[np.bool_]:
-    """Which of these over-full users' keys lie below their owner's (cap + 1)st smallest place.
+    """Which keys of these over-full users hash below their owner's (cap + 1)st smallest hash.
 
-    At most `cap` of a user's keys do, fewer where places are equal.
+    These are `cap` keys of each user, or fewer where hashes are equal.
     """
     in_order = (owner.view(np.uint64) << np.uint64(_PLACE)) | places
     sought = np.sort(in_order)
@@ -244,8 +244,9 @@ def below_cut(owner: Integers, places: Words, number: Integers, cap: int) -> NDA
 
 
 def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, int]]:
-    """Whole users, about PIECE places at a time, and few enough to be numbered beside a key. Each
-    user's part is made of that user alone and sums are integers: how users are cut changes none."""
+    """Divide whole users into pieces of about PIECE positions, with few enough users for a key and
+    a user's index to fit one integer. Each contribution depends on one user alone and sums are
+    integers, so the division does not change any sum."""
     ends = np.cumsum(lengths)
     first = before = 0
     while first < len(lengths):
@@ -260,7 +261,7 @@ def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, 
 def summed(
     keys: Integers, weight: Integers, keeps_zeros: bool = False
 ) -> tuple[Integers, Integers]:
-    """Of ascending keys each once, with its sum; without those of weight 0 unless they are kept."""
+    """Each of these ascending keys once, with its sum; weights of 0 are dropped unless kept."""
     if not keeps_zeros:
         some = np.flatnonzero(weight != 0)
         keys, weight = keys.take(some), weight.take(some)
@@ -269,8 +270,8 @@ def summed(
 
 
 class Sums:
-    """Contributions of block after block, added up as far as memory goes: integers, so in whatever
-    parts and order. Keys of sum 0 stay where a rule names them."""
+    """Adds up contributions block by block, within a limit of rows. Sums are integers, so parts and
+    order do not matter. Keys of sum 0 stay if a rule keeps them."""
 
     def __init__(self, rows: int = ROWS) -> None:
         self.rows = rows
@@ -278,7 +279,8 @@ class Sums:
         self._count = 0
 
     def with_more(self, made: pa.RecordBatch) -> Iterator[pa.Table]:
-        """Takes it in. What comes out is not kept: many keys, each seen too seldom to add up."""
+        """Add a batch. Yields the sums so far, and forgets them, if keys repeat too seldom for
+        summing to save memory."""
         self._parts.append(pa.Table.from_batches([made]))
         self._count += made.num_rows
         if self._count > self.rows:

@@ -1,7 +1,7 @@
-"""Texts that come in any order become rows of whole users: lists of integers, words by number, or
-which of some given items the user holds.
+"""Gather texts, which arrive in any order, into rows of whole users: lists of word ids, or of the
+keys of given items that the user holds.
 
-For engines whose rows hold lists (DuckDB, Polars); Spark's blocks are made in `spark_ladder.py`.
+For DuckDB and Polars, whose rows hold lists; Spark's blocks are made in `spark_ladder.py`.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.vocabulary import Vocabulary
 
 TEXTS = ["key", "name", "tokens", "group_name"]
-#: How texts (tokens, group_name) are read: how many places each takes, and what stands at them.
+#: Reads texts (tokens, group_name): how many positions each takes, and the integer at each.
 Read = Callable[[pa.Table], tuple[Integers, Any]]
-#: What is read at a time: texts of so many bytes and more.
+#: Texts are read in batches of at least this many bytes.
 BYTES = 1 << 23
-#: There is a row for every so many places, and a user is in the row in which they end. So however
-#: long users are, an engine that takes so many rows at a time takes so many places.
+#: There is one row for every this many positions, and a user is in the row where the user's
+#: positions end. So a number of rows is a bounded number of positions, however long users are.
 ROW = 256
-#: Texts, and places of theirs, that are laid out at a time.
+#: How many texts, and positions, are laid out at a time.
 STRETCH, PLACES = 1 << 17, 1 << 20
-#: Below so many, four bytes say where a text starts.
+#: With fewer positions than this, four bytes say where a text starts.
 NARROW = 1 << 32
-#: Bytes that it takes to lay out a text and a place.
+#: Bytes of memory to lay out one text and one position.
 TEXT_BYTES, PLACE_BYTES = 48, 4
 
 
 def words_of_texts(vocabulary: Vocabulary, reading: Reading) -> Read:
-    """Their words by number. Of a text without a word nothing is held."""
+    """Read texts as word ids. A text without a word takes no position."""
 
     def read(texts: pa.Table) -> tuple[Integers, Any]:
         tokens = one_array(texts.column("tokens"))
@@ -60,8 +60,8 @@ def words_of_texts(vocabulary: Vocabulary, reading: Reading) -> Read:
 
 
 def given_items_of_texts(given: GivenGrams, groups: Sequence[str]) -> Read:
-    """Which given items they hold, as keys; of a group that is not declared, NULL too, as of the
-    last. A key that several texts of a user hold stands several times."""
+    """Read texts as the keys of the given items in them. Undeclared groups, and NULL, count as the
+    last group. A key in several texts of a user appears several times."""
 
     def read(texts: pa.Table) -> tuple[Integers, Any]:
         numbers = None
@@ -76,8 +76,7 @@ def given_items_of_texts(given: GivenGrams, groups: Sequence[str]) -> Read:
 
 
 class Growing:
-    """An array that grows at its end, where it stands as far as the system can: a large one is not
-    copied."""
+    """An array that grows at its end, in place if the system can: large ones are not copied."""
 
     def __init__(self, kind: DTypeLike) -> None:
         self._room = np.empty(1 << 10, dtype=kind)
@@ -91,7 +90,7 @@ class Growing:
         self._count = end
 
     def all(self) -> Any:
-        """A view, for as long as nothing is added."""
+        """A view, valid until something is added."""
         return self._room[: self._count]
 
     def __len__(self) -> int:
@@ -99,13 +98,13 @@ class Growing:
 
 
 class Gathering:
-    """Texts are added in any order, by several threads; then come the rows of their users.
+    """Takes texts in any order, from several threads; then yields the rows of their users.
 
-    A user is a number (key), or else a name; or a rank (key), with the name beside.
+    A user is identified by a number (key), by a name, or by a rank (key) with the name beside it.
     """
 
     def __init__(self, read: Read, most: int | None = None) -> None:
-        """`most`: bytes that it may take to lay them out."""
+        """`most`: how many bytes of memory the layout may take."""
         self._read = read
         self._most = most
         self._lock = Lock()
@@ -116,13 +115,13 @@ class Gathering:
         self._user_names = Vocabulary()
         self._are_named, self._key_type = False, pa.int64()
         self._names_beside: list[Any] = []
-        #: Whether more was added than may be held: then all of it was in vain.
+        #: Whether more was added than `most` allows; what was gathered is then of no use.
         self.is_full = False
-        #: Whether a text with a token in it is nobody's; no run may go on.
+        #: Whether a text with a token has a NULL user id; then the run must be refused.
         self.holds_rows_of_nobody = False
 
     def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> pa.Array:
-        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts in; 1 for each."""
+        """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts; returns 1 each."""
         each = pa.array(np.ones(len(keys), dtype=np.int32))
         if self.is_full:
             return each
@@ -149,7 +148,7 @@ class Gathering:
             self._look_for_nobody(texts)
         keys = one_array(texts.column("key"))
         names = one_array(texts.column("name")).cast(pa.large_string())
-        # A text of which nothing is held adds nothing to any level.
+        # A text without positions adds nothing to any level.
         some = lengths > 0
         if not some.all():
             lengths, held = lengths[some], pa.array(some)
@@ -157,7 +156,7 @@ class Gathering:
         is_name, is_beside = keys.null_count > 0, names.null_count < len(names)
         numbers = self._user_names.codes(names) if is_name else keys.to_numpy()
         with self._lock:
-            self._users.add(numbers.astype(np.int64, copy=False))  # large ones turn around
+            self._users.add(numbers.astype(np.int64, copy=False))  # unsigned ids may wrap around
             self._lengths.add(lengths)
             self._places.add(places)
             self._are_named |= is_name
@@ -176,8 +175,8 @@ class Gathering:
             self.holds_rows_of_nobody = True
 
     def rows(self) -> Iterator[pa.Table]:
-        """(lots, lengths, codes): of some users, for each the number that stands for them where the
-        keys that count are chosen, and how many places are theirs."""
+        """(lots, lengths, codes): for each user the user hash, by which bounding chooses keys, and
+        the number of positions; then the integers at those positions."""
         self._hold(self._taken())
         lengths, places = self._lengths.all(), self._places.all()
         begins: Any = np.cumsum(lengths, dtype=np.uint32 if len(places) < NARROW else np.int64)
@@ -195,7 +194,7 @@ class Gathering:
                 yield rows_of_users(lots[start:stop], of_users[start:stop], held)
 
     def _lots(self, users: Integers, texts: Integers, lengths: Integers) -> Integers:
-        """Of who holds one word none is chosen."""
+        """The user hashes; 0 for a user with one position, who has nothing to choose from."""
         several = lengths > 1
         if self._names_beside:
             names = pa.chunked_array(self._names_beside).take(pa.array(texts[several]))
@@ -209,7 +208,7 @@ class Gathering:
 
 
 def register_gathered(con: duckdb.DuckDBPyConnection, gathering: Gathering, number: str) -> None:
-    """Teach a DuckDB connection to hand texts over; users who are numbers are of this type."""
+    """Register `dphh_gathered` in DuckDB; `number` is the type of numeric user ids."""
     con.create_function(
         "dphh_gathered",
         gathering.add,
@@ -217,13 +216,13 @@ def register_gathered(con: duckdb.DuckDBPyConnection, gathering: Gathering, numb
         "INTEGER",
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,  # or equal texts would be handed over once
+        side_effects=True,  # otherwise DuckDB would pass equal texts only once
     )
 
 
 def rows_of_users(lots: Integers, lengths: Integers, places: Any) -> pa.Table:
-    """(lots, lengths, codes), whole users: several short ones a row; or one long one, and rows of
-    nobody before it for the places that it has more."""
+    """(lots, lengths, codes), whole users: several short users a row; or one long user, with rows
+    of no users before it for the excess positions."""
     ends = np.cumsum(lengths)
     users = np.bincount(ends // ROW)
     of_rows = np.diff(np.append(0, ends)[np.cumsum(users)], prepend=0)
@@ -237,11 +236,11 @@ def rows_of_users(lots: Integers, lengths: Integers, places: Any) -> pa.Table:
 
 
 def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
-    """Texts' users ascending, STRETCH or more at a time so that none is divided, and which texts
-    these are. The array is used up.
+    """The texts' users in ascending order, with the texts' indices, about STRETCH at a time; no
+    user is divided. Overwrites its argument.
 
-    Where both fit, user and text are sorted as one integer, which takes a tenth of the time; and
-    where the users stand, since memory that is new costs more than sorting.
+    If both fit into one integer, user and text are sorted together, which takes a tenth of the
+    time; in place, since allocating memory costs more than the sort.
     """
     if not len(users):
         return
@@ -265,7 +264,7 @@ def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
 
 
 def _stretches(ascending: Any, beside: Any) -> Iterator[slice]:
-    """STRETCH of them at a time, or more: those that are equal but for bits `beside` stay
+    """Slices of at least STRETCH elements; elements that differ only in the bits `beside` stay
     together."""
     start = 0
     while start < len(ascending):
@@ -276,9 +275,9 @@ def _stretches(ascending: Any, beside: Any) -> Iterator[slice]:
 
 
 def _spread(begins: Integers, lengths: Integers) -> Integers:
-    """The places of texts that start here and are so long, one after the other."""
+    """The positions of texts with these first positions and lengths, one text after the other."""
     ends = np.cumsum(lengths, dtype=np.int64)
-    if len(ends) == ends[-1]:  # one place each
+    if len(ends) == ends[-1]:  # one position each
         return begins
     places = np.repeat(begins - ends + lengths, lengths)
     places += np.arange(len(places))

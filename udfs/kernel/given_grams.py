@@ -1,10 +1,10 @@
-"""Which public token sequences stand in texts, and what whole users add to their counts.
+"""Which public token sequences occur in texts, and what whole users add to their counts.
 
-The sequences are a tree of prefixes: its nodes of depth k are the distinct beginnings of k tokens,
-numbered. From each place of a text one walks down as far as the text goes along: a step looks up
-(node, next word), so each sequence is found wherever it starts, and nothing else of a text is kept.
-A text ends with -1, which is no word: no sequence runs from one text into the next. Of beginnings
-(`trie`) one walks down from the first place alone, and a text's end is a word of its own.
+The sequences form a tree of prefixes, whose nodes at depth k are the distinct beginnings of k
+tokens, numbered. From each position of a text the search walks down the tree, one step for each
+word: a step looks up (node, next word). So each sequence is found wherever it starts. A text ends
+with -1, which is no word, so no sequence spans two texts. With `beginnings` (for `trie`) the
+search starts at the first position only, and a text's end is a word of its own.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from dphh.udfs.kernel.places import Released
 from dphh.udfs.kernel.whole_users import in_first_row, one_array, values_of
 
 Integers = NDArray[np.int64]
-#: Steps that are looked up in a table, of four bytes each: it stays in the processor's cache.
+#: Up to this many possible steps are a plain table, four bytes each, that stays in the cache.
 TABLE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class _Depth:
-    """The prefixes of one length: how they are reached, and which of them are sequences."""
+    """The prefixes of one length: the steps that reach them, and which of them are sequences."""
 
-    #: (number of the prefix one shorter) * (how many words there are) + (number of the last word),
-    #: in numbers' order; looked up in a table of all there can be, where that is small.
+    #: (number of the prefix one shorter) * (number of words) + (number of the last word), in order
+    #: of the prefixes' numbers; and a table of all possible steps, if that is small.
     steps: Released
     table: NDArray[np.int32] | None
-    #: For each prefix the number of the sequence that it is, or -1.
+    #: For each prefix, the number of the sequence that it is, or -1.
     sequences: Integers
 
     def places(self, steps: Integers) -> NDArray[np.int32]:
@@ -55,10 +55,10 @@ def _depth(prefixes: list[int], sequences: Integers, there_can_be: int) -> _Dept
 
 
 class GivenGrams:
-    """Distinct sequences, of at least one token each, and in how many groups they are sought.
+    """Distinct sequences of at least one token each, and the number of groups.
 
-    A text holds those that stand in it; of `beginnings`, those that it begins with, and where their
-    last token is `END`, is as a whole.
+    A text holds the sequences that occur in it. With `beginnings`, it holds those that it begins
+    with; a sequence whose last token is `END` must be the whole text.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class GivenGrams:
         self._words = pa.array(words, pa.large_string())
         self._depths: list[_Depth] = []
         before = 1
-        at = [0] * len(sequences)  # the prefix of each, numbered among those of its length
+        at = [0] * len(sequences)  # each one's prefix, numbered among those of the same length
         for depth in range(1, max(map(len, sequences), default=0) + 1):
             prefixes: dict[int, int] = {}
             ends: dict[int, int] = {}
@@ -88,10 +88,10 @@ class GivenGrams:
             self._depths.append(_depth([*prefixes], wholes, there_can_be))
 
     def keys(self, tokens: Any, group: Any = None) -> tuple[Integers, Integers]:
-        """The distinct sequences of each text, as keys: how many, and one text's after the other's.
+        """The distinct sequences of each text, as keys: how many a text has, and all keys in order.
 
-        `tokens` is an Arrow array of lists; `group` has a number a text, from 0. A key is the
-        sequence's number times the number of groups, and the group's.
+        `tokens` is an Arrow array of lists; `group` has a number for each text, from 0. A key is
+        the sequence's number times the number of groups, plus the group's number.
         """
         lengths, words = self._places(tokens)
         text = np.repeat(np.arange(len(lengths)), lengths)
@@ -104,8 +104,8 @@ class GivenGrams:
         return np.bincount(owner, minlength=len(lengths)), keys
 
     def _places(self, tokens: Any) -> tuple[Integers, Integers]:
-        """Each text's words by number, -1 for any that no sequence has; where it ends, -1 or the
-        number of the end."""
+        """Each text's words by number, -1 for a word that no sequence has, then -1 or the end's
+        number."""
         spelled = tokens.flatten().cast(pa.large_string())
         unknown = len(self._words)
         codes = pc.index_in(spelled, value_set=self._words).fill_null(unknown)
@@ -119,7 +119,7 @@ class GivenGrams:
         return lengths, np.where(places == unknown, -1, places)
 
     def _found(self, words: Integers, lengths: Integers) -> Iterator[tuple[Integers, Integers]]:
-        """(place, sequence), wherever one may start, length by length."""
+        """(position, sequence) of every match, one length after the other."""
         at = np.cumsum(lengths) - lengths if self.beginnings else np.flatnonzero(words >= 0)
         nodes = np.zeros(len(at), dtype=np.int64)
         for ahead, depth in enumerate(self._depths):
@@ -137,10 +137,10 @@ class GivenGrams:
 
 
 def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Integers, Integers]:
-    """What whole users add together, key by key: to the counts, and to the octaves behind them
+    """(key, weight): what whole users add to the counts, and to the octaves, whose keys come after
     (`dphh.privacy.counts`).
 
-    `lengths` says how many of `keys` each user holds, some maybe several times.
+    `lengths` says how many of `keys` each user has; a key may repeat.
     """
     owner = np.repeat(np.arange(len(lengths)), lengths)
     owner, keys = distinct(owner, keys)
@@ -148,15 +148,15 @@ def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Inte
     over = number[number > weighing.most]
     keys = np.append(keys, weighing.keys + weighing.octave(over) - 1)
     weights = np.append(weighing.weights[number][owner], weighing.reports[over])
-    # Floats hold the sums of a batch exactly: a weight is at most 2^10.
+    # Floats represent the sums of a batch exactly: a weight is at most 2^10.
     sums = np.bincount(keys, weights, minlength=weighing.keys + weighing.octaves)
-    added_to = np.flatnonzero(sums)  # all others are 0 when noise is added to every key
+    added_to = np.flatnonzero(sums)  # the others count as 0 when noise is added to every key
     return added_to, sums[added_to].astype(np.int64)
 
 
 def register_counted(con: duckdb.DuckDBPyConnection, weighing: Weighing) -> None:
-    """Teach a DuckDB connection `dphh_counted(lengths, codes)`: what the users of a batch add, in
-    its first row."""
+    """Register `dphh_counted(lengths, codes)` in DuckDB: what the users of a batch of rows add; the
+    first row has the result."""
     con.create_function(
         "dphh_counted",
         counted_at_first(weighing),
@@ -164,13 +164,12 @@ def register_counted(con: duckdb.DuckDBPyConnection, weighing: Weighing) -> None
         "STRUCT(key BIGINT, weight BIGINT)[]",
         type=PythonUDFType.ARROW,
         null_handling=FunctionNullHandling.SPECIAL,
-        side_effects=True,  # or it would be called for some rows' sake twice
+        side_effects=True,  # otherwise DuckDB might call it twice for some rows
     )
 
 
 def counted_at_first(weighing: Weighing) -> Callable[[Any, Any], Any]:
-    """Of users' keys, how many each has and which: what all of them add together in the first row,
-    and no more."""
+    """`counted` as a function of Arrow columns; the first row has the result."""
 
     def of_rows(lengths: Any, keys: Any) -> Any:
         rows = one_array(keys)

@@ -1,7 +1,7 @@
-"""The ladder's places, many users at a time: which released gram starts where in their texts.
+"""The ladder's positions: which released gram starts at which position of the users' texts.
 
-Neighbours in an array of places are neighbours in a text: -1 stands where nothing released starts,
-and after each text, so that no pair crosses from one into the next, nor from user to user.
+Neighbours in an array of positions are neighbours in a text. -1 marks a position where no released
+gram starts, and the end of each text, so that no pair spans two texts or two users.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 
 from dphh.udfs.text.hashes import Integers, of_numbers
 
-#: Places that are looked at together: they stay in the processor's cache.
+#: Positions processed together: they stay in the processor's cache.
 PIECE = 1 << 16
 _PAIR = np.int64(32)
-#: A table of so many bits stays there too, and may be wider than need be.
+#: A table of this many bits stays in the cache too, so it may be wider than necessary.
 _IN_CACHE = 17
 
 
 def of_words(numbers: NDArray[np.int32], codes: Any) -> NDArray[np.int32]:
-    """At each place the number of the released word, by the word's code; the last one for -1."""
+    """The released word's number at each position: `numbers[id]`, the last of them for id -1."""
     found = np.empty(len(codes), dtype=np.int32)
     for start in range(0, len(codes), PIECE):
         piece = found[start : start + PIECE]
@@ -31,12 +31,12 @@ def of_words(numbers: NDArray[np.int32], codes: Any) -> NDArray[np.int32]:
 
 
 def candidates(grams: Any, ends: Any, ahead: int) -> Integers:
-    """At each place the pair that begins there, left * 2^32 + right: what stands there in `grams`
-    and, so many places ahead, in `ends`; -1 where either is none.
+    """The pair that begins at each position, left * 2^32 + right: the number there in `grams`, and
+    the number `ahead` positions later in `ends`; -1 if either is -1.
 
     DPNE at level k: the grams whose pieces were released. Pruning "both": the first and the last
-    k - 1 tokens, which are two released grams side by side. "single": the first k - 1 tokens as a
-    gram, and the last one as a word, k - 1 places ahead.
+    k - 1 tokens, which are two released grams at neighbouring positions. Pruning "single": the
+    first k - 1 tokens as a gram, and the last as a word, k - 1 positions ahead.
     """
     keys = np.full(len(grams), -1, dtype=np.int64)
     for start in range(0, len(grams) - ahead, PIECE):
@@ -49,17 +49,17 @@ def _pairs(left: Any, right: Any) -> Integers:
     pairs: Integers = left.astype(np.int64)
     pairs <<= _PAIR
     pairs |= right
-    # Either's sign is the pair's: a -1 on the right is all ones.
+    # The pair is negative if either half is: a right half of -1 sets all bits.
     return np.maximum(pairs, -1, out=pairs)
 
 
 def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
-    """The candidates of grams side by side, at the places that matter alone: how many places are
-    left of each user's, and what begins there.
+    """The pairs of neighbouring grams, without the positions that no longer matter: how many
+    positions each user keeps, and the pairs that begin there.
 
-    The places that matter are those where a pair begins, and of one -1 after each run of them. No
-    other can be part of a longer gram; neighbours stay neighbours. Which they are follows from the
-    user's own texts and from what was released: leaving the others out changes nobody's candidates.
+    Kept are the positions where a pair begins, and one -1 after each run of them. No other position
+    can be part of a longer gram, and neighbours stay neighbours. The choice depends on the user's
+    own texts and on what was released, so dropping positions changes no user's candidates.
     """
     matter = np.zeros(len(grams), dtype=np.bool_)
     for start in range(0, len(grams) - 1, PIECE):
@@ -71,20 +71,20 @@ def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Int
     for rows, there in _kept_rows(matter):
         keys[there] = _pairs(grams.take(rows), grams.take(rows + 1, mode="clip"))
     if matter[-1:].any():
-        keys[-1] = -1  # nothing stands ahead of the last place
+        keys[-1] = -1  # no position follows the last one
     return _left(lengths, matter), keys
 
 
 def _left(lengths: Integers, keep: NDArray[np.bool_]) -> Integers:
-    """How many places are left of each user's."""
+    """How many positions each user keeps."""
     starts = np.cumsum(lengths) - lengths
     number: Integers = np.add.reduceat(np.append(keep, False), starts, dtype=np.int32)
-    number[lengths == 0] = 0  # of no places, reduceat gives what stands next
+    number[lengths == 0] = 0  # for an empty range, reduceat returns the next element
     return number.astype(lengths.dtype)
 
 
 def _kept_rows(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
-    """Piece by piece: which places are kept, and where they go."""
+    """For each piece: which positions are kept, and where they go."""
     done = 0
     for start in range(0, len(keep), PIECE):
         rows = np.flatnonzero(keep[start : start + PIECE])
@@ -94,16 +94,15 @@ def _kept_rows(keep: NDArray[np.bool_]) -> Iterator[tuple[Integers, slice]]:
 
 
 class Released:
-    """The released keys of a level, each to be found by itself: its place among them, or -1.
+    """The released keys of a level: looks up a key's index among them, or -1.
 
-    A table of hashes, twice as wide as need be at least, read many keys at a time; keys are put
-    where they belong or as near behind as is free, and sought there.
+    A hash table with open addressing (linear probing), at most half full, read many keys at a time.
     """
 
     def __init__(self, keys: Any) -> None:
         self.keys = np.asarray(keys, dtype=np.int64)
         self._none = len(self.keys)
-        self._held = np.append(self.keys, -2)  # at what is free: no key, and not -1
+        self._held = np.append(self.keys, -2)  # for a free slot: neither a key nor -1
         bits = (2 * len(self.keys)).bit_length() + 1
         bits = max(4, bits, min(bits + 2, _IN_CACHE))
         self._shift = np.uint64(64 - bits)
@@ -112,7 +111,7 @@ class Released:
         at = self._home(self.keys)
         while len(waiting):
             free = self._table[at] == self._none
-            self._table[at[free]] = waiting[free]  # of several, the last one stays
+            self._table[at[free]] = waiting[free]  # if several want one slot, the last gets it
             left = self._table[at] != waiting
             waiting, at = waiting[left], at[left] + 1
 
@@ -125,7 +124,7 @@ class Released:
 
     def _seek(self, keys: Integers, at: Integers) -> NDArray[np.int32]:
         found, on = self._looked_up(keys, at)
-        # A loop: how far keys stand behind their places may hang on what users hold.
+        # A loop, not recursion: how far a key is from its slot may depend on users' data.
         waiting = on
         while len(waiting):
             keys, at = keys.take(on), at.take(on) + 1
@@ -135,7 +134,7 @@ class Released:
         return found
 
     def _looked_up(self, keys: Integers, at: Integers) -> tuple[NDArray[np.int32], Integers]:
-        """What stands there, -1 if it is another key; and which keys are to be sought behind it."""
+        """The index in each slot, -1 for another key's; and which keys to seek in the next slot."""
         there = self._table.take(at)
         hit = self._held.take(there) == keys
         found: NDArray[np.int32] = there | (hit.view(np.int8) - np.int8(1))

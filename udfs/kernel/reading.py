@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Reading:
-    """What is held of a text."""
+    """What a session keeps of a text."""
 
-    #: Whether its end is marked, by -1: where words that stand side by side are sought.
+    #: Whether -1 marks its end: needed where neighbouring words matter.
     ends: bool = False
-    #: From which length to which its n-grams are held, in place of its words.
+    #: The shortest and longest n-grams to keep instead of words, if any.
     lengths: tuple[int, int] | None = None

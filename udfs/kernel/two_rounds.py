@@ -1,7 +1,8 @@
-"""How users weigh in the two rounds of the forecast ladder: rules for `contributions`.
+"""The weighting rules of the forecast ladder's two rounds, for `contributions`.
 
-Round 1: plain weights, and the bin of how many grams a user holds. Round 2: weights by row, shared
-out so that each user's norm is what was priced. Both look at one user at a time.
+Round 1: equal weights, and a count of users by bins of how many grams they hold. Round 2: weights
+by table row, scaled so that each user's L2 norm is what was priced. Both rules look at one user at
+a time.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from dphh.udfs.text.hashes import Integers
 
 @dataclass(frozen=True)
 class Plainly:
-    """isqrt(98 unit^2 / (100 t)) to each of t grams: 0 where t is more than 98 unit^2 / 100.
+    """isqrt(98 unit^2 / (100 t)) for each of t grams: 0 if t is more than 98 unit^2 / 100.
 
-    A gram that users give 0 to is named all the same. Round 2 gives every valid gram the weight of
-    its row, and which row that is follows from its noised weight: so every gram that somebody holds
-    must get its noise here, whatever it weighs. Were a gram without weight left out, a newcomer
-    who gives it some would change what all its other holders give in round 2.
+    Grams of weight 0 stay in the output. Round 2 gives each valid gram the weight of its row, which
+    depends on its noised weight, so every gram that any user holds must be noised here, whatever
+    its weight. If a gram of weight 0 were left out, a new user who gives it some weight would
+    change what all its other holders give in round 2.
     """
 
     unit: int
@@ -38,19 +39,20 @@ class Plainly:
         return weights.take(held.number).take(held.owner)
 
     def list_sizes(self, number: Integers) -> tuple[Integers, Integers]:
-        """The keys, -1 - bin, and the weights, of the list sizes of users who hold something."""
+        """The keys, -1 - bin, and the weights, for the list sizes of users who hold a gram."""
         users = np.bincount(number)
         sizes = np.flatnonzero(users)
-        sizes = sizes[sizes > 0]  # who holds no valid gram stands in no bin, as who is not there
+        sizes = sizes[sizes > 0]  # a user without a valid gram is in no bin, as an absent user
         return -1 - list_bin(sizes), users[sizes] * list_weight(self.unit)
 
 
 @dataclass(frozen=True, eq=False)
 class ByRow:
-    """floor(unit g / |g|_2), g being each gram's: `weights`, in the order of `grams`.
+    """floor(unit g / |g|_2) for each gram, where g are `weights`, in the order of `grams`.
 
-    `grams` are all that anybody holds, as round 1 named them, so that g is never a matter of who
-    else holds a gram. What a user gives 0 to may go: round 2 adds its noise to all of `grams`.
+    `grams` are all grams that any user holds, as round 1 noised them, so that given round 1's
+    output g does not depend on who else holds a gram. Grams of weight 0 may be dropped here,
+    because round 2 adds noise to all of `grams`.
     """
 
     unit: int

@@ -1,4 +1,4 @@
-"""N-grams spelled out, without any pruning: for the paper's baselines and for exact counts."""
+"""N-grams as texts, without pruning: for the paper's baselines and for exact counts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: Between the words of a key; inside of a word it is written otherwise.
+#: Separates the words of a key; inside a word it is escaped.
 SEPARATOR = "\x1f"
 
 
 def whole_grams(texts: Any, lengths: Iterable[int]) -> pa.Array:
-    """All n-grams of these lengths of each text, as one list a text; empty tokens are none.
+    """All n-grams of these lengths of each text, one list a text; empty tokens are left out.
 
-    Large types: one text of 2^24 characters has 2 GiB of n-grams of up to 16 tokens.
+    The types are large: a text of 2^24 characters has 2 GiB of n-grams of up to 16 tokens.
     """
     numbers = pc.list_value_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
     words = texts.flatten().cast(pa.large_string())

@@ -1,10 +1,10 @@
-"""Whole users in rows of lists, for engines whose rows hold lists (DuckDB, Polars): the steps that
-see all of a user at once, over columns of Arrow. A batch of rows is a block of whole users.
+"""Functions over whole users in rows of lists, for DuckDB and Polars: the steps that need all of a
+user at once, over Arrow columns. A batch of rows is a block of whole users.
 
-A row has several short users or one long: for each a number that stands for the user (`lots`) and
-how many places are theirs (`lengths`), and what stands at all their places (`codes`, `keys`).
-`contributions` bound and weigh a user, `places` and `pairs` climb the ladder. None draws anything:
-what they make of a row hangs on that row, on what was released and on a level's salt.
+A row has several short users or one long one: for each user a hash (`lots`) and the number of
+positions (`lengths`), and the content of all their positions (`codes`, `keys`). `contributions`
+bound and weigh a user; `places` and `pairs` climb the n-gram ladder. None draws random numbers:
+the result for a row depends on that row, on earlier releases and on the level's salt.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ from dphh.udfs.kernel.two_rounds import ByRow, Plainly
 from dphh.udfs.text.hashes import Integers, Words, of_numbers
 from dphh.udfs.text.vocabulary import Vocabulary
 
-#: Of a batch of rows: what offsets of four bytes reach.
+#: The most positions in a batch of rows: what offsets of four bytes reach.
 MOST_PLACES = 2**31 - 1
-#: The number of no w among what functions look up: weights are equal.
+#: Stands for "no w": all weights are equal.
 EQUAL = -1
 
 
 class WholeUsers:
-    """The functions of one run, by the words that it has met and the level that it is at."""
+    """The functions of one run, with its vocabulary and the released set of the level below."""
 
     def __init__(self) -> None:
         self.vocabulary = Vocabulary()
         self._numbers_of_words: NDArray[np.int32] = np.empty(0, dtype=np.int32)
         self._released = Released([])
-        #: What functions look keys up in: a query names it by its number here.
+        #: Tables in which functions look keys up; a query names a table by its index here.
         self.looked_up: list[Any] = []
 
     def contributions_of_words(
         self, lots: Any, lengths: Any, codes: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
         """`dphh_contributions_of_words(lots, lengths, codes, max_items, grid_bits, salt)`: what the
-        users of these rows add to a histogram of words, in the first row."""
+        users of all these rows add to a histogram of words; the first row has the result."""
         rule = evenly(max_items, grid_bits, salt, self.hashed_words)
         return weighed(lots, lengths, codes, rule)
 
     def given_to_words(
         self, lots: Any, lengths: Any, codes: Any, max_items: int, grid_bits: int, salt: int, w: int
     ) -> pa.Array:
-        """`dphh_given_to_words(lots, lengths, codes, max_items, grid_bits, salt, w)`: the same by
-        the w of each word, equal ones where `w` is EQUAL, and of every word that anybody holds,
-        also where nobody gives it anything."""
+        """`dphh_given_to_words(lots, lengths, codes, max_items, grid_bits, salt, w)`: the same with
+        weights by the w of each word (equal weights if `w` is EQUAL), and with every word that any
+        user holds, even if all its weights are 0."""
         return weighed(lots, lengths, codes, self.given(max_items, grid_bits, salt, w))
 
     def given(self, max_items: int, grid_bits: int, salt: int, w: int) -> Weigh:
@@ -71,42 +71,42 @@ class WholeUsers:
         self, lots: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
         """`dphh_contributions_of_grams(lots, lengths, keys, max_items, grid_bits, salt)`: the same
-        of pairs of released grams, whose numbers are public."""
+        for pairs of released grams, whose numbers are public."""
         return weighed(lots, lengths, keys, evenly(max_items, grid_bits, salt, of_numbers))
 
     def plain_contributions(self, lots: Any, lengths: Any, keys: Any, unit: int) -> pa.Array:
-        """`dphh_plain_contributions(lots, lengths, keys, unit)`: the same in round 1 of the
+        """`dphh_plain_contributions(lots, lengths, keys, unit)`: the same for round 1 of the
         forecast ladder."""
         return weighed(lots, lengths, keys, Plainly(unit))
 
     def shared_contributions(
         self, lots: Any, lengths: Any, keys: Any, grams: int, unit: int
     ) -> pa.Array:
-        """`dphh_shared_contributions(lots, lengths, keys, grams, unit)`: the same in round 2, by
-        the g of each gram."""
+        """`dphh_shared_contributions(lots, lengths, keys, grams, unit)`: the same for round 2, with
+        the weight g of each gram."""
         return weighed(lots, lengths, keys, ByRow(unit, *self.looked_up[grams]))
 
     def look_up_in(self, known: Any) -> int:
-        """Keeps it for functions of a level's queries, which name it by this number."""
+        """Keep a lookup table, and return the index by which a level's queries name it."""
         self.looked_up.append(known)
         return len(self.looked_up) - 1
 
     def holders(self, lots: Any, lengths: Any, codes: Any) -> pa.Array:
-        """`dphh_holders(lots, lengths, codes)`: of how many of these users a word is, unbounded."""
+        """`dphh_holders(lots, lengths, codes)`: how many users hold each word, without bounding."""
         return weighed(lots, lengths, codes, each_once)
 
     def hashed_words(self, codes: Integers) -> Words:
-        """By their spelling."""
+        """Hash words by their spelling."""
         return self.vocabulary.hashes()[codes]
 
     def spelled(self, keys: Any) -> pa.Array:
-        """`dphh_spelled(key)`: the word of a number."""
+        """`dphh_spelled(key)`: the word with this word id."""
         return self.vocabulary.spelled(_numbers(keys))
 
     def release_words(self, words: Any) -> None:
-        """Tell which words are released; a released word's place among them is its number."""
+        """Set the released words. A released word's number is its index in this list."""
         codes = self.vocabulary.codes(words)
-        numbers = np.full(len(self.vocabulary) + 1, -1, dtype=np.int32)  # the last for nothing
+        numbers = np.full(len(self.vocabulary) + 1, -1, dtype=np.int32)  # the last is for id -1
         numbers[codes] = np.arange(len(words))
         self._numbers_of_words = numbers
 
@@ -152,33 +152,33 @@ class WholeUsers:
         return pc.if_else(beside, spelled, pa.array(numbers).cast(pa.string()))
 
     def release_grams(self, keys: Any) -> None:
-        """The same of grams; their keys are ascending."""
+        """Set the released grams, by ascending keys."""
         self._released = Released(keys)
 
     def unreleased(self, codes: Any) -> pa.Array:
-        """`dphh_unreleased(codes)`: the same, with -1 in the place of each released word."""
+        """`dphh_unreleased(codes)`: the same word ids, with -1 for each released word."""
         lists = one_array(codes)
         held = values_of(lists)
         released = of_words(self._numbers_of_words, held) >= 0
         return lists_of(lengths_of(lists), np.where(released, np.int32(-1), held))
 
     def places_of_words(self, codes: Any) -> pa.Array:
-        """`dphh_places_of_words(codes)`: the number of the released word at each place, or -1."""
+        """`dphh_places_of_words(codes)`: the released word's number at each position, or -1."""
         lists = one_array(codes)
         return lists_of(lengths_of(lists), of_words(self._numbers_of_words, values_of(lists)))
 
     def places_of_grams(self, keys: Any) -> pa.Array:
-        """`dphh_places_of_grams(keys)`: the same of released grams."""
+        """`dphh_places_of_grams(keys)`: the released gram's number at each position, or -1."""
         lists = one_array(keys)
         return lists_of(lengths_of(lists), self._released.places(values_of(lists)))
 
     def pairs(self, lengths: Any, grams: Any, words: Any, ahead: int) -> pa.Array:
-        """`dphh_pairs(lengths, grams, words, ahead)`: at each place the key of the pair that begins
-        there, and how many places are each user's.
+        """`dphh_pairs(lengths, grams, words, ahead)`: the key of the pair that begins at each
+        position, and how many positions each user has.
 
-        A pair is the gram there and the next one; places that can be part of none are left out. Or
-        it is the gram and, so many places ahead, the word, where there are words: then every place
-        stays.
+        Without `words`, a pair is the gram at the position and the gram at the next one; positions
+        that belong to no pair are removed. With `words`, it is the gram and the word `ahead`
+        positions later; all positions stay.
         """
         users, lists = one_array(lengths), one_array(grams)
         places, ends = values_of(lists), values_of(one_array(words))
@@ -191,8 +191,8 @@ class WholeUsers:
 
 
 def weight_of(told: Any, parts: Any, deviation: Any, threshold: Any) -> pa.Array:
-    """`dphh_weight(told, parts, deviation, threshold)`: w of an item of which earlier rounds' noise
-    told so much."""
+    """`dphh_weight(told, parts, deviation, threshold)`: the w of an item, where `told` is the
+    weighted sum of its noised weights in earlier rounds."""
     if not len(told):
         return pa.array([], pa.int64())
     known = (column[0].as_py() for column in (parts, deviation, threshold))
@@ -200,13 +200,12 @@ def weight_of(told: Any, parts: Any, deviation: Any, threshold: Any) -> pa.Array
 
 
 def each_once(held: Held) -> Integers:
-    """No bound: what it adds up is how many users hold a key."""
+    """Weight 1 for every key, without a bound: the sums are exact numbers of users."""
     return np.ones(len(held.keys), dtype=np.int64)
 
 
 def weighed(lots: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:
-    """The keys that count, with their weights: what the users of all these rows add, in the first
-    row."""
+    """The keys and weights that the users of all these rows add; the first row has all of them."""
     rows = one_array(keys)
     key, weight = contributions(
         values_of(one_array(lots)), values_of(one_array(lengths)), values_of(rows), weigh
@@ -215,13 +214,13 @@ def weighed(lots: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:
 
 
 def in_first_row(rows: int, key: Integers, weight: Integers) -> pa.Array:
-    """A list a row, of which the first has all that the users of all these rows add."""
+    """One list a row: the first row's has all pairs (key, weight), all others are empty."""
     pairs = pa.StructArray.from_arrays([pa.array(key), pa.array(weight)], ["key", "weight"])
     return lists_of(np.where(np.arange(rows) == 0, len(key), 0), pairs)
 
 
 def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> None:
-    """Teach a DuckDB connection these functions, by the names that they say."""
+    """Register these functions in a DuckDB connection, under the names in their docstrings."""
     rows, level = ["BIGINT[]", "INTEGER[]"], ["INTEGER", "INTEGER", "UBIGINT"]
     weights = "STRUCT(key BIGINT, weight BIGINT)[]"
     functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
@@ -283,12 +282,12 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
             gives,
             type=PythonUDFType.ARROW,
             null_handling=FunctionNullHandling.SPECIAL,
-            side_effects=True,  # or a filter on what it gives would have it called twice
+            side_effects=True,  # otherwise a filter on the result would call it twice
         )
 
 
 def _of_columns(function: Callable[..., Any], takes: list[Any]) -> Callable[..., Any]:
-    """With the parameters of a level as single values: they are the same in every row."""
+    """Pass a level's parameters as single values; they are the same in every row."""
     single = {"INTEGER", "UBIGINT"}
 
     def of_columns(*columns: Any) -> Any:
@@ -331,7 +330,7 @@ def values_of(lists: Any) -> Any:
 
 
 def sums_of(lists: Any, values: Integers) -> Integers:
-    """Of other values in the place of the lists' own: what those of each list come to."""
+    """For each list, the sum of those `values` that lie at its elements' positions."""
     before = np.concatenate([[0], np.cumsum(values)])
     sums: Integers = np.diff(before[np.concatenate([[0], np.cumsum(lengths_of(lists))])])
     return sums
@@ -339,7 +338,7 @@ def sums_of(lists: Any, values: Integers) -> Integers:
 
 def lists_of(lengths: Integers, values: Any) -> pa.Array:
     if int(lengths.sum(dtype=np.int64)) > MOST_PLACES:
-        # Of offsets that had turned around, Arrow would read what is not theirs.
+        # If the offsets overflowed, Arrow would read memory that is not in these lists.
         raise EngineOutOfMemory(
             f"the rows of some user have more than {MOST_PLACES:,} words together, and a user is "
             "never divided; leave such users' rows out, or some of them"

@@ -1,8 +1,8 @@
-"""Numbers that hang on a spelling alone: the same in every engine, process and run.
+"""Hashes that depend on a spelling alone: the same in every engine, process and run.
 
-Where an over-full user's keys are chosen, users and words are told apart by these, never by numbers
-that another user's coming or going would change. They need not be secret or free of collisions: two
-spellings of one hash are still two keys.
+Bounding chooses a user's keys by these hashes of users and words, never by numbers that would
+change if another user were added or removed. They need not be secret or free of collisions: two
+spellings with one hash are still two keys.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STEP = 8
 
 
 def mixed(words: Any, salt: int = 0) -> Words:
-    """Every bit moves every other: the finaliser of SplitMix64 (Steele, Lea and Flood, 2014)."""
+    """The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): mixes all bits of each word."""
     found: Words = words + np.uint64((salt + 0x9E3779B97F4A7C15) % 2**64)
     shifted = found >> np.uint64(30)
     found ^= shifted
@@ -36,7 +36,7 @@ def of_numbers(numbers: Any) -> Words:
 
 
 def of_spellings(texts: Any) -> Words:
-    """A hash of each text's bytes, all texts side by side: eight bytes of each a step."""
+    """A hash of each text's bytes, computed for all texts together, eight bytes a step."""
     texts = texts.cast(pa.large_string())
     _, offsets, data = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]

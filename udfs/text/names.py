@@ -1,5 +1,5 @@
-"""Names of users who are no whole numbers and no texts: one spelling on every engine, since which
-keys an over-full user counts for hangs on the name."""
+"""Names of users whose ids are neither integers nor texts. Every engine must spell them alike,
+because bounding chooses a user's keys by a hash of the name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 
 def spelled_by_duckdb(users: Any) -> pa.Array:
-    """A column of users as DuckDB's `CAST(user_id AS VARCHAR)` has it."""
+    """A column of user ids as DuckDB's `CAST(user_id AS VARCHAR)` spells them."""
     with duckdb.connect() as con:
         con.register("users", pa.table({"user_id": users}))
         spelled = con.sql("SELECT CAST(user_id AS VARCHAR) AS name FROM users")

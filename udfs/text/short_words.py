@@ -1,7 +1,7 @@
-"""Short words that were met, by number: looked up many at a time, in place of asking Polars.
+"""A cache of the word ids of short words, read many words at a time, which saves asking Polars.
 
-A word of up to twelve bytes is a number itself: sixteen bytes, as Arrow's string views have it, its
-length, its own bytes and zeros. So two words are one where two numbers are.
+A word of up to twelve bytes is one sixteen-byte number, as in Arrow's string views: its length, its
+bytes and zeros. Two such words are equal if and only if these numbers are.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ Numbers = NDArray[np.int32]
 Views = NDArray[np.void]
 _VIEW = np.dtype("V16")
 
-#: What fits into a view, in bytes.
+#: The bytes that fit into a view.
 _SHORT = 12
-#: Slots of the table, and numbers whose words are kept: those that are met first are met most.
+#: How many slots the table has, and below which id a word may be cached: frequent words tend to
+#: appear early.
 _SLOTS, _KEPT = 1 << 19, 1 << 20
 #: Words that are looked up together: they stay in the processor's cache.
 _PIECE = 1 << 15
 
 
 def views_of(words: pl.Series) -> Views:
-    """The words of a series as they lie in memory."""
+    """The words of a series as string views, without a copy."""
     array = words.to_arrow(compat_level=pl.CompatLevel.newest())
     assert array.type == pa.string_view()
     views: Views = np.frombuffer(array.buffers()[1], _VIEW)
@@ -33,10 +34,10 @@ def views_of(words: pl.Series) -> Views:
 
 
 class ShortWords:
-    """A slot has the number of the word that came there first.
+    """A hash table in which a slot has the id of the first word that hashed there.
 
-    Whether a word is the one of that number is seen from the word kept for it, which is kept before
-    the number comes into a slot, and never another: so threads may learn while others look.
+    A lookup compares the word with the one stored for that id. That word is stored before the id
+    enters a slot, and never changes, so some threads may add words while others look them up.
     """
 
     def __init__(self) -> None:
@@ -45,7 +46,7 @@ class ShortWords:
         self._words = np.zeros(_KEPT, dtype=_VIEW)
 
     def numbers(self, views: Views) -> tuple[Numbers, NDArray[np.int64]]:
-        """The number of each, and where they are that have none here."""
+        """The id of each word, and the indices of the words that are not in the cache."""
         numbers = np.empty(len(views), dtype=np.int32)
         unknown = [np.empty(0, dtype=np.int64)]
         for start in range(0, len(views), _PIECE):
@@ -57,7 +58,7 @@ class ShortWords:
         return numbers, np.concatenate(unknown)
 
     def learn(self, views: Views, numbers: Numbers) -> None:
-        """More words: those that are short, and find their slot free."""
+        """Add those of these words that are short and whose slot is free."""
         slots = _slots(views)
         lengths = views.view(np.uint32)[::4]
         free = (self._table.take(slots) == 0) & (slots > 0)

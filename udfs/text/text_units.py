@@ -1,9 +1,8 @@
-"""What a character is, for engines that cannot tell, and how bytes are written and read.
+"""Grapheme clusters for engines without them, and how bytes are spelled and read.
 
-Grapheme clusters are DuckDB's, on every engine: there is one definition,
-`sql/rows/text_units.sql`, and engines without one of their own call it here, a batch
-at a time. Bytes are spelled as two hexadecimal digits each, since a column of text can hold no
-single byte of "é".
+All engines use DuckDB's grapheme clusters, by the one definition in `sql/rows/text_units.sql`;
+engines without one of their own call it here, a batch at a time. A byte is spelled as two
+hexadecimal digits, since a text column cannot contain a single byte of "é".
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ import pyarrow as pa
 
 from dphh.sql import query
 
-#: Before the digits of bytes that are no text.
+#: Precedes the digits of bytes that are not UTF-8.
 NO_TEXT = "\\x"
 _OF_THREAD = threading.local()
 
 
 def graphemes(texts: pa.Array) -> pa.Array:
-    """The extended grapheme clusters (UAX #29) of each text, which must be UTF-8: a list each."""
+    """The list of extended grapheme clusters (UAX #29) of each text, which must be UTF-8."""
     con = _connection()
     con.register("texts", pa.table({"text": texts}))
     try:
@@ -34,7 +33,7 @@ def graphemes(texts: pa.Array) -> pa.Array:
 
 
 def read_bytes(digits: str) -> str:
-    """The text that these bytes are, or, where they are none, `\\x` and their digits."""
+    """These bytes as text, or, if they are not UTF-8, `\\x` and their digits."""
     try:
         return bytes.fromhex(digits).decode()
     except UnicodeDecodeError:
@@ -42,7 +41,7 @@ def read_bytes(digits: str) -> str:
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
-    """One for each thread; it holds the macros and nothing else. One thread keeps the order."""
+    """One connection for each thread, with only the macros. Its one thread keeps rows in order."""
     con = getattr(_OF_THREAD, "con", None)
     if con is None:
         con = duckdb.connect(":memory:", config={"threads": 1})

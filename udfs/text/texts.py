@@ -1,7 +1,7 @@
-"""How content becomes tokens, for engines that call it here: DuckDB reads a batch at a time.
+"""Tokenises content with DuckDB, a batch at a time, for the engines that call it.
 
-There is one definition, `sql/rows/text.sql` and `sql/rows/text_units.sql`, with one language of
-patterns and one edition of Unicode.
+So there is one definition (`sql/rows/text.sql`, `sql/rows/text_units.sql`), one dialect of regular
+expressions and one version of Unicode.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _OF_THREAD = threading.local()
 
 
 def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
-    """The tokens of each row of a column, by an expression of `engines/duckdb/content.py`."""
+    """The tokens of each row of a column, by an expression from `engines/duckdb/content.py`."""
     con = _connection()
     con.register("rows", pa.table({column: content}))
     try:
         lists = con.sql(f"SELECT {expression} AS tokens FROM rows").to_arrow_table()
     except duckdb.Error as problem:
-        # DuckDB's message may quote the row, and engines log what fails on them.
+        # DuckDB's message may quote the row, and engines log errors.
         too_long = "dphh: too long" in str(problem)
         said = "dphh: too long" if too_long else f"dphh: no tokens ({type(problem).__name__})"
         raise RuntimeError(said) from None
@@ -37,7 +37,7 @@ def tokens_of(content: pa.Array, column: str, expression: str) -> pa.Array:
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
-    """One for each thread; it holds the macros and nothing else. One thread keeps the order."""
+    """One connection for each thread, with only the macros. Its one thread keeps rows in order."""
     con = getattr(_OF_THREAD, "con", None)
     if con is None:
         con = duckdb.connect(":memory:", config={"threads": 1})

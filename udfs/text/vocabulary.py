@@ -1,7 +1,7 @@
-"""The distinct words of one run, numbered: lists of words become lists of integers, once.
+"""The vocabulary of one run: numbers its distinct words, so that lists of words become word ids.
 
-A word's number says when it was first met, so nothing that is drawn, kept or released may hang on
-it: where keys are chosen or noised, the spelling speaks (`hashes`, `words`).
+A word id depends on when the word first appeared, so no draw, choice or release may depend on it:
+keys are chosen and noised by their spelling (`hashes`, `spelled`).
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from dphh.udfs.text.hashes import Words, of_spellings
 from dphh.udfs.text.short_words import ShortWords, views_of
 
 Codes = NDArray[np.int32]
-#: Of fewer words at a time, Polars is asked for all of them.
+#: For fewer words than this at a time, the cache is not used.
 FEW = 1 << 13
-#: Words that are spelled at a time, to be hashed: all at once would take what they do again.
+#: How many words are spelled at a time to be hashed; all at once would double their memory.
 SPELLED = 1 << 18
 
 
 class Vocabulary:
-    """Exact, and shared by threads: Polars' own categories, of a name that no other run has."""
+    """An exact mapping, shared by threads: Polars categories with a name unique to the run."""
 
     def __init__(self) -> None:
         self._kind = pl.Categorical(pl.Categories.random())
-        # Polars forgets the words of categories that no column holds; and "", which is no word,
-        # comes first, so that all others are numbered from 0 where it is -1.
+        # Polars forgets categories that no column uses. "", which is no word, comes first, so that
+        # it gets the id -1 and the words get ids from 0.
         self._held = pl.Series([""], dtype=self._kind)
         self._short = ShortWords()
         self._hashes: Words = np.empty(0, dtype=np.uint64)
@@ -38,11 +38,11 @@ class Vocabulary:
         self._lock = Lock()
 
     def codes(self, words: Any) -> Codes:
-        """The number of each word of an Arrow array; -1 for an empty one and for NULL."""
-        # NULLs go in Arrow: on a series of Polars it would be a query of its own.
+        """The word id of each word of an Arrow array; -1 for an empty word and for NULL."""
+        # NULLs are replaced in Arrow; a Polars series would need a query for it.
         there = words.cast(pa.large_string()).fill_null("") if words.null_count else words
         spelled = pl.Series(there, dtype=pl.String)
-        most_are_new = 2 * self._count >= self._met  # as whole items may be
+        most_are_new = 2 * self._count >= self._met  # whole items may all be different
         if most_are_new or len(words) < FEW:
             numbers = self._numbers(spelled)
         else:
@@ -64,7 +64,7 @@ class Vocabulary:
         return numbers
 
     def spelled(self, codes: Any) -> pa.Array:
-        """The words of these numbers, as an Arrow array."""
+        """The words with these word ids, as an Arrow array."""
         numbers = pl.Series(np.asarray(codes) + 1, dtype=pl.UInt32)
         return numbers.cat.to(self._kind).cast(pl.String).to_arrow().cast(pa.string())
 
@@ -72,7 +72,7 @@ class Vocabulary:
         return self._count
 
     def hashes(self) -> Words:
-        """A hash of each word's spelling, once a distinct word; one more for number -1."""
+        """The hash of each word's spelling, by word id; one more element for id -1."""
         with self._lock:
             known, count = max(len(self._hashes) - 1, 0), len(self)
             if known < count or not len(self._hashes):

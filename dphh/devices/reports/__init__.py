@@ -1,1 +1,1 @@
-"""LDP TrieHH among devices: each randomises its own report; the collector only counts."""
+"""LDP TrieHH with devices: each randomises its own reports; the collector only counts them."""

@@ -1,10 +1,10 @@
-"""The server's half of LDP TrieHH: messages in, their count, the next broadcast out.
+"""The server's side of LDP TrieHH: receives messages, counts them, makes the next broadcast.
 
-`Growth` is all that a server remembers between rounds, and all of it is public: it follows from
-reports that were randomised before the server saw them. `broadcast` says what to ask, `tally`
-counts a table of messages, `grown` takes the step to the next round.
+`Growth` is all that a server keeps between rounds. It is public, since it is computed from reports
+that were randomised before the server saw them. `broadcast` makes a round's broadcast, `tally`
+counts a table of messages, `grown` returns the state of the next round.
 
-A simulated run (`dphh.ldp_trie`) is this half joined to engines that stand for all devices.
+A simulated run (`dphh.ldp_trie`) uses this side, with engines that simulate all devices.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from dphh.privacy.subset_selection import SubsetSelection
 from dphh.sources.quiet import without_bar
 from dphh.sql import query
 
-#: One row a report: who sent it (a name for the round, dropped once doubles are out), which of the
-#: sender's reports it is, from 1, and the set.
+#: One row for each report: its sender (a name for the round, dropped after duplicates are removed),
+#: the number of the sender's report, from 1, and the set.
 MESSAGES = pa.schema(
     [
         ("client", pa.string()),
@@ -42,16 +42,16 @@ MESSAGES = pa.schema(
 
 @dataclass(frozen=True)
 class Growth:
-    """Where a run stands: the round to come, and what the rounds before it found. Words coded."""
+    """The state of a run before a round: what the rounds so far found. Words are coded."""
 
-    #: Names the run; rounds are named after it.
+    #: The run's name, with which the names of rounds begin.
     run: str
     characters: tuple[str, ...]
     #: How many of the plan's levels are done.
     done: int
     prefixes: tuple[str, ...]
     known: tuple[str, ...]
-    #: What this pass has found; known from the next on.
+    #: The words that this pass has found; the next pass treats them as known.
     found: tuple[str, ...] = ()
 
     def dumps(self) -> str:
@@ -65,7 +65,7 @@ def growth_from_json(text: str) -> Growth:
 
 @dataclass(frozen=True)
 class Grown:
-    """A prefix that goes on, or with `ended` a word that was found: its characters."""
+    """The characters of a prefix that was kept or, if `ended`, of a word that was found."""
 
     tokens: tuple[str, ...]
     ended: bool
@@ -73,7 +73,8 @@ class Grown:
 
 
 def planted(price: Price, run: str = "ldp_trie") -> Growth:
-    """Before the first round: every character is a prefix (P_0 = X), and the plan's words known."""
+    """The state before the first round: each character is a prefix (P_0 = X), and the plan's known
+    words are known."""
     characters = tuple(price["character_set"])
     number = numbers(characters)
     known = (coded(tuple(word), number) for word in price["known"])
@@ -87,9 +88,9 @@ def planted(price: Price, run: str = "ldp_trie") -> Growth:
 
 
 def broadcast(growth: Growth, level: LocalLevel) -> Broadcast:
-    """What the devices of the coming round are told.
+    """The broadcast for the devices of the next round.
 
-    By a plan of mode "aggregate" they are asked for coins, whose sums are what it is priced for.
+    A plan of mode "aggregate" asks devices for reports by coins, whose sums are what it prices.
     """
     return Broadcast(
         round=f"{growth.run}/pass {level.pass_number}/level {level.level}",
@@ -107,9 +108,9 @@ def broadcast(growth: Growth, level: LocalLevel) -> Broadcast:
 
 
 def grown(growth: Growth, levels: Sequence[LocalLevel], kept: Any) -> tuple[Growth, list[Grown]]:
-    """After a round: where the run stands now, and what has grown.
+    """After a round: the new state, and what grew.
 
-    `kept` is an Arrow table (value, reports): the values that most reports hold, `keep` at most.
+    `kept` is an Arrow table (value, reports): the values in the most reports, at most `keep`.
     """
     width = len(growth.characters) + 1
     prefixes: list[str] = []
@@ -136,10 +137,10 @@ def _roots(characters: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Tally:
-    """One round's messages, counted: (value, reports) of what was kept, and what was turned away.
+    """One round's messages, counted: (value, reports) of the kept values, and rejected messages.
 
-    How many were counted or turned away, and why, tells of senders and is not for publication, so
-    that neither a log nor a notebook shows it unasked.
+    The numbers of accepted and rejected messages depend on the senders and must not be published,
+    so `repr` does not show them.
     """
 
     kept: Any = field(repr=False)
@@ -156,14 +157,14 @@ def tally(
 ) -> Tally:
     """Count the messages of a round: an Arrow table, a Parquet file, or a folder of them.
 
-    Messages that are malformed, out of range, doubled or of another round are counted and left
-    out; files that are no tables of messages too. Nothing that a client sends stops a round, and
-    what it does send adds at most 1 to each of `size` values, `contributions` times; by coins, to
-    each of as many values as a report may hold (`dphh.privacy.coin_reports.sizes`).
+    Messages that are malformed, out of range, repeated or of another round are rejected and
+    counted; so are files that are no tables of messages. No client can stop a round, and a client
+    adds at most 1 to each of `size` values, `contributions` times; with coins, to each of as many
+    values as a report may have (`dphh.privacy.coin_reports.sizes`).
 
-    Refused where fewer reports count than the plan's price is for: a report hides among the others.
-    Then wait for more messages, or plan for fewer users. `at_least` is another number, for who
-    publishes nothing of what is counted or has a price for so few.
+    Refuses a round with fewer accepted reports than the plan's price assumes, because reports hide
+    among one another: wait for more messages, or plan for fewer users. `at_least` sets another
+    minimum, for a caller who publishes none of the counts or has a price for fewer reports.
     """
     least, most = sizes(SubsetSelection(said.domain, said.size, said.numerator), said.form)
     tables, unreadable = [], 0

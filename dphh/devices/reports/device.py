@@ -1,17 +1,17 @@
-"""What would run on a device: a broadcast and the device's own words in, one message out.
+"""The device's side: from a broadcast and the device's own words, makes one message.
 
-This file needs `round.py`, `errors.py`, of `privacy` `subset_selection.py`, `coin_reports.py` and
-`binomial_weights.py`, of `udfs/draws` `subsets.py`, `coin_reports.py` and `randomness.py`, and of
-other people's code NumPy alone. Words never leave the device; what leaves it is `contributions`
-sets, whatever the device holds. Of subset selection they have `size` values each, so that neither
-the form of a message nor its length tells anything. By coins a set's size is random, with one law
-for all values; "nothing" has another, and what the two tell is within local_epsilon.
+This file needs `round.py`, `errors.py`, `subset_selection.py`, `coin_reports.py` and
+`binomial_weights.py` of `privacy`, `subsets.py`, `coin_reports.py` and `randomness.py` of
+`udfs/draws`, and only NumPy otherwise. Words never leave the device; a message is always
+`contributions` sets, whatever words the device has. With subset selection each set has `size`
+values, so the form and the length of a message disclose nothing. With coins a set's size is random,
+with one distribution for all values and another for "nothing"; their difference is within
+local_epsilon.
 
-A device must send one message in its life (or in the time that the promise is for): what a round
-costs, a second round costs again. Remembering that it has answered is the part of whoever embeds
-this. Where the message goes to secure aggregation, and sums alone are seen, the central and the
-user's epsilon of the plan hold; where it goes to a shuffler, which drops who sent it, the shuffled
-ones; where it goes to anybody else, the local one alone.
+A device must send one message in its life (or in the period of the guarantee): a second round costs
+as much again. The embedding application must remember that the device has answered. If the message
+goes to secure aggregation, so that only sums are seen, the plan's central and user epsilon hold; if
+it goes to a shuffler, which drops the sender, the shuffled ones hold; otherwise only the local one.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ def answer(
     randomness: Randomness | None = None,
     name: str = "",
 ) -> list[Integers]:
-    """The device's message: `contributions` sets of values, each in rising order.
+    """The device's message: `contributions` sets of values, each in ascending order.
 
-    The sets too are in the order of what they hold, which is randomised, and not of what is held.
+    The sets are sorted by their randomised contents, so that their order discloses nothing.
 
-    words: one for each time that the user has typed one, as a sequence of characters.
-    local_epsilon: what the device allows a report to tell; a broadcast that asks for more is
-    refused, whoever sent it. contributions: how many reports it allows, for each tells of another
-    of the user's prefixes; a broadcast that asks for more is refused too. Both are what the device
-    was built or told to allow, never what the broadcast says. name: for a test's randomness alone.
+    words: one for each time that the user typed it, as a sequence of characters.
+    local_epsilon: the largest epsilon that the device allows for a report; a broadcast that asks
+    for more is refused, whoever sent it. contributions: the most reports that the device allows,
+    since each is about another of the user's prefixes; a broadcast that asks for more is refused
+    too. Both limits are the device's own, never taken from the broadcast. name: for tests only.
     """
     mechanism = SubsetSelection(said.domain, said.size, said.numerator)
     tells = coin_reports.local_epsilon(mechanism, said.form)
@@ -70,14 +70,14 @@ def answer(
     keys = _keys(source, [f"{name}\x1f{report}" for report in range(1, said.contributions + 1)])
     drawn, sizes = draw_reports(source, values, mechanism, said.form, said.round, keys)
     reports = np.split(drawn, np.cumsum(sizes)[:-1])
-    # In the order of what they hold: in that of the sample, a set's place would tell of the others.
+    # Sorted by content: in the sample's order, a set's position would disclose something.
     return sorted(reports, key=lambda report: report.tolist())
 
 
 def next_prefixes(said: Broadcast, words: Iterable[Sequence[str]]) -> dict[int, int]:
-    """The values that the user's words stand for in this round, and how many words each has.
+    """The values of the user's words in this round, and the number of words of each value.
 
-    A word with a character outside the set is left out whole; so is a known one.
+    Known words, and words with a character outside the set, are left out.
     """
     number = numbers(said.characters)
     place = {prefix: i * (len(number) + 1) for i, prefix in enumerate(said.prefixes)}
@@ -95,7 +95,7 @@ def next_prefixes(said: Broadcast, words: Iterable[Sequence[str]]) -> dict[int, 
 
 
 def sample(said: Broadcast, held: dict[int, int], randomness: Randomness, name: str) -> Integers:
-    """So many of the values as may be reported, filled up with "nothing": no value twice."""
+    """The values to report: at most `contributions`, then "nothing"; no value twice."""
     values = sorted(held)
     keys = _keys(randomness, [f"{name}\x1f{value}" for value in values])
     lots = randomness.words(len(values), f"{said.round}/sample", keys)
@@ -111,7 +111,7 @@ def sample(said: Broadcast, held: dict[int, int], randomness: Randomness, name: 
 
 
 def _keys(randomness: Randomness, names: list[str]) -> object:
-    """Names for a test's randomness; the system's takes none, and needs no Arrow."""
+    """Keys for a test's randomness; the system's needs none, and so no Arrow."""
     if not randomness.is_test:
         return None
     import pyarrow as pa

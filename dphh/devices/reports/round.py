@@ -1,8 +1,8 @@
-"""What the server of LDP TrieHH says to every device of a round, and how words are coded in it.
+"""The broadcast of the LDP TrieHH server to every device of a round, and the coding of words in it.
 
-A word is written with one code point a character: character number i of the character set is
-chr(i + 1), whatever it looks like itself. So a character may be any token, a page's name say, a
-prefix is a plain string's beginning, and nothing is an escape.
+A word is coded with one code point for each character: character number i of the character set is
+chr(i + 1), whatever its own spelling. So a character may be any token, such as the name of a page,
+a prefix of a word is a prefix of its string, and no escapes are needed.
 """
 
 from __future__ import annotations
@@ -16,61 +16,62 @@ from dphh.errors import UsageError
 from dphh.privacy.coin_reports import Form
 from dphh.udfs.draws.coin_reports import NOTHING
 
-#: Which of an over-full user's prefixes are reported: any as likely as any other, or those that
-#: most of the user's own rows begin with.
+#: Which prefixes a user with too many reports: a uniform sample, or those with which most of the
+#: user's own rows begin.
 Sampling = Literal["random", "greedy"]
-#: Code points run into the surrogates, which are no characters, beyond this many.
+#: A limit below the surrogate code points, which are no characters.
 MOST_CHARACTERS = 50_000
-#: What a broadcast's JSON holds it under: another name where devices have to answer differently.
+#: The key of a broadcast in its JSON. It changes whenever devices must answer differently.
 _NAMED = "broadcast 2"
 
 
 @dataclass(frozen=True)
 class Broadcast:
-    """One round: all that a device needs to answer, and nothing that is not public."""
+    """One round: all that a device needs to answer. Everything in it is public."""
 
-    #: Names the round; answers name it too.
+    #: The round's name, which answers repeat.
     round: str
-    #: Prefixes have so many characters; what comes next is asked for.
+    #: The number of characters of each prefix; devices report the next character.
     level: int
     characters: tuple[str, ...]
     #: Coded. Prefix number i with character number j is the value i (|characters| + 1) + j.
     prefixes: tuple[str, ...]
-    #: Coded: words that nobody is asked about any more.
+    #: Coded words that devices are no longer asked about.
     known: tuple[str, ...]
-    #: How many reports every device sends, whatever it holds.
+    #: How many reports every device sends, whatever words it has.
     contributions: int
     sampling: Sampling
-    #: The randomiser: sets of `size` of `domain` values, one's own with probability numerator/2^64;
-    #: or by coins, sets of any size, with the same probability of one's own and of another value.
+    #: The randomiser: sets of `size` of `domain` values, with the own one with probability
+    #: numerator/2^64; or by coins, sets of random size, with the same two probabilities for the own
+    #: value and for any other.
     form: Form
     domain: int
     size: int
     numerator: int
 
     def nothing(self, report: int) -> int:
-        """What a user's report number 0, 1, ... says who has nothing more to say: a value of its
-        own for each, so that no user reports a value twice; by coins, no value."""
+        """The value that means "nothing" in a user's report number 0, 1, ...: a different one for
+        each, so that no user reports a value twice; with coins, no value."""
         return NOTHING if self.form == "coins" else self.domain - self.contributions + report
 
     @property
     def values(self) -> int:
-        """How many values stand for a prefix and what comes next."""
+        """The number of values that encode a prefix and what follows it."""
         return len(self.prefixes) * (len(self.characters) + 1)
 
     @property
     def nothings(self) -> int:
-        """How many values say "nothing"."""
+        """The number of values that mean "nothing"."""
         return 0 if self.form == "coins" else self.contributions
 
     def dumps(self) -> str:
-        # Under a name of its own: devices of before, which say "nothing" by one value for all of a
-        # user's reports, find nothing that they would answer.
+        # The key is new, so that older devices, which use one value of "nothing" for all of a
+        # user's reports, refuse to answer.
         return json.dumps({_NAMED: asdict(self)})
 
 
 def broadcast_from_json(text: str) -> Broadcast:
-    """The broadcast that `dumps` wrote; a device believes nothing that it can check."""
+    """The broadcast that `dumps` wrote, with all fields checked."""
     try:
         said = Broadcast(**of_fields(Broadcast, json.loads(text)[_NAMED]))
         _check(said)
@@ -80,7 +81,7 @@ def broadcast_from_json(text: str) -> Broadcast:
 
 
 def of_fields(kind: type[Any], found: Any) -> dict[str, Any]:
-    """What was found of a dataclass's fields, lists as tuples; other keys are passed over."""
+    """A dataclass's fields from JSON, with tuples for lists; other keys are ignored."""
     said = ((field.name, found[field.name]) for field in fields(kind))
     return {name: tuple(one) if isinstance(one, list) else one for name, one in said}
 
@@ -104,7 +105,7 @@ def _check(said: Broadcast) -> None:
 
 
 def coded(tokens: Sequence[str], number: Mapping[str, int]) -> str | None:
-    """A word, one code point a character; None where a character is outside the set."""
+    """A word in code points, one for each character; None if a character is outside the set."""
     places = [number.get(token) for token in tokens]
     inside = [place for place in places if place is not None]
     return "".join(chr(place + 1) for place in inside) if len(inside) == len(places) else None
@@ -115,5 +116,5 @@ def numbers(characters: Sequence[str]) -> dict[str, int]:
 
 
 def decoded(word: str, characters: Sequence[str]) -> list[str]:
-    """The characters that a coded word stands for."""
+    """The characters of a coded word."""
     return [characters[ord(code) - 1] for code in word]

@@ -1,7 +1,7 @@
-"""TrieHH as it was meant: devices vote, round by round, and there is no corpus.
+"""Federated TrieHH: devices vote, round by round, and there is no corpus.
 
-The coordinator opens a collection, hands each round's ballot to the devices, closes the round
-with the votes that came in, and at last settles the release. The two sides share files alone
+The coordinator opens a collection, gives each round's ballot to the devices, closes the round with
+the votes that it received, and finally settles the release. The two sides share only files
 (docs/federated.md).
 """
 

@@ -1,14 +1,14 @@
-"""The coordinator's side: open a round, hand out its ballot, close it with the votes, go on.
+"""The coordinator's side: open a round, publish its ballot, close it with the votes, and so on.
 
-All state is a folder, written file by file, whole or not at all, so that any round may be closed by
-another process than the one that opened it:
+All state is in a folder, whose files are written atomically, so that another process than the one
+that opened a round may close it:
 
-    collection.json            what is asked, and under which run id the ledger keeps it
-    level-1/ballot.parquet  out to the devices
-    level-1/grown.parquet      what grew of their votes; once it is there the round is closed
+    collection.json         the plan, and the run id in the ledger
+    level-1/ballot.parquet  for the devices
+    level-1/grown.parquet   the new prefixes; once this file exists the round is closed
 
-The price is spent when the first round opens. A round is closed once: votes that come later, or
-another count of the same ones, would be a second look at the same coins.
+The price is spent when the first round opens. A round is closed once, because counting later votes,
+or the same votes again, would be a second release from the same coins.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ COLLECTION, BALLOT, GROWN = "collection.json", "ballot.parquet", "grown.parquet"
 
 @dataclass(frozen=True)
 class Received:
-    """What became of a round's votes. For the coordinator alone: these counts are not private."""
+    """The numbers of a round's votes, for the coordinator only: these counts are not private."""
 
     counted: int = field(repr=False)
-    #: How many were malformed, of another round, out of range, repeated, contradictory.
+    #: How many were malformed, of another round, out of range, repeated or contradictory.
     rejected: dict[str, int] = field(repr=False)
 
 
@@ -82,12 +82,12 @@ class Collection:
         run_id: str | None = None,
         is_test: bool = False,
     ) -> Collection:
-        """A collection from these devices, in a new folder. Spends nothing yet.
+        """Begin a collection in a new folder. Spends nothing yet.
 
-        plan: of `dphh.trie`, without a corpus, by the path accountant. devices: whose they are, as
-        the ledger shall name them. as_, characters: how devices come to their tokens, for the
-        release to spell items by. account: the ledger's account that pays. user: what that account
-        counts users by, if it is no account of devices; one device then has to be one user.
+        plan: from `dphh.trie`, without a corpus, by the path accountant. devices: the name of the
+        population of devices, for the ledger. as_, characters: how devices make their tokens, for
+        spelling released items. account: the ledger's account that pays. user: the user column of
+        that account, if it is not an account of devices; then each device must be one user.
         """
         if plan.verb != "trie" or not all(isinstance(level, VoteLevel) for level in plan.levels):
             raise UsageError(
@@ -109,7 +109,7 @@ class Collection:
             "is_test": is_test,
         }
         target = Path(folder)
-        _of_devices(written, plan)  # refuses what makes no sense, before anything is written
+        _of_devices(written, plan)  # refuses invalid options before anything is written
         try:
             target.mkdir(parents=True, exist_ok=True)
             write_once(target / COLLECTION, json.dumps(written, indent=2).encode())
@@ -122,7 +122,7 @@ class Collection:
 
     @classmethod
     def load(cls, folder: str | Path, *, ledger: Ledger | str | Path | None = None) -> Collection:
-        """Go on with a collection that another process began."""
+        """Load a collection, perhaps begun by another process, to continue it."""
         try:
             written = json.loads((Path(folder) / COLLECTION).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -139,9 +139,9 @@ class Collection:
         )
 
     def open_round(self) -> Path | None:
-        """The ballot of the round that is open, for the devices; None when the trie is done.
+        """The path of the open round's ballot, for the devices; None when the trie is done.
 
-        The first round reserves and begins the run in the ledger.
+        Opening the first round reserves and begins the run in the ledger.
         """
         done = self._closed()
         if len(done) == len(self.plan.levels):
@@ -161,7 +161,7 @@ class Collection:
         return path
 
     def close_round(self, votes: Any) -> Received:
-        """Count the open round's votes (a Parquet path or glob, or an Arrow table) and grow."""
+        """Count the open round's votes (a Parquet path or glob, or an Arrow table), and grow."""
         path = self.open_round()
         if path is None:
             raise UsageError("close_round: the trie is done, and no round is open; release() it")
@@ -179,7 +179,7 @@ class Collection:
         return received
 
     def release(self) -> Release:
-        """What grew, settled in the ledger; asked again, the same."""
+        """The release, settled in the ledger. Calling this again returns the same release."""
         if self.open_round() is not None:
             raise UsageError("release: a round is open still; close_round() it with its votes")
         state = {entry.run_id: entry.state for entry in self.ledger.runs()}.get(self.run_id)
@@ -195,7 +195,7 @@ class Collection:
         return settled(self.ledger, release, hold)
 
     def _spend(self) -> Hold:
-        """Spent once, however many processes go on with the collection; each holds the run."""
+        """Reserve and begin the run, once for all processes that continue the collection."""
         hold = self.ledger.reserve(self.run_id, request_of(self.plan.price, self._corpus)).hold
         states = {entry.run_id: entry.state for entry in self.ledger.runs()}
         if states[self.run_id] == "reserved":
@@ -203,7 +203,7 @@ class Collection:
         return hold
 
     def _closed(self) -> list[LevelDone]:
-        """The levels so far. Where the trie has stopped growing, all that are left are empty."""
+        """The closed levels. If the trie has stopped growing, all further levels are empty."""
         done = []
         try:
             session = cast(Session, _Devices(self.folder))
@@ -224,11 +224,11 @@ class Collection:
 
 
 class _RoundIsOpenError(Exception):
-    """No votes have been counted for this level yet."""
+    """The round of this level is open: its votes have not been counted."""
 
 
 class _Devices:
-    """In an engine's place, for `trie_levels`: what has grown is what the rounds' files say."""
+    """Replaces an engine session for `trie_levels`: reads what grew from the rounds' files."""
 
     name = "devices, counted in duckdb"
     version: str = duckdb.__version__
@@ -237,10 +237,10 @@ class _Devices:
         self.folder = folder
 
     def hold_sequences(self, choice: Choice) -> None:
-        """Each device holds its own."""
+        """Does nothing: each device has its own sequence."""
 
     def trie_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
-        """Devices find their own node in the ballot."""
+        """What grew at this level; devices look up their own nodes in the ballot."""
         try:
             return pq.read_table(_level_folder(self.folder, level.level) / GROWN)
         except FileNotFoundError:
@@ -248,14 +248,14 @@ class _Devices:
 
 
 class _Declared(SystemRandomness):
-    """Whose coins the devices tossed, for the manifest; nothing is drawn here."""
+    """Says in the manifest whether the devices' coins were a test's; draws nothing."""
 
     def __init__(self, is_test: bool) -> None:
         self.is_test = is_test
 
 
 def _counted(ballot: Ballot, theta: int, votes: Any) -> tuple[Any, Received]:
-    """The same counting and threshold as of any other level: `grown.sql`."""
+    """Count the votes and apply the threshold, as in any other level: `grown.sql`."""
     with duckdb.connect(":memory:") as con, engine_errors("judged_votes"):
         without_bar(con)
         relation = _received(con, votes)
@@ -289,13 +289,13 @@ def _received(con: duckdb.DuckDBPyConnection, votes: Any) -> str:
 
 
 def _ways(done: LevelDone) -> tuple[tuple[str, ...], ...]:
-    """The way to each node of the next level, numbered as `trie_levels` numbers them."""
+    """The path to each node of the next level, in the order of `trie_levels`."""
     rows = zip(done.rows["tokens"].to_pylist(), done.rows["ended"].to_pylist(), strict=True)
     return tuple(tuple(tokens) for tokens, ended in rows if not ended)
 
 
 def _of_devices(written: dict[str, Any], plan: Plan) -> Corpus:
-    """What the ledger and the manifest say in a corpus's place: nobody reads it."""
+    """A corpus for the ledger and the manifest, which describes the devices and is never read."""
     read = Corpus(
         pa.table({}),
         user=written["user"],

@@ -1,8 +1,8 @@
 """The device's side: read a round's ballot, toss a coin, vote or stay silent.
 
-A device holds one sequence for the whole collection, tosses once a round, and keeps its answer:
-asked again for the same round, it sends the same. That, a coin of the operating system's generator
-and the coordinator's threshold are all that the guarantee stands on (docs/federated.md).
+A device has one sequence for the whole collection, tosses once in each round, and keeps its answer:
+asked again for the same round, it sends the same vote. The guarantee depends on that, on coins from
+the operating system's generator and on the coordinator's threshold alone (docs/federated.md).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from dphh.errors import UsageError
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, Randomness, SystemRandomness
 
-#: What a device lets a collection tell of its silence, if it was told no other limit.
+#: The default limit of a device on ln(1 / (1 - p)), the epsilon of a collection's coin.
 EPSILON = 10.0
 BALLOT_SCHEMA = pa.schema([("node", pa.int64()), ("tokens", pa.list_(pa.string()))])
 VOTES_SCHEMA = pa.schema(
@@ -37,19 +37,19 @@ _NOTES = (b"dphh.run_id", b"dphh.level", b"dphh.numerator", b"dphh.is_test")
 
 @dataclass(frozen=True)
 class Ballot:
-    """What a round asks of every device: the trie's nodes of the level below, and the rate."""
+    """What a round sends to every device: the trie's nodes of the level below, and the rate."""
 
     run_id: str
     level: int
     #: A device votes with probability numerator / 2^64.
     numerator: int
-    #: A test's collection, whose release is not private: it alone takes a test's coins.
+    #: Whether the collection is a test, whose release is not private; only a test takes test coins.
     is_test: bool
-    #: The tokens on the way to each node.
+    #: The tokens on the path from the root to each node.
     ways: tuple[tuple[str, ...], ...]
 
     def parquet(self) -> Any:
-        """As an Arrow table that says all of it."""
+        """The ballot as an Arrow table, with its other fields in the schema's metadata."""
         notes = (self.run_id, str(self.level), str(self.numerator), str(int(self.is_test)))
         told = dict(zip(_NOTES, map(str.encode, notes), strict=True))
         return pa.table(
@@ -59,7 +59,7 @@ class Ballot:
 
 
 def read_ballot(path: str | Path) -> Ballot:
-    """The ballot of a round's file; read it once and vote for many."""
+    """Read a round's ballot file. One ballot can serve many votes."""
     name = Path(path).name
     try:
         table = pq.read_table(path)
@@ -79,7 +79,7 @@ def read_ballot(path: str | Path) -> Ballot:
 
 
 def _check(said: Ballot, nodes: list[int]) -> None:
-    """What comes over a wire may ask for a coin that always falls on heads: it is no ballot."""
+    """Check a ballot's fields; one from the network may ask for a coin that always shows heads."""
     if not 0 < said.numerator < 2**64 or said.level < 1:
         raise ValueError
     tokens = (token for way in said.ways for token in way)
@@ -101,7 +101,7 @@ def _refuse_sure_coins(said: Ballot, epsilon: float) -> None:
 
 
 def _texts(tokens: Sequence[str]) -> tuple[str, ...]:
-    """The tokens, if each is a text; never shown, whatever they are."""
+    """The tokens, checked to be texts. Errors never show them."""
     own = tuple(tokens) if isinstance(tokens, Iterable) else (tokens,)
     for token in own:
         if not isinstance(token, str):
@@ -115,7 +115,7 @@ def _texts(tokens: Sequence[str]) -> tuple[str, ...]:
 def one_sequence(
     sequences: Sequence[Sequence[str]], *, randomness: Randomness | None = None, name: str = ""
 ) -> list[str]:
-    """A device's one sequence for a whole collection, drawn from all that it holds. Keep it."""
+    """A device's one sequence for a whole collection, drawn from all of its sequences. Keep it."""
     texts = [_texts(tokens) for tokens in sequences]
     own = sorted(("\x1f".join(tokens), len(tokens), list(tokens)) for tokens in texts if tokens)
     if len(own) < 2:
@@ -132,16 +132,15 @@ def vote(
     randomness: Randomness | None = None,
     name: str = "",
 ) -> Any:
-    """This round's vote of a device that holds these tokens: an Arrow table of one row or of none.
+    """This round's vote of a device with this sequence: an Arrow table of one row or of none.
 
-    epsilon: what the device allows, whatever the ballot asks. No collection whose coin falls on
-    heads with probability p can promise less than ln(1 / (1 - p)), so a ballot of a coin that
-    takes more is refused, whoever sent it. `randomness` and `name` are for tests; a device's coins
-    are its operating system's.
+    epsilon: the device's own limit. A collection whose coin shows heads with probability p cannot
+    guarantee less than ln(1 / (1 - p)), so a ballot above the limit is refused, whoever sent it.
+    `randomness` and `name` are for tests; a device's coins come from its operating system.
     """
     source = randomness or SystemRandomness()
     _refuse_sure_coins(ballot, epsilon)
-    own = _texts(tokens)  # before the coin, so that what is wrong shows at once
+    own = _texts(tokens)  # before the coin, so that errors do not depend on it
     if source.is_test and not ballot.is_test:
         raise UsageError(
             "randomness: a test's coins can be foretold, and this collection is a real one; leave "

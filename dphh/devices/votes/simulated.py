@@ -1,4 +1,4 @@
-"""A corpus in the place of devices: what they would vote, by SQL, a coin a user."""
+"""Simulates devices from a corpus: their votes by SQL, with one coin for each user."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def votes_of_corpus(
 ) -> Any:
     """Every user's vote in this round, as `dphh.devices.votes.vote` casts it: for rehearsals.
 
-    A rehearsal draws a user's sequence anew each round unless it is the user's most frequent, or
-    the randomness a test's: a real device keeps its own.
+    A real device keeps its one sequence. A rehearsal chooses a user's sequence again in each round,
+    unless it is the user's most frequent one or the randomness is a test's.
     """
     if randomness.is_test and not ballot.is_test:
         raise UsageError("randomness: a test's coins go with a test's collection alone")

@@ -1,4 +1,4 @@
-"""`counts`: one level, and intervals from what comes out of it; of a list, or of a run's finds."""
+"""`counts`: one level, and intervals from its noised sums; for a list, or for what a run found."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def counts_levels(price: Price, session: Session, joiner: str) -> Iterator[Level
 def counted_items(
     session: Session, level: CountsLevel, items: Sequence[Item], groups: Sequence[str]
 ) -> tuple[CountsLevel, dict[str, Any]]:
-    """The level as it was run; and of each item, within each group, users, low and high."""
+    """The level as it was run; and for each item and group, the columns users, low and high."""
     drawn = session.counts_level(level, items, groups, "counts")
     keys = whole(drawn.column("key"), pa.int64()).to_numpy()
     noisy = whole(drawn.column("noisy"), pa.int64()).to_numpy()[np.argsort(keys)]
@@ -62,11 +62,11 @@ def counted_items(
 
 
 def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[dict[str, Any], Any]:
-    """What the counts of a run's own finds came to, and the finds with these beside them.
+    """The manifest of the counts of what a run found, and the found rows with count columns.
 
-    `found` is in order of level and score. Of more than MOST_KEYS, the first of each level are
-    counted, then the second of each, and so on. Of a trie its leaves alone are. Others have NULL.
-    Within groups, what was counted has a row in each.
+    `found` is in order of level and score. Of a trie only leaves are counted. If there are more
+    than MOST_KEYS, the first row of each level is counted, then the second of each, and so on.
+    Rows that are not counted have NULLs. With groups, a counted row becomes one row for each group.
     """
     names = counting.names
     leaf = leaves(found) if counting.beginnings else np.arange(found.num_rows)
@@ -82,7 +82,7 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
         level = counting.level(len(chosen) * len(names))
         done, columns = counted_items(session, level, items, counting.groups)
         said |= done.to_json()
-    # Of each row that was found, the place of its first count; those of its groups follow.
+    # For each found row, the index of its first count; the counts of its other groups follow.
     place = np.full(found.num_rows, -1, np.int64)
     place[chosen] = np.arange(len(chosen)) * len(names)
     rows = np.repeat(np.arange(found.num_rows), np.where(place < 0, 1, len(names)))
@@ -103,10 +103,9 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
 
 
 def leaves(grown: Any) -> Any:
-    """Which rows of a trie nothing grew from: sequences that end, and where it stopped growing.
+    """The rows of a trie that no longer row extends: ended sequences, and where growth stopped.
 
-    Who holds a leaf's sequence goes on from all that is above it and from nothing else, so each row
-    of the corpus goes with one leaf at most.
+    No leaf is a prefix of another, so each row of the corpus counts for at most one leaf.
     """
     ways = _ways(grown)
     above = {way[:-1] for way in ways}
@@ -114,6 +113,6 @@ def leaves(grown: Any) -> Any:
 
 
 def _ways(grown: Any) -> list[Item]:
-    """The tokens of each row, and `END` where sequences end there."""
+    """The tokens of each row, followed by `END` if the sequence ends there."""
     rows = zip(grown.column("tokens").to_pylist(), grown.column("ended").to_pylist(), strict=True)
     return [(*tokens, END) if ended else tuple(tokens) for tokens, ended in rows]

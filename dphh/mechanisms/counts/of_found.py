@@ -1,15 +1,16 @@
-"""`counts=` of `items`, `ngrams` and `trie`: how many users hold what a run finds, in one budget.
+"""`counts=` of `items`, `ngrams` and `trie`: counts users of what a run finds, in one budget.
 
-Let sigma* be the noise that all Gaussian releases of a run come to. Of 1/sigma*^2 the share c goes
-to counts, the rest to finding. What is found is public when it is counted, so the counts are those
-of `counts`: of L2 sensitivity sqrt(max_items), chosen by earlier outputs alone.
+Let sigma* be the sigma of the composition of all Gaussian releases of a run. The share c of
+1/sigma*^2 goes to counts, the rest to finding. What was found is public before it is counted, so
+the counts are those of the verb `counts`: of L2 sensitivity sqrt(max_items), with keys that depend
+on earlier outputs only.
 
-Privacy. Unit and adjacency are the verb's. Finding is a Gaussian of (1 - c)/sigma*^2 and its
-thresholds' deltas; the counts are one of c/sigma*^2. Composed adaptively (Dong, Roth & Su 2019)
-they are one of 1/sigma*^2 and the same deltas; both directions.
+Privacy. Unit and adjacency are those of the verb. Finding is a Gaussian of (1 - c)/sigma*^2 and the
+thresholds' deltas; the counts are a Gaussian of c/sigma*^2. Their adaptive composition (Dong, Roth
+& Su 2019) is a Gaussian of 1/sigma*^2 and the same deltas; both directions.
 
-A trie is grown by sampling, not by noise: c is then the share of epsilon and of delta that growing
-it leaves alone, and the counts get the least noise that composes with it to the whole.
+A trie is grown by sampling, not by noise: then growing it takes the share 1 - c of epsilon and
+delta, and the counts get the least noise with which both compose to (epsilon, delta).
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from dphh.privacy.events import Event, GaussianEvent, Role, cost_of
 from dphh.privacy.gaussian import smallest, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
 
-#: What is said of the counts' event, which is found by its role.
+#: The note of the counts' event. Code identifies the event by its role.
 NOTE = "counts of what was found, and what bounding took"
 
 
 @dataclass(frozen=True)
 class Counting:
-    """How much of a budget's 1/sigma^2 counts what is found; 0 where nothing is counted."""
+    """The share of a budget's 1/sigma^2 that counts what is found; 0 means no counts."""
 
     share: float = 0.0
-    #: The column of the groups to count within, and those of its values that are declared.
+    #: The column of the groups to count within, and its declared values.
     by: str | None = None
     groups: tuple[str, ...] = ()
     #: What fewer users hold is left out, as far as its interval says; 0 leaves nothing out.
@@ -79,8 +80,8 @@ class Counting:
 
     @property
     def parameters(self) -> tuple[tuple[str, Parameter], ...]:
-        """As a price records them. What was not asked for and is newer than ledgers is left out: a
-        request of before is the same request."""
+        """The options, as a price records them. Unused options that older versions did not have are
+        left out, so that a request equals the same request of an older version."""
         asked: tuple[tuple[str, Parameter], ...] = (("counts", self.share or None),)
         if self.min_users:
             asked += (("min_users", self.min_users),)
@@ -88,7 +89,7 @@ class Counting:
 
     @property
     def theorem(self) -> str:
-        """What a verb's theorem says more."""
+        """The addition to a verb's theorem."""
         if not self.share:
             return ""
         return (
@@ -97,11 +98,11 @@ class Counting:
         )
 
     def spare(self, epsilon: float) -> float:
-        """What the noise table's distance from the exact Gaussian costs the counts."""
+        """The delta for the distance of the counts' noise table from the exact Gaussian."""
         return arithmetic_delta(2 * MOST_KEYS, epsilon) if self.share else 0.0
 
     def finding(self, total: float) -> float:
-        """The noise that is left to finding."""
+        """The sigma of finding."""
         return split_sigma(total, [1 - self.share])[0] if self.share else total
 
     def events(self, total: float) -> tuple[Event, ...]:
@@ -127,7 +128,7 @@ def counts_event(sigma: float) -> GaussianEvent:
 
 
 def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> GaussianEvent:
-    """Counts of the least noise that comes to (epsilon, delta) together with these others."""
+    """The counts' event with the least noise that composes with the others to (epsilon, delta)."""
 
     def suffices(sigma: float) -> bool:
         return compose([*others, counts_event(sigma)]).delta(epsilon) <= delta
@@ -143,8 +144,8 @@ def counts_beside(others: Sequence[Event], epsilon: float, delta: float) -> Gaus
 def found_counts(
     events: Iterable[Event], max_items: int, asked: Counting, *, beginnings: bool = False
 ) -> FoundCounts | None:
-    """How what is found is counted, at the noise that these events have for it; refused, where that
-    would hide everything."""
+    """How what is found is counted, with the sigma of these events; refused if that noise would
+    hide everything."""
     for event in events:
         sigma = cost_of(event).sigma
         if sigma is not None and event.role is Role.COUNTS:

@@ -1,16 +1,18 @@
 """`counts`: how many users hold each of a list of public items, with intervals.
 
-For each user with m of the n items: add 1 to each if m <= K, else w(m) < 1 to each, and what each
-has lost by that to the coordinate of their octave of m. Release all n counts and all octaves under
-one Gaussian of L2 sensitivity C = sqrt(min(K, n)). From these, [low, high] for each item's number
-of users, which covers what bounding took (`dphh.privacy.counts`, where w and the proof are).
+For each user with m of the n items: add 1 to each if m <= K, else add w(m) < 1 to each, and what
+each lost by that to the coordinate of the octave of m. Release all n counts and all octaves as one
+Gaussian vector of L2 sensitivity C = sqrt(min(K, n)). From these, compute [low, high] for each
+item's number of users, which includes what bounding removed (`dphh.privacy.counts` has w and the
+proof).
 
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem: the Gaussian
 mechanism with its exact curve (Balle & Wang 2018), both directions. The list is public, every item
-of it is released, held by anybody or not, and there is no threshold: all of delta is the curve's.
+of it is released whether or not any user holds it, and there is no threshold: the curve takes all
+of delta.
 
-Within groups n is the number of pairs of item and group, and m how many of them a user holds: who
-is in several groups counts in each.
+With groups, n is the number of pairs of item and group, and m how many of them a user holds: a user
+in several groups counts in each.
 """
 
 from __future__ import annotations
@@ -84,15 +86,16 @@ def price_counts(
     confidence: float = 0.95,
     simultaneous: bool = False,
 ) -> Price:
-    """How many users hold each of given items, with intervals that hold the truth.
+    """How many users hold each of given items, with confidence intervals.
 
     of: a release, its folder or its run id; or a list, each item a text, read as a row of the
-    corpus, or a list of its tokens; or a text file of one item a line. top: of a release so many
-    alone, the first of each level, then the second of each, and so on. min_length: items of at
-    least so many tokens. max_items: how many of them a user counts for as one whole user each; who
-    holds more counts for less of each, and `high` covers that. by, groups: count within these
-    values of a column, and all others, NULL too, together as "other". confidence: how often each
-    interval holds the truth; with `simultaneous`, all of them at once.
+    corpus, or a list of its tokens; or a text file with one item a line. top: count at most this
+    many items of a release: the first of each level, then the second of each, and so on.
+    min_length: count only items of at least this many tokens. max_items: of how many items a user
+    counts as one whole user; a user who holds more counts for less of each, and `high` allows for
+    that. by, groups: count within these values of a column, and within all others and NULL together
+    as "other". confidence: the probability that an interval contains the true count; with
+    `simultaneous`, that all of them do at once.
     """
     check_budget(epsilon, delta)
     check_max_items(max_items)
@@ -139,7 +142,7 @@ def price_counts(
 
 
 def finds(level: CountsLevel) -> Finds:
-    """The least number of users at whom the low end is above none with this probability."""
+    """The least number of users with which an item's low end is above 0 with this probability."""
     luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FOUND_WITH)
     users = ceil((level.reach.below + 1 - luck) / level.weighing.unit)
     return Finds(
@@ -151,7 +154,7 @@ def finds(level: CountsLevel) -> Finds:
 
 
 def checked_items(of: Of, top: int | None, min_length: int) -> tuple[tuple[str, ...], ...]:
-    """Each item once, in the order of the list, as its tokens."""
+    """The distinct items, as tokens, in the order of the list."""
     for name, value in (("top", 1 if top is None else top), ("min_length", min_length)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise UsageError(f"{name}: found {value!r}; give a whole number from 1")

@@ -1,32 +1,32 @@
-"""What shuffling buys: the central epsilon of locally private reports whose senders are not known.
+"""Privacy amplification by shuffling: the central epsilon of anonymous locally private reports.
 
-n reports are mixed. One may be for either of two values; the others are whatever they are. All
-bounds here hide it in a blanket (Balle et al. 2019; "clones" with Feldman, McMillan and Talwar
-2021). Let R_0 and R_1 be the laws of the report in question, Q_0, Q_1 and Z laws of reports, and
+n reports are shuffled. One may be for either of two values; the others are arbitrary. All bounds
+here use a privacy blanket (Balle et al. 2019; "clones" in Feldman, McMillan and Talwar 2021). Let
+R_0 and R_1 be the distributions of that report, Q_0, Q_1 and Z distributions of reports, and
 
     R_0 = own Q_0 + other Q_1 + idle Z + the same rest
     R_1 = other Q_0 + own Q_1 + idle Z + the same rest
-    every report's law is at least `blanket` times (tell/2 Q_0 + tell/2 Q_1 + (1 - tell) Z).
+    every report's distribution is at least blanket (tell/2 Q_0 + tell/2 Q_1 + (1 - tell) Z).
 
-Then m ~ Binomial(n - 1, blanket) of the other reports come from the blanket, and it is only them
-that the report hides among: who else sent what, m, and whether the report is of the rest may as
-well be told. What is left are the counts of reports from Q_0 and from Q_1,
+Then m ~ Binomial(n - 1, blanket) of the other reports come from the blanket, and the report hides
+only among these: the proof reveals all other reports, m, and whether the report is from the same
+rest. What remains are the counts of reports from Q_0 and from Q_1,
 
     P = own (A + 1, C - A) + other (A, C - A + 1) + idle (A, C - A),
 
-with C ~ Binomial(m, tell) and A ~ Binomial(C, 1/2), against its mirror image Q. Mixed reports have
-at most the pair's (central epsilon, delta). docs/ldp_trie.md has the proofs, and those of
+with C ~ Binomial(m, tell) and A ~ Binomial(C, 1/2), against its mirror image Q. Shuffled reports
+have at most this pair's (central epsilon, delta). docs/ldp_trie.md has the proofs, and those of
 
-- `any_randomiser`: for whatever is epsilon-LDP (2021, the numeric analysis): blanket e^-epsilon,
+- `any_randomiser`: for any epsilon-LDP randomiser (2021, the numeric analysis): blanket e^-epsilon,
   tell 1, own / other = e^epsilon, no idle;
-- `blanket_of_subsets`: what subset selection itself allows, about half of that epsilon.
+- `blanket_of_subsets`: for subset selection, about half of that epsilon.
 
-m must be told: with the total of both counts alone, how likely the report is to be idle would hang
-on the counts, and what is made from them would not be the same under P and Q.
+m must be revealed: given only the total of both counts, the probability that the report is idle
+would depend on the counts, and the post-processing would differ between P and Q.
 
 Sums are cut where less than a millionth of delta is left, which is added to delta, and raised by
-more than their rounding. Where m has many values they are taken in blocks, each as its least (fewer
-hide less). Bisections end on the side where delta is kept.
+more than their rounding errors. Many values of m are grouped into blocks, each treated as its least
+m (fewer hide less). Bisections return the end at which delta holds.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ from dphh.privacy.subset_selection import SubsetSelection
 
 FloatArray = NDArray[np.float64]
 
-#: The part of delta that may be cut off, and is then paid.
+#: The part of delta that sums may cut off; it is charged.
 CUT = 1e-6
-# More than a hundred times what SciPy's binomials were off by, relatively, against 40 digits.
+# More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
 _SLACK = 1e-9
 #: Bisections stop when the ends agree to this, relatively.
 CLOSE = 1e-5
 _LESS = 1 - 1e-15  # rounds a probability down
-# Blocks of values of m: fewer where C takes more values than `_NARROW`, and m matters less.
+# How many blocks of values of m: fewer if C has more than `_NARROW` values, when m matters less.
 _MOST_BLOCKS, _LEAST_BLOCKS, _NARROW = 48, 6, 1000
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class Blanket:
-    """How a report hides: see the module. A smaller blanket, or a larger own, promises less."""
+    """A report's blanket (see the module); a smaller blanket or a larger own weakens the bound."""
 
     epsilon: float  #: the local one: ln(own / other)
     blanket: float
@@ -72,7 +72,7 @@ class Blanket:
 
     @property
     def other(self) -> float:
-        """How likely the report is from the other value's Q."""
+        """The probability that the report is from the other value's Q."""
         return self.own * math.exp(-self.epsilon)
 
     def __post_init__(self) -> None:
@@ -89,15 +89,15 @@ class Blanket:
 
 
 def any_randomiser(epsilon: float) -> Blanket:
-    """For reports of which only their local epsilon is known."""
+    """The blanket of any randomiser with this local epsilon."""
     if not 0 < epsilon < 700:
         raise UsageError(f"a local epsilon must lie above 0 and below 700, found {epsilon!r}")
     return Blanket(epsilon, math.exp(-epsilon) * _LESS, 1.0, 1 / (1 + math.exp(-epsilon)), 0.0)
 
 
 def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:
-    """For subset selection. Q_i is uniform over the sets with x_i and without x_(1-i), Z over those
-    with neither, and the blanket is uniform over all sets but those with both.
+    """The blanket of subset selection. Q_i is uniform over the sets with x_i and without x_(1-i), Z
+    over those with neither, and the blanket over all sets except those with both.
     """
     s, d, p = mechanism.domain, mechanism.size, mechanism.own_chance
     one, both = Fraction(d * (s - d), s * (s - 1)), Fraction(d * (d - 1), s * (s - 1))
@@ -111,9 +111,9 @@ def blanket_of_subsets(mechanism: SubsetSelection) -> Blanket:
 
 
 def blanket_of_independent_values(mechanism: SubsetSelection) -> Blanket:
-    """The same for reports that hold each value by a coin of its own, with subset selection's p, q.
+    """The blanket of reports by coins, with subset selection's p and q.
 
-    The blanket's reports hold every value with q.
+    The blanket's reports contain every value with probability q.
     """
     p, q = mechanism.own_chance, mechanism.other_chance
     return Blanket(
@@ -126,7 +126,8 @@ def blanket_of_independent_values(mechanism: SubsetSelection) -> Blanket:
 
 
 def central_delta(hidden: Blanket, reports: int, epsilon: float, cut: float = 1e-20) -> float:
-    """An upper bound on delta at this central epsilon; probability below `cut` is cut and added."""
+    """An upper bound on delta at this central epsilon, including a probability of about `cut` that
+    sums leave out."""
     if not 1 <= reports < 1 << 52:
         raise UsageError(f"there must be 1 to 2^52 reports, not {reports}")
     if epsilon < 0:
@@ -138,7 +139,7 @@ def central_delta(hidden: Blanket, reports: int, epsilon: float, cut: float = 1e
     width = len(_binomial(int(hiding[-1]), hidden.tell, cut / 2)[0])
     step = -(-len(hiding) // max(_MOST_BLOCKS * _NARROW // max(width, _NARROW), _LEAST_BLOCKS))
     for first in range(0, len(hiding), step):
-        # All of a block's chance goes to its least m.
+        # All of a block's probability is assigned to its least m.
         telling, share, left = _binomial(int(hiding[first]), hidden.tell, cut / 2)
         one_more = np.append(share[1:], 0.0)
         found = divergence(hidden, epsilon, telling + 1, share, one_more) + left
@@ -147,7 +148,7 @@ def central_delta(hidden: Blanket, reports: int, epsilon: float, cut: float = 1e
 
 
 def _binomial(n: int, p: float, cut: float) -> tuple[FloatArray, FloatArray, float]:
-    """Values of Binomial(n, p), their chances, and the chance of all others, about `cut` or less.
+    """Values of Binomial(n, p), their probabilities, and that of all others, about `cut` or less.
 
     Bernstein: P[|C - n p| > x] <= 2 exp(-x^2 / (2 (n p (1-p) + x/3))).
     """
@@ -169,8 +170,9 @@ def divergence(
 
         P = b(i; t) ((2/t) before (own i + other (t - i)) + idle here),
 
-    b(i; t) = P[Binomial(t, 1/2) = i], and Q with own and other changed. P - e^epsilon Q has the
-    sign of a line in i that rises: it is positive from some k on, and the sum one of two tails.
+    b(i; t) = P[Binomial(t, 1/2) = i], and Q is P with own and other exchanged. P - e^epsilon Q has
+    the sign of an increasing linear function of i, so it is positive from some k on, and the sum
+    consists of binomial tails.
     """
     ratio, rises = math.exp(epsilon), math.expm1(epsilon)
     own, other, idle = hidden.own, hidden.other, hidden.idle
@@ -180,7 +182,7 @@ def divergence(
     first = np.floor(np.minimum(edge, totals)) + 1
 
     def summed(k: FloatArray) -> FloatArray:
-        """From k on, and an error's bound more."""
+        """The sum from k on, plus a bound on its error."""
         k = np.maximum(k, 1.0)
         point = binom.pmf(k - 1, totals - 1, 0.5)
         # P[Bin(t-1) >= k]
@@ -190,15 +192,15 @@ def divergence(
         found = gain - loss + _SLACK * (abs(gain) + loss)
         return np.asarray(np.where(k <= totals, found, 0.0))
 
-    # An edge is rounded: what is positive may begin one earlier. No start gives more than the sum
-    # of what is positive, so the larger is the nearer.
+    # `edge` is rounded, so the positive terms may begin one earlier. No start gives more than the
+    # sum of all positive terms, so the larger result is the better one.
     return float(np.sum(np.maximum(np.maximum(summed(first), summed(first - 1)), 0.0)))
 
 
 def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 0.0) -> float:
-    """The smallest central epsilon at this delta, rounded up; never above the local one.
+    """The smallest central epsilon at this delta, rounded up, and at most the local one.
 
-    But for `least`, which is handed back if it is enough: for the largest of several.
+    Returns `least` if that is enough, which saves work when only the maximum of several is needed.
     """
     check_delta(delta)
     wanted = _depth(math.log(delta))
@@ -213,10 +215,10 @@ def central_epsilon(hidden: Blanket, reports: int, delta: float, least: float = 
 def group_epsilon(
     hidden: Blanket, reports: int, delta: float, size: int, least: float = 0.0
 ) -> float:
-    """The central epsilon at this delta if `size` reports are replaced: a user's, of one level.
+    """The central epsilon at this delta if `size` reports (a user's, at a level) are replaced.
 
-    `least` as above. One after the other, at epsilon' and delta' each: size epsilon' and delta'
-    times the sum of e^(i epsilon') for i < size.
+    Group privacy, one report after the other, at epsilon' and delta' each: size epsilon', and
+    delta' times the sum of e^(i epsilon') for i < size. `least` as above.
     """
     check_delta(delta)
     if size < 1:
@@ -247,9 +249,9 @@ def local_epsilon(
     reports: int,
     blanket: Callable[[float], Blanket] = any_randomiser,
 ) -> float:
-    """The largest local epsilon, rounded down, whose reports keep to the central (epsilon, delta).
+    """The largest local epsilon, rounded down, with at most this central (epsilon, delta).
 
-    `blanket` makes a local epsilon's, for instance that of subset selection on a domain.
+    `blanket` returns the blanket for a local epsilon, for instance of subset selection on a domain.
     """
     check_delta(delta)
     if epsilon <= 0:
@@ -261,7 +263,7 @@ def local_epsilon(
             found.epsilon <= epsilon or central_delta(found, reports, epsilon, CUT * delta) <= delta
         )
 
-    low = high = epsilon  # what is private locally is private centrally
+    low = high = epsilon  # a local epsilon holds centrally too
     while keeps(high):
         low, high = high, high * 1.5
         if high > 600:
@@ -275,8 +277,8 @@ def local_epsilon(
 def _smallest(
     slack: Callable[[float], float], guess: Callable[[], float], least: float, most: float
 ) -> float:
-    """The smallest epsilon, but no less than `least`, with which `slack` is 0 or more, from above;
-    `most` keeps its promise."""
+    """The smallest epsilon >= `least` with `slack` of 0 or more, approached from above; `most`
+    always suffices."""
     slack = cache(slack)
     if least >= most or slack(least) >= 0:
         return min(least, most)
@@ -289,7 +291,7 @@ def _smallest(
 
 
 def _guess(hidden: Blanket, reports: int, delta: float) -> float:
-    """Were it a Gaussian with the same total variation, mu / sqrt(2 pi) or nearly."""
+    """A first guess: epsilon of a Gaussian with the same total variation, about mu / sqrt(2 pi)."""
     variation = central_delta(hidden, reports, 0.0, CUT * delta)
     return 2.5 * variation * _depth(math.log(delta)) * math.sqrt(2)
 
@@ -299,7 +301,7 @@ def _log(delta: float) -> float:
 
 
 def _depth(log_delta: float) -> float:
-    """About as straight in epsilon as a Gaussian's: few steps find where it crosses another."""
+    """A transform of delta that is nearly linear in epsilon, so that a search needs few steps."""
     return math.sqrt(max(-log_delta, 0.0))
 
 

@@ -1,4 +1,4 @@
-"""`ldp_trie`: LDP TrieHH, Algorithm 2: the server's half, with an engine for all the devices."""
+"""`ldp_trie`: LDP TrieHH, Algorithm 2: the server's side; an engine simulates the devices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def ldp_trie_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
     seats = max(level.first_seat + level.users for level in levels)
     session.hold_contributions(price["character_set"], seats, price["pad"])
     growth = collector.planted(price)
-    #: A later pass releases what the earlier ones did not: what is found once is found.
+    #: What earlier passes released; later passes do not release it again.
     released: set[tuple[tuple[str, ...], bool]] = set()
     for level in levels:
         said = collector.broadcast(growth, level)
@@ -35,7 +35,7 @@ def ldp_trie_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
 
 
 def _places(said: Any) -> Any:
-    """Each prefix of the broadcast, and its value with character number 0."""
+    """Each prefix of the broadcast, and the value of that prefix with character number 0."""
     width = len(said.characters) + 1
     first = np.arange(len(said.prefixes), dtype=np.int64) * width
     return pa.table({"prefix": pa.array(said.prefixes, pa.string()), "value": first})
@@ -46,8 +46,8 @@ def _words(words: Sequence[str]) -> Any:
 
 
 def _rows(level: LocalLevel, steps: Sequence[collector.Grown], joiner: str) -> Any:
-    """The score is the estimate of how many of the level's reports were for the prefix, and its
-    standard error is that at as many."""
+    """The released rows. The score estimates how many of the level's reports were for the prefix;
+    the standard error is computed at that estimate."""
     tokens = pa.array([list(step.tokens) for step in steps], pa.list_(pa.string()))
     reports = [step.reports for step in steps]
     scores = estimate(reports, level.reports, level.mechanism)

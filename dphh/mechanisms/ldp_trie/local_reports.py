@@ -1,8 +1,8 @@
-"""How each level of `ldp_trie` randomises, and what its reports tell whom.
+"""How each level of `ldp_trie` randomises, and the epsilons of its reports for different observers.
 
-What is seen is one of three: a user's own messages (local epsilon); all messages, mixed, without
-their senders (`shuffled`); or only how many reports hold each value (`of_sums`), which is all that
-a release is made of. Theorems and proofs: docs/ldp_trie.md.
+An observer sees one of three: a user's own messages (local epsilon); all messages, shuffled and
+without senders (`shuffled`); or only how many reports contain each value (`of_sums`), from which
+alone a release is computed. Theorems and proofs: docs/ldp_trie.md.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from dphh.mechanisms.terms import LARGEST_EPSILON
 from dphh.privacy.coin_reports import LEFT_OUT, Form
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 
-# `amplification` and `sums`, of this folder, are imported where they are called: they take
-# scipy.stats, half a second that no other verb needs.
+# `amplification` and `sums` of this folder are imported where they are called: they import
+# scipy.stats, which takes half a second and no other verb needs.
 
-#: A search for the largest local epsilon that keeps to a goal stops this near to it.
+#: A search for the largest local epsilon within a goal stops this close to it, relatively.
 _NEAR = 4e-3
-#: The part of delta that pays for how far what is drawn is from independent values.
+#: The part of delta for the distance between the drawn reports and reports by independent coins.
 _FOR_THE_LAW = 1e-6
 
 
 @dataclass(frozen=True)
 class Reports:
-    """Who sends how many reports to a level, and at which delta they are priced."""
+    """How many users send how many reports to a level, and the delta of their price."""
 
     users: int
     contributions: int
@@ -44,8 +44,8 @@ class Reports:
 def randomiser(
     domain: int, local_epsilon: float, form: Form, size: int | None = None
 ) -> SubsetSelection:
-    """What is drawn costs local_epsilon at most. By coins, values come independently, which tells a
-    little more: p is the largest that keeps to it even so."""
+    """The randomiser of at most this local_epsilon. Independent coins with the same p cost a little
+    more than subsets, so for coins p is the largest that local_epsilon allows."""
     chosen = subset_selection(domain, local_epsilon, size)
     if form == "subsets" or chosen.epsilon_of_independent_values <= local_epsilon:
         return chosen
@@ -63,7 +63,7 @@ def randomiser(
 
 @dataclass(frozen=True)
 class Goal:
-    """What the sums of a level may tell of so many replaced reports of one user."""
+    """The largest epsilon of a level's sums for `replaced` reports of one user."""
 
     replaced: int
     epsilon: float
@@ -73,11 +73,11 @@ class Goal:
 def randomisers(
     domains: frozenset[int], local_epsilon: float, of: Reports, goal: Goal | None = None
 ) -> dict[int, SubsetSelection]:
-    """A randomiser for each domain. The run costs what its dearest level costs, so that none may
-    cost more than the goal, or where there is none than the level of most values does.
+    """A randomiser for each domain. The run costs as much as its most expensive level, so no level
+    may cost more than the goal, or without a goal more than the level with the most values.
 
-    (Few values leave few others to hide among: at level 1 sets would be of one value, and a user
-    would pay 1.5 where the other levels cost 0.9.)
+    (In a small domain a report hides less: at level 1 sets would have one value, and cost a user
+    1.5 where the other levels cost 0.9.)
     """
     widest = randomiser(max(domains), local_epsilon, of.form)
     if goal is None:
@@ -89,8 +89,8 @@ def randomisers(
 
 
 def _no_dearer(domain: int, local_epsilon: float, of: Reports, goal: Goal) -> SubsetSelection:
-    """Of sets of the usual size and of one value more, at the local epsilon at which they keep to
-    the goal, those with the least noise."""
+    """The randomiser with the least noise within the goal, of sets of the usual size or one more,
+    at a smaller local epsilon if necessary."""
     usual = randomiser(domain, local_epsilon, of.form)
     if (found := _roughly(usual, of, goal.replaced)) <= goal.epsilon:
         return usual
@@ -105,14 +105,14 @@ def _no_dearer(domain: int, local_epsilon: float, of: Reports, goal: Goal) -> Su
         local = _largest(price, goal.epsilon, start, local_epsilon)
         return randomiser(domain, local, of.form, size)
 
-    # At most half of all values: more is never better, and the usual size may be just that.
+    # At most half of all values: larger sets are never better, and the usual size may be the half.
     sizes = [size for size in (usual.size, usual.size + 1) if 2 * size <= domain + 1]
     return min(map(kept_to, sizes), key=lambda made: float(made.variance(of.number)))
 
 
 @lru_cache(maxsize=256)
 def largest_local(widest: int, goal: Goal, of: Reports) -> float:
-    """The largest local epsilon with which the level of most values keeps to the goal."""
+    """The largest local epsilon with which the level of the most values is within the goal."""
 
     def price(local: float) -> float:
         return _roughly(randomiser(widest, local, of.form), of, goal.replaced)
@@ -121,10 +121,10 @@ def largest_local(widest: int, goal: Goal, of: Reports) -> float:
 
 
 def _largest(price: Callable[[float], float], goal: float, start: float, most: float) -> float:
-    """The largest local epsilon of this price, to within `_NEAR` of the goal, and never above it.
+    """The largest local epsilon whose price is at most the goal, to within `_NEAR` of the goal.
 
-    Prices grow about as e^(local / 2), or as they did last, with leaps where sets lose a value: so
-    a step of that size, or half the way where it leads out of what is left.
+    Prices grow about as e^(local / 2), or at the last measured rate, with jumps where the set size
+    changes. A step assumes that growth; if it leaves the interval, the interval is halved.
     """
     low, high, growth = 0.0, most * (1 + 1e-9), 0.5
     tried = min(max(start, 1e-3), most)
@@ -158,8 +158,8 @@ def _step(found: float, goal: float) -> float:
 
 
 def of_sums(made: SubsetSelection, of: Reports, replaced: int) -> float:
-    """What the sums of a level's reports tell of so many replaced reports of one user, all for
-    different values: by Theorem A or B, or what holds of mixed messages where these say nothing."""
+    """The epsilon of a level's sums for `replaced` reports of one user, all for different values:
+    by Theorem A or B, or that of shuffled messages if these do not apply."""
     from dphh.mechanisms.ldp_trie.sums import Level, epsilon_of_subsets
 
     rough = _roughly(made, of, replaced)
@@ -171,7 +171,7 @@ def of_sums(made: SubsetSelection, of: Reports, replaced: int) -> float:
 
 
 def _roughly(made: SubsetSelection, of: Reports, replaced: int) -> float:
-    """The same by wider blocks, for searches: a bound as well."""
+    """`of_sums` with wider blocks, for searches; an upper bound too."""
     from dphh.mechanisms.ldp_trie.sums import WIDE, Level, epsilon_of_coins, epsilon_of_subsets
 
     who = Level(of.users, of.contributions)
@@ -183,8 +183,8 @@ def _roughly(made: SubsetSelection, of: Reports, replaced: int) -> float:
 
 
 def shuffled(made: Iterable[SubsetSelection], of: Reports) -> tuple[float, float]:
-    """What mixed messages tell of one report, and of all those of a user by group privacy: the
-    largest of several levels."""
+    """The epsilons of shuffled messages for one report, and for all of a user's reports by group
+    privacy: the largest over these levels."""
     one = several = 0.0
     for each in sorted(set(made), key=lambda each: each.domain):
         one = max(one, _mixed(each, of, 1, one))
@@ -216,8 +216,8 @@ def _mixed(made: SubsetSelection, of: Reports, replaced: int, least: float) -> f
 
 
 def _as_drawn(found: Callable[[float], float], of: Reports) -> float:
-    """A bound that holds of independent values, made to hold of what is drawn: each report's law is
-    within LEFT_OUT of theirs, before and after. Infinite where delta does not pay for it."""
+    """Transfer a bound for independent values to the drawn reports, each of whose distributions is
+    within LEFT_OUT of theirs, on both sides. Infinite if delta does not suffice for that."""
     epsilon = found(of.delta * (1 - _FOR_THE_LAW))
     paid = of.number * LEFT_OUT * (1 + math.exp(min(epsilon, 700.0)))
     return epsilon if paid <= _FOR_THE_LAW * of.delta else math.inf

@@ -1,15 +1,15 @@
-"""Pairs of laws by their privacy losses on a grid, composed so that errors are on the safe side.
+"""Privacy loss distributions on a grid, composed so that all errors are on the safe side.
 
-A pair (P, Q) is held as P's chances of each loss ln(P/Q). Every step here gives a pair that
-dominates the true one: its delta is at least as large at every epsilon.
+A pair of distributions (P, Q) is stored as P's probability of each loss ln(P/Q). Every step returns
+a pair that dominates the true one: its delta is at least as large at every epsilon.
 
 - An atom between two points of the grid is split between them so that both P and Q keep their sums.
   Merging the two parts is post-processing, so the split pair dominates.
-- A loss that is rounded is rounded up: less of Q on the same P.
-- What is cut off at the high end counts as an infinite loss; what is cut off at the low end moves
-  up to the lowest loss that is kept.
-- Convolutions are direct sums of non-negative numbers, whose relative errors are known. (An FFT
-  errs by 1e-16 of the largest entry, which shows at a delta of 1e-10 and below.)
+- Losses are rounded up: less of Q for the same P.
+- Probability that is cut off at the high end counts as an infinite loss; at the low end it moves up
+  to the lowest loss that is kept.
+- Convolutions are direct sums of non-negative numbers, whose relative errors are known. (An FFT has
+  an error of 1e-16 of the largest entry, which matters at a delta of 1e-10 and below.)
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-#: Grids longer than this are made coarser by half: direct sums of 4,000 by 4,000 take 10 ms.
+#: Longer grids are made coarser by half: direct sums of 4,000 by 4,000 take 10 ms.
 LONGEST = 4096
-#: Far above what floats do to a loss, far below a step.
+#: Far above the rounding error of a loss, far below a step.
 _NUDGE = 1e-12
-_ROUNDING = 2.3e-16  # of one operation, relatively
+_ROUNDING = 2.3e-16  # the relative rounding error of one operation
 
 
 @dataclass(frozen=True)
 class Losses:
-    """P's chances of the losses step * (first + i), and of an infinite one."""
+    """P's probabilities of the losses step * (first + i), and of an infinite loss."""
 
     step: float
     first: int
     chances: FloatArray
     infinite: float
-    #: Chances are off by this part of them at most.
+    #: A bound on the relative error of the probabilities.
     slack: float
 
     @property
@@ -48,7 +48,7 @@ class Losses:
         return np.asarray(self.step * places, dtype=np.float64)
 
     def delta(self, epsilon: float) -> float:
-        """At most 1: the sum of [P - e^epsilon Q]_+."""
+        """The sum of [P - e^epsilon Q]_+, at most 1."""
         at = self.at
         over = at > epsilon
         found = float(np.sum(self.chances[over] * -np.expm1(epsilon - at[over])))
@@ -58,8 +58,8 @@ class Losses:
         """delta at the losses 0, step, 2 step, ... up to the last of the grid."""
         start = max(-self.first, 0)
         chances = np.concatenate([np.zeros(max(self.first, 0)), self.chances[start:]])
-        # From point to point, by sums of what is not negative: a loss j steps above counts for
-        # 1 - e^(-j step), which is e^-step of what it counts for one point further, and the rest.
+        # A recursion over points, with non-negative terms: a loss j steps above counts
+        # 1 - e^(-j step) = e^-step (1 - e^(-(j - 1) step)) + (1 - e^-step).
         passed, rest = math.exp(-self.step), -math.expm1(-self.step)
         above = np.append(np.cumsum(chances[:0:-1])[::-1], 0.0)
         points = accumulate(
@@ -69,7 +69,7 @@ class Losses:
         return found
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon at this delta, rounded up; infinite where none is enough."""
+        """The smallest epsilon at this delta, rounded up; infinite if there is none."""
         if self.infinite * (1 + self.slack) >= delta:
             return math.inf
         low, high = 0.0, max(float(self.step * (self.first + len(self.chances))), 0.0)
@@ -84,7 +84,7 @@ class Losses:
         return replace(self, infinite=self.infinite + infinite)
 
     def trimmed(self, cut: float) -> Losses:
-        """Without tails of a chance below `cut`."""
+        """Without tails of a probability below `cut`."""
         rising, falling = np.cumsum(self.chances), np.cumsum(self.chances[::-1])
         low = int(np.searchsorted(rising, cut, side="right"))
         high = len(self.chances) - int(np.searchsorted(falling, cut, side="right"))
@@ -101,7 +101,7 @@ class Losses:
         chances = np.concatenate([np.zeros(self.first - 2 * first), self.chances])
         chances = np.append(
             chances, np.zeros(3 - len(chances) % 2)
-        )  # an odd number, and one pair more
+        )  # to an odd length, with one further pair
         even, odd = chances[0::2].copy(), chances[1::2]
         up = float(np.expm1(-self.step) / np.expm1(-2 * self.step)) * (1 + 1e-15)
         even[: len(odd)] += odd * (1 - up)
@@ -111,7 +111,7 @@ class Losses:
         )
 
     def followed_by(self, other: Losses, cut: float) -> Losses:
-        """Both, independently or one after the other."""
+        """The composition of both, independent or adaptive."""
         one, two = self, other
         while one.step < two.step:
             one = one.coarser()
@@ -130,7 +130,7 @@ class Losses:
         return both
 
     def times(self, count: int, cut: float) -> Losses:
-        """`count` of them, one after the other."""
+        """The composition of `count` of these."""
         squares = [self]
         while 2 ** len(squares) <= count:
             squares.append(squares[-1].followed_by(squares[-1], cut))
@@ -141,7 +141,7 @@ class Losses:
 def on_grid(
     chances: FloatArray, losses: FloatArray, outside: float, step: float, slack: float
 ) -> Losses:
-    """The pair of which P has these chances of these losses, and `outside` anywhere else."""
+    """The pair with these probabilities of these losses under P, and `outside` for all others."""
     up = (losses + _NUDGE * (1 + abs(losses))) / step
     below = np.floor(up)
     part = np.expm1(-(up - below) * step) / math.expm1(-step)
@@ -160,16 +160,16 @@ def on_grid(
 
 
 def spread(chances: FloatArray, losses: FloatArray) -> float:
-    """The losses' standard deviation: what a grid's step is measured by."""
+    """The losses' standard deviation, from which the grid's step is derived."""
     total = float(np.sum(chances))
     mean = float(np.sum(chances * losses)) / total
     return math.sqrt(max(float(np.sum(chances * (losses - mean) ** 2)) / total, 0.0))
 
 
 def dominates(one: Losses, other: Losses, cut: float) -> bool:
-    """Whether `one`, with `cut` more of an infinite loss, dominates `other` at epsilons from 0 on.
+    """Whether `one`, with `cut` added to its infinite loss, dominates `other` at all epsilons >= 0.
 
-    On one grid: both curves are straight in e^epsilon between its points.
+    Both must have the same grid: their curves are linear in e^epsilon between its points.
     """
     more, less = one.curve(), other.curve()
     length = max(len(more), len(less))

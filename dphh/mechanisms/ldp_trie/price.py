@@ -1,21 +1,21 @@
 """`ldp_trie`: LDP TrieHH (Sun, Kairouz, Sun, Gascon & Suresh 2024, the system of Gboard).
 
-P_0 = X, every character; H = {}. For i = 1..D: ask N users who were never asked before. Each takes
-the prefixes one character longer that its words have, of words not known (V) whose first i
-characters are in P_{i-1}; chooses B of them, or says "nothing" for those that it lacks; and reports
-each by subset selection over Z_i = P_{i-1} x (X and the end), and B values that say "nothing", so
-that no user reports a value twice. P_i: the eta_max values that most reports hold. Those that end
-are words found, and join H. Passes after the first grow a trie anew, from other users, without the
-words that are found.
+P_0 = X, every character; H = {}. For i = 1..D: ask N users who were not asked before. Each user
+takes those words that are not known (V) and whose first i characters are in P_{i-1}, and their
+prefixes one character longer; chooses B of these, with "nothing" for any that are missing; and
+reports each by subset selection over Z_i = P_{i-1} x (X and the end) and B values that mean
+"nothing", so that no user reports a value twice. P_i: the eta_max values in the most reports. Those
+that end are found words, and join H. Each further pass grows a new trie, from other users, without
+the words found before.
 
-What the plan fixes before any row is read: who can be a value. Level i has so many prefixes as
-P_{i-1} may have at most, whether it does or not; so no report's form depends on anybody's data.
+The plan fixes the set of values before any row is read: level i has values for as many prefixes as
+P_{i-1} can have at most. So the form of a report does not depend on any user's data.
 
 Privacy (docs/ldp_trie.md). Unit: an item, one contribution. Locally: every report is epsilon_0-LDP.
-Centrally: the sums of a level's N B reports are (epsilon, delta)-DP, for one of them and for all B
-of a user; levels and passes ask disjoint users, so the run costs what one level costs. What the
-ledger books is the price of changing all that a user sends. Whoever sees mixed messages in place of
-sums is told more: that stands beside it.
+Centrally: the sums of a level's N B reports are (epsilon, delta)-DP, for one report and for all B
+of a user; levels and passes ask disjoint users, so the run costs as much as one level. The ledger
+books the price of replacing all that a user sends. An observer of shuffled messages instead of sums
+learns more; the plan states those epsilons too.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ HELP = {
     "user_epsilon": "What they may tell of all that a user sends, in the same way.",
     "pad": "Users of nothing sit in for those who are wanting.",
 }
-#: A server counts every value; more than these are no trie's.
+#: The most values of a level; the server counts each.
 LARGEST_DOMAIN = 10**8
 UNIT = "an item: one of a user's contributions, of which one report is made"
 ADJACENCY = (
@@ -94,19 +94,19 @@ def price_ldp_trie(
 ) -> Price:
     """Sequences, grown level by level from locally randomised votes (LDP TrieHH).
 
-    local_epsilon: what one report tells of one contribution; delta: for the central promise, after
-    all reports are counted; central_epsilon: that promise, instead of local_epsilon, which is then
-    the largest that keeps to it; user_epsilon: the same for all that a user sends.
-    passes x max_length x users_per_level users are needed, for nobody is asked twice; with `pad`,
-    users who hold nothing sit in for those who are wanting.
-    contributions: how many reports each of them sends. max_length: levels; sequences of so many
-    characters are found whole. keep: how many prefixes go on from a level at most. sampling: which
-    of an over-full user's prefixes are reported, "random" ones or, "greedy", those of most of the
-    user's rows. passes: tries grown one after the other, each without the words found before.
-    character_set: a text of all characters there are, or a list of tokens; a word with any other is
-    left out whole. known: words not asked for. mode: "messages" draws every report, "aggregate"
-    only their counts. reports: by "subsets" of so many values, as messages are unless said, or by
-    "coins", each value with a coin of its own, as counts always are.
+    local_epsilon: the epsilon of one report, for one contribution; delta: for the central guarantee
+    of the counted reports; central_epsilon: that guarantee, given instead of local_epsilon, which
+    is then the largest that it allows; user_epsilon: the same for all that a user sends.
+    passes x max_length x users_per_level users are needed, since no user is asked twice; with
+    `pad`, missing users are replaced by users without rows.
+    contributions: how many reports each user sends. max_length: the number of levels; sequences of
+    up to this many characters are found whole. keep: the most prefixes that a level keeps.
+    sampling: which prefixes a user with too many reports: "random" ones, or by "greedy" those in
+    most of the user's rows. passes: tries grown one after the other, each without the words found
+    before. character_set: a text of all characters, or a list of tokens; a word with any other
+    character is left out. known: words not to ask for. mode: "messages" draws every report,
+    "aggregate" only the reports' counts. reports: "subsets", sets of a fixed number of values (the
+    default for messages), or "coins", a separate coin for each value (always for counts).
     """
     named = {
         "local_epsilon": local_epsilon,
@@ -143,14 +143,14 @@ def price_ldp_trie(
         raise UsageError(f"pad: found {pad!r}; say True or False")
     alphabet = _characters(character_set)
     of = Reports(users_per_level, contributions, form, delta)
-    # By coins nobody reports "nothing": it is no value.
+    # With coins "nothing" is no value.
     nothings = contributions if form == "subsets" else 0
     prefixes_below = _prefixes(len(alphabet), max_length, keep)
     domains = [prefixes * (len(alphabet) + 1) + nothings for prefixes in prefixes_below]
     local_epsilon, drawn = _drawn(frozenset(domains), asked, central, of_user, of)
     if mode == "messages":
         for made in drawn.values():
-            sizes(made, form)  # refuses reports that are no messages
+            sizes(made, form)  # refuses reports that are too large for messages
     ladder = [
         LocalLevel(
             level=1 + place % max_length,
@@ -229,7 +229,7 @@ def price_ldp_trie(
 
 
 def takes_for_known(price: Price) -> UsersKnown | None:
-    """Without padding a run needs a user for every seat."""
+    """Without padding a run refuses too few users, which discloses something of their number."""
     return None if price["pad"] else _SEATS
 
 
@@ -249,7 +249,7 @@ THEOREMS: dict[Form, str] = {
 
 @dataclass(frozen=True)
 class Promised:
-    """What the dearest level tells whom."""
+    """The epsilons of the most expensive level: for sums and for shuffled messages."""
 
     central: float
     of_user: float
@@ -264,7 +264,7 @@ class Promised:
             max(of_sums(each, of, replaced) for each in levels)
             for replaced in (1, of.contributions)
         )
-        # Sums are made from mixed messages, so what holds of these holds of sums.
+        # Sums are computed from shuffled messages, so their guarantee holds for sums too.
         return cls(min(one, mixed), min(all_of_them, mixed_user), mixed, mixed_user)
 
 
@@ -275,7 +275,7 @@ def _drawn(
     of_user: float | None,
     of: Reports,
 ) -> tuple[float, dict[int, SubsetSelection]]:
-    """The local epsilon that was asked for or follows from a goal, and each level's randomiser."""
+    """The local epsilon, as given or as a goal allows, and each level's randomiser."""
     if local is not None:
         return local, randomisers(domains, local, of)
     if central is not None:
@@ -303,7 +303,7 @@ def _form(reports: Form | None, mode: Mode) -> Form:
 
 
 def _prefixes(characters: int, max_length: int, keep: int) -> list[int]:
-    """For each level: how many prefixes there may be below it."""
+    """For each level, the largest possible number of prefixes of the level below."""
     prefixes, found = characters, []
     for _ in range(max_length):
         domain = prefixes * (characters + 1)
@@ -346,7 +346,7 @@ def _words(given: Sequence[str | Sequence[str]]) -> tuple[Parameter, ...]:
 
 
 def _finds(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
-    """The smallest number of holders, among all that are asked, with which an item is found."""
+    """The smallest number of holders, among all users asked, with which an item is found."""
     one_pass = ladder[:max_length]
     everyone = len(ladder) * one_pass[0].users
 
@@ -377,18 +377,18 @@ def _finds(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
 
 
 def _kept(level: LocalLevel, share: float) -> float:
-    """How likely a prefix is kept that each user of the level holds with this probability.
+    """The probability that a prefix is kept, if each user of the level holds it with this one.
 
-    It must be reported more often than all but `keep` of the values that nobody holds are.
+    It must be in more reports than all but `keep` of the values that no user holds.
     """
-    # Here, not above: scipy.stats takes half a second to import.
+    # Imported here because scipy.stats takes half a second.
     from scipy.stats import binom
 
     p, q = level.mechanism.p, level.mechanism.q
     sent = level.users * level.contributions
     values = level.prefixes * (level.characters + 1)
     bar = binom.isf(min(level.keep / values, 1.0), sent, q) if level.keep < values else 0
-    # One of a holder's reports is for the prefix; whatever the others are for, q is their chance.
+    # One of a holder's reports is for the prefix; each other one contains it with probability q.
     chance = q + share * (p - q)
     first, last = binom.ppf(1e-14, level.users, chance), binom.isf(1e-14, level.users, chance)
     own = np.arange(first, last + 1)

@@ -1,16 +1,15 @@
-"""What the sums of a level's reports tell of a whole user: Theorems A and B of docs/ldp_trie.md.
+"""The epsilon of a level's sums for a whole user: Theorems A and B of docs/ldp_trie.md.
 
-N users send B reports each, all of a user's for different values, and only how many reports hold
-each value is seen. Then a user's reports hide beside one another: each moves counts of its own.
+N users send B reports each, a user's all for different values, and an observer sees only how many
+reports contain each value. Then each of a user's reports changes different counts.
 
-- `coins`: every report holds each value by a coin of its own (Theorem A). One count with one of the
-  user's coins at p or at q, all others at q, B times in either direction.
-- `subsets`: subset selection (Theorem B). Of each report all is told but which of three values it
-  holds, among as many other reports of which the same is not known.
+- `coins`: every report contains each value by a separate coin (Theorem A). One count with one of
+  the user's coins at p or at q and all others at q, B times in either direction.
+- `subsets`: subset selection (Theorem B). The proof reveals everything of each report but which of
+  three values it contains, among other reports for which this is unknown too.
 
-Neither says anything to who sees single messages. Both are upper bounds: losses on a grid that
-dominates (`losses.py`), cuts paid for, and what many cases have in common taken at the worst of
-them.
+Neither holds for an observer of single messages. Both are upper bounds: dominating losses on a grid
+(`losses.py`), with cuts charged to delta, and groups of cases treated as their worst one.
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ from scipy.stats import binom
 from dphh.mechanisms.ldp_trie.losses import LONGEST, FloatArray, Losses, dominates, on_grid, spread
 from dphh.privacy.subset_selection import SubsetSelection
 
-#: The part of delta that may be cut off, and is then paid.
+#: The part of delta that sums may cut off; it is charged.
 _CUT = 1e-5
-# More than a hundred times what SciPy's binomials were off by, relatively, against 40 digits.
+# More than a hundred times the relative error of SciPy's binomials, measured against 40 digits.
 _SLACK = 1e-9
-#: Steps of the grid to the losses' standard deviation: adds 1 part in 4 * 25^2 to their variance.
+#: Grid steps in the losses' standard deviation: adds 1 part in 4 * 25^2 to their variance.
 _FINE = 25
-#: How many of a value's holders may be left out, by what their coins of p would hide of the rest.
+#: The numbers of a value's holders to leave out that are tried, relative to n q (1-q) / (p (1-p)).
 _HOLDERS = (1.25, 1.6, 2.0, 3.0, 5.0, 9.0)
 _LESS = 1 - 1e-12
-#: Blocks of counts that are taken at their worst, in standard deviations; and for searches.
+#: The width of blocks of counts, each treated as its worst, in standard deviations; for searches.
 NARROW, WIDE = 0.15, 0.6
 
 
 @dataclass(frozen=True)
 class Level:
-    """Who sends reports whose sums are seen."""
+    """How many users send how many reports."""
 
     users: int
     contributions: int
@@ -56,9 +55,9 @@ class Level:
 def epsilon_of_coins(
     mechanism: SubsetSelection, level: Level, replaced: int, delta: float
 ) -> float:
-    """Of `replaced` reports of one user, for different values, replaced by as many (Theorem A).
+    """The epsilon if `replaced` reports of one user, for different values, change (Theorem A).
 
-    Infinite where the theorem says nothing at this delta.
+    Infinite if the theorem gives nothing at this delta.
     """
     cut = _CUT * delta / (2 * replaced)
     there, back = _count_of_coins(mechanism, level, cut)
@@ -74,13 +73,13 @@ def epsilon_of_coins(
 def epsilon_of_subsets(
     mechanism: SubsetSelection, level: Level, replaced: int, delta: float, narrow: float = NARROW
 ) -> float:
-    """The same for subset selection (Theorem B). With `WIDE` blocks it is made in a tenth of the
-    time, and half a percent higher."""
+    """The epsilon for subset selection (Theorem B). `WIDE` blocks take a tenth of the time, and
+    give a result half a percent higher."""
     cut = _CUT * delta / (8 * replaced)
     one = _triple(mechanism, level, replaced, cut, narrow)
     if one is None:
         return math.inf
-    # That more reports than expected threw into earlier triples: once for all of them.
+    # `with_more`: the probability that more reports than expected fell into earlier triples, once.
     return one.times(replaced, cut / replaced).with_more(cut).epsilon(delta)
 
 
@@ -88,12 +87,12 @@ def epsilon_of_subsets(
 
 
 def _count_of_coins(mechanism: SubsetSelection, level: Level, cut: float) -> tuple[Losses, Losses]:
-    """One value's count with the user's coin at p against at q, and the other way round, whoever
-    else holds the value.
+    """The losses of one value's count with the user's coin at p against q, and at q against p, for
+    any number of other holders of the value.
 
-    Up to `holders` others do: their coins are left out, and so many coins of q that n - 1 - holders
-    of them remain. Or more do: `holders` coins of p remain. The first pair dominates the second:
-    that is looked at, both ways. Nobody reports a value twice, so users - 1 hold it at most.
+    With up to `holders` others, coins are left out until n - 1 - holders coins of q remain. With
+    more, `holders` coins of p remain. The code checks that the first pair dominates the second, in
+    both directions. No user reports a value twice, so at most users - 1 others hold it.
     """
     n, most, p, q = level.reports, level.users - 1, mechanism.p, mechanism.q
     own, other = mechanism.own_chance, mechanism.other_chance  # 1 - p may be 0 as a float
@@ -112,9 +111,9 @@ def _count_of_coins(mechanism: SubsetSelection, level: Level, cut: float) -> tup
 def _one_coin(
     mechanism: SubsetSelection, others: int, chance: float, cut: float, step: float | None
 ) -> tuple[Losses, Losses]:
-    """A coin of p against one of q, beside so many others of this chance: both directions."""
+    """The losses of a coin of p against one of q, beside `others` coins of `chance`: both ways."""
     p, q = mechanism.p, mechanism.q
-    # Not 1 - p: a float of p near 1 has lost most of what is left.
+    # Computed exactly: 1 - p loses precision for a float p near 1.
     no_p, no_q = float(1 - mechanism.own_chance), float(1 - mechanism.other_chance)
     low, high = _range(others, chance, cut)
     beside = np.asarray(binom.pmf(np.arange(low - 1, high + 2), others, chance), dtype=np.float64)
@@ -142,7 +141,7 @@ def _one_coin(
 def _triple(
     mechanism: SubsetSelection, level: Level, replaced: int, cut: float, narrow: float
 ) -> Losses | None:
-    """One replaced report: it throws into one of the three values of a triple, among T others."""
+    """The losses of one replaced report, which falls on a triple's three values as T others do."""
     s, d, special = mechanism.domain, mechanism.size, 3 * replaced
     if s - special - d < 1:
         return None
@@ -150,8 +149,8 @@ def _triple(
     idle_to_own = less * (s - special - d + 1) / d
     own = 1 / (1 + less + idle_to_own)
     idle = own * idle_to_own
-    # A uniform report, or the own value and a uniform set of d - 1 others: how likely what is
-    # drawn holds one of all triples' values alone, and that in this triple.
+    # A report is uniform, or has the own value and a uniform set of d - 1 others. These are the
+    # probabilities that it has exactly one of all triples' values, and that one in this triple.
     uniform = Fraction(d, s)
     marked = float((mechanism.own_chance - uniform) / (1 - uniform))
     plain = _alone(s, d, special)
@@ -169,8 +168,8 @@ def _triple(
     held_by = max(min(others - taken, holders), 0)
     totals, shares = _thrown(free, throws, held_by, throws_if_held, cut, narrow)
     found: list[tuple[FloatArray, FloatArray]] = []
-    # Of both parts of T, of the third value's count and of the first's: half of `cut` each, the
-    # last two at three times and twice the binomial's chances at most.
+    # Half of `cut` for each of both parts of T, the third value's count and the first's; the last
+    # two have at most three times and twice the binomial's probabilities.
     outside = 4 * cut
     for total, share in zip(totals, shares, strict=True):
         rest, wrong, chances = _idle_counts(int(total), own, idle, less, cut, narrow)
@@ -186,12 +185,12 @@ def _triple(
 def _leaning(
     rest: NDArray[np.int64], wrong: FloatArray, chances: FloatArray, cut: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Of `rest` throws among two values, the user's is of the wrong one with this chance, or of the
-    other with as much.
+    """Probabilities and losses for `rest` reports over two values, one of them the user's: it has
+    the first value with probability 1 - `wrong` under P, and `wrong` under Q.
 
-    P and Q are f(x) 2/rest times the user's chance of each of the x of one and rest - x of the
-    other, f the binomial: rows of chances, of losses. (By `wrong` and not by what is left of 1/2,
-    which has no digits where it is near.)
+    P and Q are f(x) 2/rest times the user's probability for each of the x reports of one value and
+    the rest - x of the other, f the binomial. (`wrong` itself, and not its distance from 1/2, keeps
+    the precision.)
     """
     reach = np.array([_range(int(most), 0.5, cut) for most in rest], dtype=np.float64).reshape(
         -1, 2
@@ -209,7 +208,7 @@ def _leaning(
 
 
 def _alone(domain: int, size: int, special: int) -> float:
-    """How likely a uniform set of so many values holds a given one of `special` and no other.
+    """The probability that a uniform set has a given one of `special` values and no other of them.
 
     C(domain - special, size - 1) / C(domain, size).
     """
@@ -223,7 +222,7 @@ def _alone(domain: int, size: int, special: int) -> float:
 def _thrown(
     free: int, throws: float, held: int, throws_if_held: float, cut: float, narrow: float
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """T, at the least of each of some blocks, and their chances."""
+    """T in blocks: the least value of each block, and its probability."""
     one, of_one = _blocks(free, throws, cut, narrow)
     two, of_two = _blocks(held, throws_if_held, cut, narrow)
     totals, shares = np.add.outer(one, two).ravel(), np.outer(of_one, of_two).ravel()
@@ -237,13 +236,13 @@ def _thrown(
 
 
 def _widths(mean: float, sd: float, narrow: float) -> FloatArray:
-    """Where blocks begin, in standard deviations: no narrower than matters to a thousandth."""
+    """The starts of blocks in standard deviations, as fine as changes results by a thousandth."""
     narrow = max(narrow, narrow / NARROW * mean / (400 * sd)) if sd else 1.0
     return np.concatenate([np.arange(-12.0, -4), np.arange(-4, 4, narrow), np.arange(4.0, 13, 2)])
 
 
 def _blocks(n: int, p: float, cut: float, narrow: float) -> tuple[NDArray[np.int64], FloatArray]:
-    """Binomial(n, p) at the least of each of some blocks."""
+    """Binomial(n, p) in blocks: the least value of each block, and its probability."""
     low, high = _range(n, p, cut)
     mean, sd = n * p, math.sqrt(n * p * (1 - p))
     inner = np.floor(mean + sd * _widths(mean, sd, narrow)).astype(np.int64)
@@ -256,12 +255,12 @@ def _blocks(n: int, p: float, cut: float, narrow: float) -> tuple[NDArray[np.int
 def _idle_counts(
     total: int, own: float, idle: float, less: float, cut: float, narrow: float
 ) -> tuple[NDArray[np.int64], FloatArray, FloatArray]:
-    """For blocks of how many of `total` throws and one are of the third value: how many are left to
-    the first two (at least), with which chance the user's is of the wrong one (at least), and the
-    block's chance. `less` is how much less likely the wrong one is than the own.
+    """For blocks of how many of `total` + 1 reports have the third value: a lower bound on how many
+    are left to the first two, a lower bound on the probability that the user's has the wrong one,
+    and the block's probability. `less` is the ratio of the wrong value's probability to the own's.
 
-    Given that count, it is the user's own throw with the same chance in both cases; else the
-    user's is among those left.
+    Given that count, the user's own report is among it with the same probability in both cases;
+    otherwise it is among those left.
     """
     throws, other = total + 1, own * less
     low, high = _range(throws, 1 / 3, cut)
@@ -282,7 +281,7 @@ def _idle_counts(
 
 
 def _wrong(less: float, idle: FloatArray) -> FloatArray:
-    """The chance of the wrong one of two, where the user's throw is fair with chance `idle`."""
+    """The probability of the wrong one of two, if the report is uniform with probability `idle`."""
     by_itself = less / (1 + less)
     return np.asarray(by_itself + idle * (0.5 - by_itself))
 
@@ -291,7 +290,7 @@ def _wrong(less: float, idle: FloatArray) -> FloatArray:
 
 
 def _range(n: int, p: float, cut: float) -> tuple[int, int]:
-    """Binomial(n, p) is outside with a chance of about `cut`, or less (Bernstein)."""
+    """A range that Binomial(n, p) leaves with probability about `cut` or less (Bernstein)."""
     digits = math.log(4 / cut)
     reach = digits / 3 + math.sqrt(digits**2 / 9 + 2 * n * p * (1 - p) * digits)
     return max(math.floor(n * p - reach), 0), min(math.ceil(n * p + reach), n)
@@ -302,6 +301,6 @@ def _outside(n: int, p: float, low: int, high: int) -> float:
 
 
 def _step(chances: FloatArray, losses: FloatArray) -> float:
-    # Losses may lie far apart that hardly spread: no more points than can be summed.
+    # Losses may be far apart with a small spread: a lower bound limits the number of points.
     points = float(np.max(losses) - np.min(losses)) / LONGEST
     return max(min(max(spread(chances, losses) / _FINE, 1e-7), 0.02), points)

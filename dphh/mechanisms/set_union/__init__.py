@@ -1,1 +1,1 @@
-"""Set union: items that many users hold, by DPSU's weighted Gaussian and its kin."""
+"""Set union: items that many users hold, by DPSU's weighted Gaussian and methods built on it."""

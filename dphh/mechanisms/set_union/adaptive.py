@@ -1,8 +1,8 @@
-"""`items` by "adaptive": rounds whose weights follow what earlier rounds' noise left of each item.
+"""`items` with method "adaptive": rounds whose weights depend on earlier noised weights.
 
-All rounds are one draw of the run: noised weights of what was not released are an engine's alone
-and go with it, so a run that was cut short among its rounds draws all of them anew, of which nobody
-has seen any (`dphh.journal`), and one that was cut short later finds all of them stored.
+All rounds are one draw of the run. Noised weights of unreleased items exist only in the engine, so
+a run that was interrupted between rounds redraws all of them, none of which was seen
+(`dphh.journal`); one that was interrupted later finds all rounds stored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AdaptiveRounds:
     levels: tuple[SetUnionLevel, ...]
 
     def run(self, draw: Round) -> Any:
-        """(round, key, noisy) of all that passed, by what an engine draws for a round."""
+        """Run all rounds with an engine's `draw`: (round, key, noisy) of all released items."""
         ran: list[SetUnionLevel] = []
         tables = []
         for level, found in self._rounds(lambda level: draw(level, follows(ran, level))):
@@ -40,7 +40,7 @@ class AdaptiveRounds:
         return pa.concat_tables(tables)
 
     def read(self, drawn: Any) -> Iterator[tuple[SetUnionLevel, Any]]:
-        """Each round as it was run, with (key, noisy) of what it released."""
+        """From `run`'s table: each round as it was run, with (key, noisy) that it released."""
         numbers = whole(drawn.column("round"), pa.int64()).to_numpy()
         return self._rounds(lambda level: drawn.filter(pa.array(numbers == level.round)))
 
@@ -55,7 +55,7 @@ class AdaptiveRounds:
 
 
 def follows(ran: Sequence[SetUnionLevel], level: SetUnionLevel) -> Following | None:
-    """By what this round's weights follow from the earlier ones; None where they are equal."""
+    """The public numbers of this round's weights; None if its weights are equal."""
     if not isinstance(level, WeighedLevel):
         return None
     return Following.after([each.sigma_grid for each in ran], level.threshold_grid)

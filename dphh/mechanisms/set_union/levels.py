@@ -1,4 +1,4 @@
-"""`items`: DPSU runs one round; DP-SIPS several, each without what the earlier ones released."""
+"""`items`: DPSU runs one round; DP-SIPS several, each without the items released earlier."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def items_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
     for level, passed in drawn:
         items = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
-        # What an earlier round left weighs no more there than that round's threshold.
+        # An item that the previous round did not release scores at most that round's threshold.
         scored = noisy if most is None else np.minimum(noisy, most)
         most = level.threshold_grid
         yield LevelDone(level, rows(level.level, items, singles(items), scored, level.grid_bits))
@@ -38,7 +38,7 @@ def items_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
 def _by_themselves(
     levels: list[SetUnionLevel], session: Session
 ) -> Iterator[tuple[SetUnionLevel, Any]]:
-    """Each round a draw of its own."""
+    """Run each round as a separate draw."""
     passed: Any = None
     while levels:
         level, *levels = levels

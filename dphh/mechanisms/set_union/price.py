@@ -6,22 +6,22 @@ for each u in U. Release { u : H[u] + N(0, sigma^2) > rho }.
 
 Privacy. Unit: a user with all their rows. Adjacency: add or remove one user. Theorem: H restricted
 to the items that others hold is a Gaussian mechanism (Balle & Wang 2018) of L2 sensitivity
-sqrt(1 - x), where x is the share of new items among the user's; these pass rho with probability at
-most x delta_new, by noise independent of the rest. No user pays in full for both, so both may take
-nearly all of delta, where the papers give each one half. Both directions: docs/items.md.
+sqrt(1 - x), where x is the share of new items among the user's; new items pass rho with probability
+at most x delta_new, by noise independent of the rest. No user pays for both in full, so both may
+take nearly all of delta, where the papers give each one half. Both directions: docs/items.md.
 
 DP-SIPS (Swanberg, Desfontaines & Haney 2023). R rounds; round i spends a share f_i of mu^2 and of
-delta, the later ones most; what a round released is taken from every user, who then spreads the
-same norm over what is left. Rounds compose as Gaussians (Dong, Roth & Su 2019), their thresholds'
-deltas add up, half of delta for each: a user's share of new items in a later round may follow from
-what the earlier ones released. So may the later rounds themselves, within what they were to have
-(a Gaussian filter: Smith & Thakurta 2022; with thresholds: docs/ledger.md): where the first finds
-next to nothing, one round takes the place of the others.
+delta, later rounds more; items that a round released are removed from every user, who then spreads
+the same norm over the rest. Rounds compose as Gaussians (Dong, Roth & Su 2019), with one half of
+delta, and their thresholds' deltas add up to the other half, because a user's share of new items in
+a later round may depend on earlier releases. The later rounds may depend on them too, within their
+planned budget (a Gaussian filter: Smith & Thakurta 2022; with thresholds: docs/ledger.md): if the
+first round finds almost nothing, one round replaces the others.
 
-"adaptive": DP-SIPS whose users, from the second round on, give more to items that stand near the
-threshold by the noised weights of all earlier rounds, also of what was not released
-(`dphh.privacy.following`). Thresholds of these rounds cover any weights
-(`dphh.privacy.any_weights`). What is not released stays in the engine. The proof: docs/items.md.
+"adaptive": DP-SIPS in which, from the second round on, users give more to items near the threshold
+according to the noised weights of all earlier rounds, released or not (`dphh.privacy.following`).
+The thresholds of these rounds hold for any weights (`dphh.privacy.any_weights`). What is not
+released stays in the engine. The proof: docs/items.md.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ HELP = {
     "adaptive: users also give more to what stands near the threshold.",
     **Counting.HELP,
 }
-#: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper has 0.3; what
-#: was measured here is in docs/items.md.
+#: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper uses 0.3;
+#: docs/items.md has the measurements for this value.
 SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
-#: Where the first round finds fewer items than this, none is common: freeing users of common ones
-#: gains nothing, and one round takes all that is left in the place of the others.
+#: If the first round finds fewer items than this, no items are common, so removing them from users
+#: gains nothing, and one round spends the rest of the budget instead of several.
 SIPS_COMMON = 5
 
 
@@ -98,7 +98,7 @@ def price_items(
     """
     check_budget(epsilon, delta)
     check_max_items(max_items)
-    epsilon, delta = float(epsilon), float(delta)  # one request has one spelling in the ledger
+    epsilon, delta = float(epsilon), float(delta)  # the same request is the same in the ledger
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
     counting = Counting.of(counts, by, groups, min_users)
@@ -158,7 +158,7 @@ THEOREMS = {
 }
 
 
-#: What `adaptive` says of an item's holders.
+#: The addition to `finds` for method "adaptive".
 ALIKE = "; where they hold other items too, these stand as near the threshold"
 
 
@@ -168,8 +168,8 @@ def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
 
 
 def round_alone(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
-    """In the place of these rounds: of noise and delta what they were to have, and no more. Its
-    weights are equal: where nothing is common, a first round tells next to nothing of items."""
+    """One round that replaces these, within their budget of 1/sigma^2 and delta. Its weights are
+    equal, because if nothing is common, the first round's noised weights say almost nothing."""
     first = rounds[0]
     told = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
     noise = rounded_gaussian(isqrt(ceil(1 / told) - 1) + 1)  # the least with 1 / sigma^2 <= told
@@ -182,14 +182,14 @@ def round_alone(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
 def _threshold(
     kind: type[SetUnionLevel], noise: RoundedGaussian, bits: int, max_items: int, delta: float
 ) -> int:
-    """Where weights follow earlier rounds, they may be any."""
+    """A level's threshold; it must hold for any weights if they depend on earlier rounds."""
     if kind is WeighedLevel:
         return any_weights_threshold(noise, 2**bits, max_items, delta)
     return new_item_threshold(noise, bits, max_items, delta)
 
 
 def new_delta(level: SetUnionLevel) -> float:
-    """What a level's threshold costs."""
+    """The delta that a level's threshold costs."""
     noise = rounded_gaussian(level.sigma_grid)
     if isinstance(level, WeighedLevel):
         unit = 2**level.grid_bits
@@ -201,7 +201,7 @@ Rounds = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, fl
 
 
 def price_union(epsilon: float, delta: float, max_items: int, counting: Counting) -> Rounds:
-    """One round, priced jointly: its noise and threshold, what it costs, how delta is shared."""
+    """One round, priced jointly: its level, the events it costs, and how delta is divided."""
     spare = arithmetic_delta(max_items, epsilon) + counting.spare(epsilon)
     spare = set_aside(spare, epsilon, delta)
     for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
@@ -235,8 +235,9 @@ def price_union(epsilon: float, delta: float, max_items: int, counting: Counting
 def _delta_shares(
     epsilon: float, delta: float, spare: float, counting: Counting
 ) -> tuple[float, float]:
-    """What of delta the Gaussian curve and new items may take, with counts beside them: who holds
-    new items alone still moves these, so what holds without them is tried, and else halves do."""
+    """The shares of delta for the Gaussian curve and for new items. A user with only new items
+    still changes counts, so with counts the usual shares are used only if they fit; else 1/2 each.
+    """
     for_curve, for_new = delta_shares(epsilon, delta)
     if counting.share:
         total = gaussian_sigma(epsilon, for_curve * delta - spare)
@@ -254,9 +255,9 @@ def price_rounds(
     counting: Counting,
     weighed: bool = False,
 ) -> Rounds:
-    """The rounds' noise and thresholds, the events they cost, and how delta is shared.
+    """The rounds' levels, the events they cost, and how delta is divided.
 
-    weighed: whether weights of the later ones follow from the earlier ones.
+    weighed: whether the later rounds' weights depend on the earlier ones.
     """
     spare = sum(arithmetic_delta(bound, epsilon) for bound in bounds) + counting.spare(epsilon)
     spare = set_aside(spare, epsilon, delta)
@@ -295,7 +296,7 @@ def price_rounds(
 
 
 def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Finds:
-    """The most revealing round decides; a later round adds to what the earlier ones found."""
+    """What is found, by the round that needs the fewest users; other rounds only add to it."""
 
     def needed(held: int) -> int:
         return min(

@@ -1,4 +1,4 @@
-"""`trie`: TrieHH, Algorithm 1. A level asks those whose prefix is in the trie for a token more."""
+"""`trie`: TrieHH, Algorithm 1. Users whose prefix is in the trie vote for one more token."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def trie_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDo
     session.hold_sequences(price["choice"])
     trie = Trie()
     for level in price.levels:
-        if not trie.ways:  # the trie has stopped growing: nobody is asked any more
+        if not trie.ways:  # the trie has stopped growing, so no user is asked
             yield LevelDone(level, GROWN.empty_table())
             continue
         assert isinstance(level, (VoteLevel, BatchLevel))

@@ -1,17 +1,18 @@
-"""The path accountant: what growing a trie from sampled votes costs, and which theta and p to take.
+"""The path accountant: the privacy cost of a trie grown from sampled votes, and which theta and p.
 
-At each of up to L levels every user tosses a fresh coin of probability p; a user whose coin shows
-heads votes for the next prefix of the one word it holds for the whole run, if the prefix before
-that was kept; a prefix is kept with theta votes or more; all kept prefixes are released. Let one
-user come or go, and let k_i other users share the i-th prefix of its word. That prefix is kept
-with probability b(k_i) = P[Bin(k_i, p) >= theta] without the user, a(k_i) = b(k_i + 1) with it, and
-nothing else depends on the user: the likelihood ratio only on how far the path of its word reaches.
+At each of up to L levels every user tosses a fresh coin of probability p. A user whose coin shows
+heads votes for the next prefix of the one word that the user has for the whole run, if the prefix
+before it was kept. A prefix is kept with theta votes or more, and all kept prefixes are released.
+Add or remove one user, and let k_i other users share the i-th prefix of the user's word. That
+prefix is kept with probability b(k_i) = P[Bin(k_i, p) >= theta] without the user, and with
+a(k_i) = b(k_i + 1) with the user. Nothing else depends on the user, so the likelihood ratio depends
+only on how far the path of the user's word reaches.
 
-    when it comes:  delta(epsilon) = max over k_1, ..., k_L of sum over J of [A_J - e^epsilon B_J]_+
-    when it goes:   epsilon = ln(1 / (1 - p)) with delta = 0
+    user added:    delta(epsilon) = max over k_1, ..., k_L of sum over J of [A_J - e^epsilon B_J]_+
+    user removed:  epsilon = ln(1 / (1 - p)) with delta = 0
 
-A_J and B_J are the probabilities, with and without, that exactly J levels are passed. All this is
-proved in docs/path-accountant.md; `path_bound.py` bounds the maximum from above, `path_choice.py`
+A_J and B_J are the probabilities, with and without the user, that exactly J levels are passed. The
+proof is in docs/path-accountant.md; `path_bound.py` bounds the maximum from above, `path_choice.py`
 chooses theta and p.
 """
 
@@ -51,7 +52,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class PathGuarantee:
-    """(epsilon, delta)-differential privacy when one user comes or goes."""
+    """(epsilon, delta)-differential privacy when one user is added or removed."""
 
     epsilon: float
     delta: float
@@ -60,7 +61,7 @@ class PathGuarantee:
 def path_delta(epsilon: float, p: float | int, theta: int, levels: int) -> float:
     """An upper bound on delta at this epsilon when one user is added, within 2% down to 1e-80.
 
-    Under `removal_epsilon(p)` this is not the delta of both directions.
+    Below `removal_epsilon(p)` it does not hold in both directions.
     """
     check_epsilon(epsilon)
     rate = rounded_up(p)
@@ -70,7 +71,7 @@ def path_delta(epsilon: float, p: float | int, theta: int, levels: int) -> float
 
 
 def removal_epsilon(p: float | int) -> float:
-    """ln(1 / (1 - p)), rounded up: the epsilon when one user is taken away, with delta 0."""
+    """ln(1 / (1 - p)), rounded up: the epsilon when one user is removed, with delta 0."""
     numerator = rate_numerator(p)
     return removal(
         math.ldexp(numerator, -RATE_BITS), math.ldexp(2**RATE_BITS - numerator, -RATE_BITS)
@@ -80,16 +81,16 @@ def removal_epsilon(p: float | int) -> float:
 def path_epsilon(delta: float, p: float | int, theta: int, levels: int) -> float:
     """An epsilon, close to the smallest one, that holds at this delta in both directions.
 
-    Infinite where no epsilon will do: with theta - 1 others, a user's prefix is kept with
-    probability p^theta, and never without the user.
+    Infinite if there is none: with theta - 1 others, a user's prefix is kept with probability
+    p^theta, and without the user never.
     """
     if not 0 <= delta <= 1:
         raise UsageError(f"delta must lie between 0 and 1, found {delta!r}; give a probability.")
     low = removal_epsilon(p)
     if path_delta(low, p, theta, levels) <= delta:
         return low
-    # Beyond the first, only outcomes that are impossible without the user are left; beyond the
-    # second, floats end.
+    # Beyond the first limit, delta only has outcomes that are impossible without the user; beyond
+    # the second, floats overflow.
     largest = min(levels * math.log1p(theta) + 1, LARGEST_EPSILON)
     if path_delta(largest, p, theta, levels) > delta:
         return math.inf
@@ -105,7 +106,7 @@ def path_epsilon(delta: float, p: float | int, theta: int, levels: int) -> float
 
 
 def path_guarantee(epsilon: float, p: float | int, theta: int, levels: int) -> PathGuarantee:
-    """What holds in both directions at this epsilon, or at the smallest above that one can have."""
+    """The guarantee in both directions at this epsilon, or at the removal epsilon if larger."""
     check_epsilon(epsilon)
     reached = max(epsilon, removal_epsilon(p))
     return PathGuarantee(reached, path_delta(reached, p, theta, levels))

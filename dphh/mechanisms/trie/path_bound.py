@@ -1,17 +1,17 @@
-"""The path accountant's maximum, bounded from above with no k left out (docs/path-accountant.md).
+"""An upper bound on the path accountant's maximum over all k (docs/path-accountant.md).
 
-Over all sequences of k_i users who share the prefixes of one user's word, delta(epsilon) is at
-most e^epsilon G_0(e^-epsilon), where
+Over all sequences of numbers k_i of users who share the prefixes of one user's word, delta(epsilon)
+is at most e^epsilon G_0(e^-epsilon), where
 
     G_L(t) = [t - 1]_+,    G_{i-1}(t) = max over k of V(t; b(k), a(k)),
     V(t; b, a) = [t (1 - a) - (1 - b)]_+ + b G_i(t a / b).
 
 - V is convex in (b, a), so its maximum over the points (b(k), a(k)) is at most that over the
-  corners of any polygon around them. They lie on a concave curve, below the lines through each
-  two neighbours, whose slopes (k + 1)(1 - p) / (k + 2 - theta) fall with k: the polygon is cut out
-  by some of these lines, by a = p + (1 - p) b, and by the line b = 0.
-- G_i is convex in t and linear from t = 1/(1 - p) on, so chords of a grid lie above it.
-- The polygon is pushed out by more than the error of the binomial tails; the result is rounded up.
+  corners of any polygon around them. The points are on a concave curve, below the lines through any
+  two neighbours, whose slopes (k + 1)(1 - p) / (k + 2 - theta) decrease with k: the polygon is
+  bounded by some of these lines, by a = p + (1 - p) b, and by the line b = 0.
+- G_i is convex in t and linear from t = 1/(1 - p) on, so chords on a grid are above it.
+- The polygon is enlarged by more than the error of the binomial tails; the result is rounded up.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from dphh.mechanisms.trie.path_rates import removal
 from dphh.privacy.gaussian import FloatArray
 from dphh.privacy.special import betaln
 
-# What the tails may be off by, relatively, times 100 + theta: more than a hundred times what was
-# measured against 50 digits. What is returned is raised by the second for each level's
-# sums, and the weights of chords by the third.
+# The relative error of the tails is at most the first times 100 + theta, which is more than a
+# hundred times the error measured against 50 digits. The result is raised by the second,
+# relatively, for each level's sums, and the weights of chords by the third.
 TAIL_ERROR = 5e-13
 _SUM_ERROR = 1e-11
 _WEIGHT_ERROR = 1e-11
 _TINY = 1e-300
-# ln of the probability of theta - 1 votes at which the curve's end is left to its last two lines.
+# Beyond the k where ln P[theta - 1 votes] falls below this, the last two lines bound the curve.
 _END = -25.0
-# So many numbers of a matrix at a time.
+# How many numbers of a matrix are processed at a time.
 _CACHED = 2**14
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """How finely the maximum is taken; any resolution gives an upper bound."""
+    """How finely the maximum is computed; any resolution gives an upper bound."""
 
     polygon: float  # the change of ln b and of ln(a - b) between two lines, times sqrt(levels)
     chord: float  # the change of ln G between two points of the grid, times sqrt(levels)
     least: int
     most: int
-    levels: float = math.inf  # for more levels than this it is as fine as for this many
+    levels: float = math.inf  # more levels than this do not make it finer
 
     def scale(self, levels: int) -> float:
         return math.sqrt(min(levels, self.levels))
 
 
 FINE = Resolution(polygon=0.15, chord=0.12, least=400, most=4000)
-# What only has to say where to look: at more levels it errs by more, much alike for every theta.
+# For searches. Its error grows with the levels, but is about the same for every theta.
 COARSE = Resolution(polygon=0.5, chord=0.4, least=150, most=1200, levels=16)
 
 
@@ -81,8 +81,8 @@ def delta_bound(epsilon: float, p: float, theta: int, levels: int, resolution: R
 
 @dataclass(frozen=True)
 class _Polygon:
-    """Corners (b, a) = (x, x + gap) with x > 0, and one at (0, rise); (0, 0) and (1, 1) go without
-    saying. Gaps are kept instead of a, so that small p keep their digits."""
+    """Corners (b, a) = (x, x + gap) with x > 0, and one at (0, rise); (0, 0) and (1, 1) always are
+    corners too. Gaps are stored instead of a, so that small p keep their precision."""
 
     x: FloatArray
     gap: FloatArray
@@ -93,9 +93,9 @@ def _polygon(
     epsilon: float, p: float, theta: int, levels: int, resolution: Resolution
 ) -> tuple[_Polygon, float]:
     """A polygon around all points (b(k), a(k)), and how steeply ln delta falls with epsilon."""
-    if theta == 1:  # every point lies on the line a = p + (1 - p) b
+    if theta == 1:  # every point is on the line a = p + (1 - p) b
         return _Polygon(np.array([1.0]), np.array([0.0]), p), 20.0
-    # One level's own worst k is where the slope of the curve falls below e^epsilon.
+    # The worst k of one level is where the slope of the curve falls below e^epsilon.
     e = math.exp(epsilon)
     worst = max(math.ceil((1 - p + e * (theta - 2)) / (math.expm1(epsilon) + p)), theta - 1)
     passed, more = (float(x[0]) for x in tails(np.array([worst], dtype=np.float64), p, theta))
@@ -121,10 +121,10 @@ def _polygon(
     k, b, gap = k[chosen], b[chosen], gap[chosen]
     rise = float(b[0] + gap[0])
 
-    # Lines gap = gap(k) + slope(k) (x - b(k)), and at the end gap = p (1 - x), each two of them
-    # meeting between their points. Where exactly x is taken does not matter for safety.
+    # The lines gap = gap(k) + slope(k) (x - b(k)), and at the end gap = p (1 - x). Two neighbouring
+    # lines meet between their points. The bound is safe for any x.
     slope = (theta - 1 - p * (k + 1)) / (k + 2 - theta)
-    fall = (1 - p) * (theta - 1) / (k + 2 - theta)  # slope + p, which only falls
+    fall = (1 - p) * (theta - 1) / (k + 2 - theta)  # slope + p, which decreases
     bend = np.append(fall[:-1] * np.diff(k) / (k[1:] + 2 - theta), fall[-1])
     b, gap, slope = np.append(b, 1.0), np.append(gap, 0.0), np.append(slope, -p)
     x = b[:-1] + (np.diff(gap) - slope[1:] * np.diff(b)) / bend
@@ -140,8 +140,8 @@ def _polygon(
 
 
 def _ends(p: float, theta: int, worst: int, cut: float) -> tuple[int, int]:
-    """Where to begin: a k with a(k) of about `cut` or less, or theta - 1. Where to end: a k with
-    a(k) - b(k) far below p. Any two would be safe."""
+    """The first k: with a(k) of about `cut` or less, or theta - 1. The last k: with a(k) - b(k) far
+    below p. Any two would be safe."""
 
     def likely(k: int, votes: int) -> float:  # ln P[Bin(k, p) = votes]
         ways = -math.log(k + 1) - float(betaln(k + 1 - votes, votes + 1))
@@ -166,8 +166,8 @@ def _ends(p: float, theta: int, worst: int, cut: float) -> tuple[int, int]:
 def tails(k: FloatArray, p: float, theta: int) -> tuple[FloatArray, FloatArray]:
     """b(k) = P[Bin(k, p) >= theta] and a(k) - b(k) = p P[Bin(k, p) = theta - 1]; k >= theta - 1.
 
-    Sums of positive terms, each the one before times (k - j + 1) p / (j (1 - p)), so that the far
-    tail keeps its digits.
+    Sums of positive terms, each the previous one times (k - j + 1) p / (j (1 - p)), so that the far
+    tail keeps its precision.
     """
     logarithm = (k + 1 - theta) * math.log1p(-p)
     for i in range(theta - 1):
@@ -187,17 +187,17 @@ def tails(k: FloatArray, p: float, theta: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Points u = ln t, evenly spaced, 0 among them and the last at ln(1 / (1 - p)) or past it."""
+    """Evenly spaced points u = ln t, which include 0; the last is at least ln(1 / (1 - p))."""
 
     u: FloatArray
     step: float
     zero: int
 
     def level(self, polygon: _Polygon) -> Callable[[FloatArray], FloatArray]:
-        """What makes G_{i-1} on the grid of G_i: the largest V of all corners.
+        """The function from G_i to G_{i-1}, on the grid: the largest V of all corners.
 
-        Multiplying t by a/b moves by whole points and one weight, the same for the whole grid. All
-        levels are alike, so what does not hang on G_i is worked out once.
+        Multiplying t by a/b is a shift by whole points and one weight, the same for the whole grid.
+        All levels are alike, so what does not depend on G_i is computed once.
         """
         t, over = np.exp(self.u), np.expm1(self.u)
         by = np.log1p(polygon.gap / polygon.x) * (1 + 1e-14)
@@ -233,7 +233,7 @@ class _Grid:
         return next_curve
 
     def last_level(self, polygon: _Polygon, curve: FloatArray, u: float) -> float:
-        """The same at a single u <= 0."""
+        """G_0 at a single u <= 0."""
         moved = u + np.log1p(polygon.gap / polygon.x)
         passed = polygon.x * self._chord(curve, moved)
         here = float(self._chord(curve, np.array([u]))[0])
@@ -250,7 +250,7 @@ class _Grid:
 
 
 def _batches(points: int, *columns: NDArray[Any]) -> Iterator[tuple[NDArray[Any], ...]]:
-    """Some rows of each column at a time, as columns: what fits the cache is faster."""
+    """Some rows of each column at a time, as columns that fit the processor's cache."""
     rows = max(_CACHED // points, 1)
     for start in range(0, len(columns[0]), rows):
         yield tuple(column[start : start + rows, np.newaxis] for column in columns)

@@ -1,4 +1,4 @@
-"""Which theta and p find the rarest items at a price of the path accountant's."""
+"""Chooses the theta and p that find the rarest items at a given price by the path accountant."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from dphh.privacy.special import betaincc
 
 @dataclass(frozen=True)
 class PathParameters:
-    """A threshold and a sampling rate, and what they find and cost."""
+    """A threshold and a sampling rate, with what they find and cost."""
 
     theta: int
     p: float  # an exact multiple of 2^-64
-    users_needed: int  # the smallest number of holders that an item is found with
-    delta: float  # path_delta at the epsilon asked for
+    users_needed: int  # the smallest number of holders with which an item is found
+    delta: float  # path_delta at the given epsilon
 
     @property
     def numerator(self) -> int:
-        """p in units of 2^-64: what a 64-bit word is compared with."""
+        """p in units of 2^-64, with which a 64-bit random word is compared."""
         return rate_numerator(self.p)
 
 
 def users_needed(p: float | int, theta: int, levels: int, probability: float = 0.9) -> int:
-    """The smallest n such that an item that n users hold passes all levels so probably.
+    """The smallest n such that an item that n users hold passes all levels with this probability.
 
     The coins of different levels are independent, and at each level at least n users vote for the
-    item's prefix where their coins say so: P[Bin(n, p) >= theta]^levels.
+    item's prefix if their coins show heads: P[Bin(n, p) >= theta]^levels.
     """
     check_whole_number("theta", theta, LARGEST_THETA, "20 is a common choice")
     check_whole_number("levels", levels, 10**4, "give the longest length that sequences may have")
@@ -62,8 +62,8 @@ def choose_path(
 ) -> PathParameters:
     """The theta and p that find the rarest item at (epsilon, delta), in both directions.
 
-    For each theta the largest p will find most. Among thetas the fewest users win, and among
-    equals the one that finds an item of so many users most often.
+    For each theta the largest allowed p finds most. Of all thetas, the one with the fewest users is
+    chosen, and if several tie, the one that finds an item of that many users most often.
     """
     check_epsilon(epsilon)
     if epsilon < 1e-9:
@@ -85,7 +85,7 @@ def choose_path(
         n = users_needed(p, theta, levels, probability)
         return n, _fails(n, p, theta), PathParameters(theta, p, n, cost)
 
-    # The search was coarse: look around, and go on for as long as the best lies at the border.
+    # The search was coarse: try the neighbours, and continue while the best is a new one.
     best = smallest_integer(users, LARGEST_THETA)
     choices = {best: choice(best)}
     reach = 2
@@ -100,7 +100,7 @@ def choose_path(
 
 
 class _Search:
-    """The largest rate that each theta allows: coarsely first, to 10^-4 for those that matter."""
+    """The largest rate that each theta allows: coarse, or to 10^-4 for the best candidates."""
 
     def __init__(self, epsilon: float, delta: float, levels: int) -> None:
         self.epsilon, self.delta, self.levels = epsilon, delta, levels
@@ -111,7 +111,7 @@ class _Search:
         self.cap = cap
 
     def rate(self, theta: int) -> float:
-        """Nearly the largest rate."""
+        """About the largest rate."""
         if theta not in self._rates:
             nearest = min(self._rates, key=lambda other: abs(other - theta), default=None)
             guess = self._rates.get(nearest or 0) or self.cap / 4
@@ -153,12 +153,12 @@ class _Search:
 
 
 def _fails(n: float, p: float, theta: int) -> float:
-    """P[Bin(n, p) < theta], for real n >= theta too."""
+    """P[Bin(n, p) < theta], also for real n >= theta."""
     return float(betaincc(theta, n - theta + 1, p))
 
 
 def _real_users(p: float, theta: int, missed: float) -> float:
-    """Where P[Bin(n, p) < theta] falls to `missed`, n taken as a real number."""
+    """The real number n at which P[Bin(n, p) < theta] falls to `missed`."""
     if p == 0:
         return math.inf
     if _fails(theta, p, theta) <= missed:
@@ -173,7 +173,7 @@ def _real_users(p: float, theta: int, missed: float) -> float:
 
 
 def _missed(levels: int, probability: float) -> float:
-    """How often an item may fail one level, to pass all of them with this probability."""
+    """The probability with which an item may fail one level, to pass all with `probability`."""
     if not 0 < probability < 1:
         raise UsageError(
             f"probability must lie between 0 and 1, found {probability!r}; 0.9 is the default."

@@ -1,4 +1,4 @@
-"""Sampling rates as the path accountant takes them: multiples of 2^-64, and what they may be."""
+"""Sampling rates of the path accountant: multiples of 2^-64, with their ranges and rounding."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LARGEST_EPSILON = 300.0
 
 
 def rate_numerator(p: float | int) -> int:
-    """A sampling rate in units of 2^-64: an integer is one already, a float has to be one exactly.
+    """A sampling rate in units of 2^-64. An integer is in these units; a float must be a multiple.
 
-    What is priced is what is drawn: no rate is rounded on the way.
+    The rate is never rounded, so that the priced rate is the rate of the draws.
     """
     if isinstance(p, bool) or not isinstance(p, int | float):
         raise UsageError(f"p must be a number, found {type(p).__name__}; 0.2 is a common choice.")
@@ -38,26 +38,26 @@ def rate_numerator(p: float | int) -> int:
 
 
 def multiple(p: float) -> float:
-    """The multiple of 2^-64 at or below p that is a float too."""
+    """p rounded down to a multiple of 2^-64, at least one unit."""
     return math.ldexp(max(math.floor(math.ldexp(p, RATE_BITS)), 1), -RATE_BITS)
 
 
 def rounded_up(p: float | int) -> float:
-    """The float at or above a rate, which may be 1: more sampling costs no less."""
+    """A rate rounded up to a float, at most 1: more sampling costs no less."""
     numerator = rate_numerator(p)
     rate = math.ldexp(numerator, -RATE_BITS)
     return rate if int(math.ldexp(rate, RATE_BITS)) >= numerator else math.nextafter(rate, 1.0)
 
 
 def rounded_down(p: float | int) -> float:
-    """The float at or below a rate: less sampling finds no more."""
+    """A rate rounded down to a float: less sampling finds no more."""
     numerator = rate_numerator(p)
     rate = math.ldexp(numerator, -RATE_BITS)
     return rate if int(math.ldexp(rate, RATE_BITS)) <= numerator else math.nextafter(rate, 0.0)
 
 
 def removal(p: float, q: float) -> float:
-    """-ln q for q = 1 - p, past the roundings of either."""
+    """-ln q for q = 1 - p, increased by more than the rounding errors."""
     return (1 + 2.0**-50) * (-math.log1p(-p) if p < 0.5 else -math.log(q))
 
 

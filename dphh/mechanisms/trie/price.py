@@ -1,24 +1,23 @@
 """`trie`: sequences, grown level by level from sampled votes. TrieHH.
 
-Zhu, Kairouz, McMahan, Sun & Li 2020, Algorithms 1 to 3. Every user holds one sequence for the whole
-run. At level i = 1..L a sample of the users is asked; who holds a sequence whose first i - 1 tokens
-are in the trie votes for its first i tokens (its end is a token of its own kind); prefixes with
-theta votes or more grow on the trie. No noise: the sampling is the randomness, and the votes
-themselves are never released.
+Zhu, Kairouz, McMahan, Sun & Li 2020, Algorithms 1 to 3. Every user has one sequence for the whole
+run. At level i = 1..L a sample of the users is asked; a sampled user whose sequence's first i - 1
+tokens are in the trie votes for its first i tokens (its end is a token of its own kind); prefixes
+with theta votes or more are added to the trie. There is no noise: the sampling is the randomness,
+and vote counts are never released.
 
-accounting="path" (the default). Every user tosses a coin of probability p at every level, anew.
-Unit: a user. Adjacency: add or remove one user. Theorem: the path accountant
-(docs/path-accountant.md), both directions; theta and p are chosen to find the rarest sequences that
-(epsilon, delta) allows.
+accounting="path" (the default). Every user tosses a new coin of probability p at every level. Unit:
+a user. Adjacency: add or remove one user. Theorem: the path accountant (docs/path-accountant.md),
+both directions; theta and p are chosen to find the rarest sequences that (epsilon, delta) allows.
 
-accounting="paper". A batch of m of the n users, drawn without replacement, at every level; users
-of the n that the corpus does not show hold nothing. The theorem of the published supplement (or the
+accounting="paper". At every level, m of the n users are sampled without replacement; users among
+the n that are not in the corpus have no sequence. The theorem of the published supplement (or the
 preprint's): one direction only, for one user's data replaced by nothing at a fixed, public n.
 
-counts=c. The trie is grown for (1 - c) (epsilon, delta). What grew is public then, and a Gaussian
-of its leaves' counts follows, whose noise is the least that makes (epsilon, delta) of both together
-(`counting.py`); in the directions of the accounting, since a Gaussian holds in both. A row of a
-user goes with one leaf at most.
+counts=c. The trie is grown for (1 - c) (epsilon, delta). The grown trie is public then, and the
+counts of its leaves follow as a Gaussian release with the least noise for which both together are
+(epsilon, delta)-DP (`of_found.py`), in the directions of the accounting, since a Gaussian holds in
+both. A user's row counts for at most one leaf.
 """
 
 from __future__ import annotations
@@ -58,10 +57,10 @@ HELP = {
     "max_items": "With --counts: how many of what is found a user counts for as one whole user "
     "each; 10.",
 }
-#: Of the sequences that were found, few users hold more than these.
+#: The default of max_items for counts: few users hold more of the sequences that were found.
 COUNTED_ITEMS = 10
 LONGEST = 1000
-#: Far above what the short cut of `dphh.udfs.draws.votes` may add to any delta.
+#: Far above what the shortcut of `dphh.udfs.draws.votes` may add to any delta.
 LEAST_DELTA = 1e-100
 PATH_THEOREM = (
     "path accountant for TrieHH with Bernoulli sampling at every level "
@@ -88,14 +87,14 @@ def price_trie(
     """Sequences, grown level by level from sampled votes (TrieHH).
 
     A corpus of whole items is read as sequences of `unit` characters; words, characters and lists
-    are sequences already. max_length: the most levels, the end of a sequence counted as one.
-    choice: how a user of several rows comes to one sequence for the run, "drawn" in proportion to
-    local frequency or the "most-frequent". accounting: "path" (tight, both directions; `theta` and
-    `p` may be given, else they are chosen), or "paper" (the published theorem; needs `users`, a
-    public count). counts: the share of the budget, such as 0.3, that says of each sequence that is
-    found, and of each beginning that the trie stops at, how many users hold it, with intervals;
-    max_items: how many of these a user counts for as one whole user each, 10 if nothing is said;
-    by, groups: within these values of a column, and within all others together as "other".
+    are sequences already. max_length: the number of levels; the end of a sequence counts as one.
+    choice: which sequence of a user with several rows is used for the run, "drawn" in proportion to
+    its frequency among the user's rows, or the "most-frequent". accounting: "path" (tight, both
+    directions; chooses `theta` and `p` unless both are given), or "paper" (the published theorem;
+    needs `users`, a public count). counts: the share of the budget, such as 0.3, for counting how
+    many users hold each found sequence, and each beginning at which the trie stops, with intervals;
+    max_items: of how many of these a user counts as one whole user, by default 10; by, groups:
+    count within these values of a column, and within all other values together as "other".
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
@@ -169,7 +168,7 @@ def price_trie(
 
 
 def takes_for_known(price: Price) -> UsersKnown | None:
-    """By the paper's accounting a run draws from n users, and must refuse where there are more."""
+    """With the paper's accounting a run refuses more than n users, which discloses something."""
     return _BY_THE_PAPER if price["accounting"] == "paper" else None
 
 
@@ -220,7 +219,7 @@ def _path(
 
 
 def _numerator(p: float) -> int:
-    """A rate in units of 2^-64, rounded down: what is priced, and what is drawn."""
+    """A rate in units of 2^-64, rounded down; used for both the price and the draws."""
     if not isinstance(p, float) or not 2.0**-RATE_BITS <= p < 1:
         raise UsageError(f"p: found {p!r}; give a number between 0 and 1, such as 0.2")
     return floor(ldexp(p, RATE_BITS))
@@ -241,7 +240,7 @@ def _paper(
             "users: accounting='paper' draws a fixed batch of n users; give n, a public number "
             "that must not be taken from the private data, nor be below how many users it holds"
         )
-    # Here, not above: scipy.stats takes half a second to import, and only this accounting needs it.
+    # Imported here because scipy.stats takes half a second, and only this accounting needs it.
     from dphh.mechanisms.trie.triehh import STATEMENT, fixed_size_plan
     from dphh.mechanisms.trie.triehh_votes import FixedSize, holders_needed
 

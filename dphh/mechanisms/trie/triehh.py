@@ -1,9 +1,9 @@
-"""What the papers prove for TrieHH with m of n users drawn without replacement at each level.
+"""The papers' theorems for TrieHH with m of n users sampled without replacement at each level.
 
 Zhu, Kairouz, Sun, McMahan and Li, "Federated heavy hitters discovery with differential privacy":
 the preprint of 2019 (arXiv 1902.08534) and the version published at AISTATS 2020, here from its
-supplement. Symbols: n users, theta votes to keep a prefix, a batch of m = gamma sqrt(n) users a
-level, L levels. Both theorems say
+supplement. Symbols: n users, theta votes to keep a prefix, a batch of m = gamma sqrt(n) users at
+each level, L levels. Both theorems say
 
     P[M(D) in S] <= e^epsilon P[M(D') in S] + delta,
     epsilon = L ln(1 + 1/(sqrt(n)/(gamma theta) - 1)),
@@ -14,14 +14,14 @@ level, L levels. Both theorems say
     published:  delta = (theta - 2) / ((theta - 3) theta!)
                 for 4 <= theta <= sqrt(n), gamma >= 1 and gamma <= sqrt(n) / (theta + 1),
 
-for D' made from D by replacing one user's word by the empty one, n staying the same, and for this
-direction only. The other direction is false in a corner that the conditions allow: see
-examples/triehh_printed.py, and docs/trie.md. What is returned is rounded up where it is a price and
-down where it is a batch; gamma is that of the whole number of users drawn. Prices are by the
-published theorem; examples/triehh_printed.py has the preprint's.
+where D' is D with one user's word replaced by the empty one, for the same n, and in this direction
+only. The other direction is false in a corner case that the conditions allow: see
+examples/triehh_printed.py, and docs/trie.md. Prices are rounded up and batches down; gamma is that
+of the integer batch. Prices use the published theorem; examples/triehh_printed.py has the
+preprint's.
 
-Under the preprint's conditions the published delta holds too, and is the smaller. That mends two
-slips of the preprint: its 0.279 should be 1 - 1/(11 (1 - 0.874)) = 0.2784, and its Corollary 2
+Under the preprint's conditions the published delta holds too, and is smaller. That corrects two
+errors of the preprint: its 0.279 should be 1 - 1/(11 (1 - 0.874)) = 0.2784, and its Corollary 2
 divides by 10 where its proof has theta (examples/triehh_printed.py).
 """
 
@@ -35,7 +35,7 @@ import numpy as np
 
 from dphh.errors import UsageError
 
-#: What the theorem proves, for a plan to show.
+#: What the theorem proves, in words.
 DIRECTION = (
     "one user's data replaced by nothing, the number of users staying the same; "
     "the other direction is not proved, and fails where theta is close to the batch"
@@ -44,17 +44,17 @@ STATEMENT = (
     "TrieHH, AISTATS 2020, Theorem 1 (supplement, B.1): delta = (theta - 2) / ((theta - 3) theta!)"
 )
 
-# Above this, theta! is beyond the range of floats, and delta is the smallest of them.
+# For a larger theta, delta is below the range of floats, and rounded up to the smallest float.
 LARGEST_THETA = 180
-# More than the roundings of one quotient, one logarithm and one product come to.
+# More than the rounding errors of one quotient, one logarithm and one product.
 _ROUNDINGS = 2.0**-50
-# The populations that integers and floats agree about.
+# Up to this number, floats represent integers exactly.
 _LARGEST_POPULATION = 2**53
 
 
 @dataclass(frozen=True)
 class FixedSizePlan:
-    """`batch` of `users` users drawn at each of `levels` levels, and what a theorem says of it."""
+    """`batch` of `users` users sampled at each of `levels` levels, with the theorem's guarantee."""
 
     users: int
     theta: int
@@ -71,12 +71,12 @@ class FixedSizePlan:
 
     @property
     def fraction(self) -> float:
-        """m / n, the probability that a user is drawn at a level."""
+        """m / n, the probability that a user is sampled at a level."""
         return self.batch / self.users
 
     @property
     def caveat(self) -> str:
-        """What a plan must say beside its epsilon and delta."""
+        """The caveat that a plan shows beside its epsilon and delta."""
         return (
             f"({self.epsilon:.4g}, {self.delta:.3g}) is proved for {self.direction}. "
             "The path accountant covers both directions."
@@ -112,7 +112,7 @@ def published_delta(theta: int) -> float:
 
 
 def check_conditions(users: int, theta: int, batch: int) -> None:
-    """The theorem's conditions, on whole numbers: nothing is rounded before it is compared."""
+    """Check the theorem's conditions in integers, without rounding."""
     check_counts(users, theta, batch, 1)
     if theta < 4:
         raise UsageError(
@@ -143,7 +143,7 @@ def check_conditions(users: int, theta: int, batch: int) -> None:
 def published_theta(delta: float) -> int:
     """The least theta >= 4 with (theta - 2) / ((theta - 3) theta!) <= delta.
 
-    The authors' code searches so too, from 5 on.
+    The authors' code searches in the same way, from 5 on.
     """
     check_delta(delta)
     return next(t for t in range(4, LARGEST_THETA + 1) if _published(t) <= delta)
@@ -153,11 +153,11 @@ def published_theta(delta: float) -> int:
 
 
 def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
-    """The most users to draw at a level within epsilon, rounded down; 0 if there is none.
+    """The largest batch at a level within epsilon, rounded down; 0 if there is none.
 
     The published Corollary 1: gamma = (e^(epsilon/L) - 1)/(theta e^(epsilon/L)) sqrt(n).
-    It asks for epsilon <= L ln(theta + 1); beyond that, gamma <= sqrt(n) / (theta + 1) decides, and
-    less is spent than epsilon.
+    It requires epsilon <= L ln(theta + 1); above that, gamma <= sqrt(n) / (theta + 1) is the limit,
+    and the plan spends less than epsilon.
     """
     check_counts(users, theta, 1, levels)
     check_epsilon(epsilon)
@@ -175,16 +175,16 @@ def largest_batch(users: int, theta: int, levels: int, epsilon: float) -> int:
 
 
 def fixed_size_price(users: int, theta: int, batch: int, levels: int) -> FixedSizePlan:
-    """What the theorem says of n, theta, m and L; its conditions are checked."""
+    """The theorem's guarantee for n, theta, m and L, after checking its conditions."""
     check_conditions(users, theta, batch)
     epsilon = theorem_epsilon(users, theta, batch, levels)
     return FixedSizePlan(users, theta, batch, levels, epsilon, _published(theta))
 
 
 def fixed_size_plan(users: int, epsilon: float, levels: int, delta: float) -> FixedSizePlan:
-    """The least theta that keeps delta, and with it the largest batch that keeps epsilon.
+    """The least theta within delta, and with it the largest batch within epsilon.
 
-    The plan states what it spends, which is never more than was asked for.
+    The plan states what it spends, which is never more than `epsilon` and `delta`.
     """
     check_counts(users, 1, 1, levels)
     check_epsilon(epsilon)
@@ -192,10 +192,10 @@ def fixed_size_plan(users: int, epsilon: float, levels: int, delta: float) -> Fi
 
 
 def batched(users: int, epsilon: float, levels: int, theta: int) -> FixedSizePlan:
-    """With this theta, the largest batch that keeps epsilon."""
+    """The plan with this theta and the largest batch within epsilon."""
     batch = largest_batch(users, theta, levels, epsilon)
     if batch * batch < users:
-        # gamma >= 1 asks for n >= theta / (1 - e^(-epsilon/L)) squared, and n >= (theta + 1)^2.
+        # gamma >= 1 requires n >= theta / (1 - e^(-epsilon/L)) squared, and n >= (theta + 1)^2.
         gamma = min(-math.expm1(-epsilon / levels) / theta, 1 / (theta + 1))
         needed = (math.ceil(1 / gamma) + 1) ** 2
         raise UsageError(
@@ -216,7 +216,7 @@ def _published(theta: int) -> float:
 
 
 def up(exact: Fraction) -> float:
-    """The least float that is not below."""
+    """The least float that is at least `exact`."""
     near = float(exact)
     return near if Fraction(near) >= exact else math.nextafter(near, math.inf)
 

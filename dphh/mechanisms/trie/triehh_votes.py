@@ -1,8 +1,8 @@
-"""How many of a word's holders vote at one level of TrieHH, and how often it is found so.
+"""How many of a word's holders vote at one level of TrieHH, and how likely the word is found.
 
-A word that W users hold gets a hypergeometric number of votes when m of n users are drawn, and a
-binomial one where every user tosses a coin. Tails are sums of exact probabilities, not
-approximations by a normal or a Poisson. All functions take arrays wherever a number varies.
+A word that W users hold gets a hypergeometric number of votes if m of n users are sampled, and a
+binomial one if every user tosses a coin. Tails are sums of exact probabilities, not approximations
+by a normal or a Poisson distribution. Functions take arrays for all numbers that may vary.
 
 Proposition 1 of TrieHH: a word that shares no prefix with any other is found with probability
 P[votes >= theta]^L. Shared prefixes and words shorter than L only help.
@@ -23,11 +23,11 @@ from dphh.errors import UsageError
 
 FloatArray = NDArray[np.float64]
 
-# The relative error of `hypergeometric_tail`, below 1e-11 where measured against exact fractions
-# and many digits; what keeps a delta is kept clear of it.
+# A bound on the relative error of `hypergeometric_tail`, which is below 1e-11 where measured
+# against exact fractions; a margin of this size is kept below a delta.
 TAIL_ERROR = 1e-9
 LARGEST_POPULATION = 2**53
-#: The probability that plans speak of.
+#: The probability that plans use.
 RATE = 0.9
 
 
@@ -39,23 +39,23 @@ class FixedSize:
     batch: int
 
     def tail(self, holders: ArrayLike, theta: ArrayLike) -> FloatArray:
-        """P[at least theta votes] at one level for a prefix of so many holders."""
+        """P[at least theta votes] at one level for a prefix with these numbers of holders."""
         return hypergeometric_tail(holders, self.users, self.batch, theta)
 
     @property
     def most_holders(self) -> int:
-        """Nobody holds a word but the users."""
+        """The largest possible number of holders: all users."""
         return self.users
 
     @property
     def chance(self) -> float:
-        """The probability that a user is drawn."""
+        """The probability that a user is sampled."""
         return self.batch / self.users
 
 
 @dataclass(frozen=True)
 class Bernoulli:
-    """Every user with probability `p` at each level, independently: the path accountant's."""
+    """Each user with probability `p` at each level, independently, as in the path accountant."""
 
     p: float
 
@@ -66,17 +66,17 @@ class Bernoulli:
             )
 
     def tail(self, holders: ArrayLike, theta: ArrayLike) -> FloatArray:
-        """P[at least theta votes] at one level for a prefix of so many holders."""
+        """P[at least theta votes] at one level for a prefix with these numbers of holders."""
         return binomial_tail(holders, self.p, theta)
 
     @property
     def most_holders(self) -> int:
-        """The population does not matter."""
+        """A bound for searches; the population does not matter."""
         return LARGEST_POPULATION
 
     @property
     def chance(self) -> float:
-        """The probability that a user is drawn."""
+        """The probability that a user is sampled."""
         return self.p
 
 
@@ -88,8 +88,8 @@ def hypergeometric_tail(
 ) -> FloatArray:
     """P[a batch of m of n users has at least theta of the W holders]: Proposition 2 of TrieHH.
 
-    Summed by the ratio of neighbouring terms, away from the mean, so that the terms only fall:
-    upwards from theta where theta lies above the mean, else as 1 less what lies below theta.
+    Summed by the ratio of neighbouring terms, away from the mean, so that the terms decrease:
+    upwards from theta if theta is above the mean, else as 1 minus the sum below theta.
     """
     w, n, m, t = np.broadcast_arrays(
         np.floor(floats(holders)), floats(users), floats(batch), floats(theta)
@@ -106,7 +106,7 @@ def hypergeometric_tail(
         while np.any(term > total * 1e-17):
             up = (w - i) * (m - i) / ((i + 1) * (n - w - m + i + 1))
             down = i * (n - w - m + i) / ((w - i + 1) * (m - i + 1))
-            # Past either end of the range a product of the numerator is 0, and stays so.
+            # Beyond either end of the range the numerator is 0, and all further terms are 0.
             term = np.where(term > 0, np.nan_to_num(term * np.where(upwards, up, down)), 0.0)
             total = total + term
             i = np.where(upwards, i + 1, i - 1)
@@ -123,10 +123,10 @@ def binomial_tail(holders: ArrayLike, p: ArrayLike, theta: ArrayLike) -> FloatAr
 
 
 def _hypergeometric(i: FloatArray, w: FloatArray, n: FloatArray, m: FloatArray) -> FloatArray:
-    """P[i of the W holders are in the batch], without the cancellation of three binomials' logs.
+    """P[i of the W holders are in the batch], without cancellation in logarithms of binomials.
 
     C(W, i) C(n - W, m - i) / C(n, m) is b(i; W, p) b(m - i; n - W, p) / b(m; n, p) for binomial
-    probabilities b at any p; at p = m / n none is smaller than it must be.
+    probabilities b at any p; p = m / n avoids underflow as far as possible.
     """
     p = m / n
     top = binom.pmf(i, w, p) * binom.pmf(m - i, n - w, p)
@@ -147,7 +147,7 @@ def discovery_rate(sampling: Sampling, theta: int, levels: int, holders: ArrayLi
 
 
 def holders_needed(sampling: Sampling, theta: int, levels: int, rate: float = RATE) -> int:
-    """The least number of holders whose word is found at least so often."""
+    """The least number of holders whose word is found with probability `rate` or more."""
     check_levels(levels)
     check_rate(rate)
 
@@ -168,7 +168,7 @@ def holders_needed(sampling: Sampling, theta: int, levels: int, rate: float = RA
 
 
 def least(suffices: Callable[[int], bool], low: int, high: int) -> int:
-    """The least whole number above `low` that suffices, where all from it to `high` do."""
+    """The least whole number above `low` that suffices; `suffices` is monotone up to `high`."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if suffices(middle) else (middle, high)
