@@ -1,4 +1,4 @@
-"""What `counts` is asked about: a release, where one is kept, or the analyst's own list."""
+"""Reads the `of` option of `counts`: a release from the ledger or a folder, or a list of items."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.release import MANIFEST, Release
 
-#: Where the tokens of a corpus come from does not make them others.
+#: Fields of the content that say where tokens come from; they do not change the tokens.
 _SAME_TOKENS_ALL_THE_SAME = ("column", "unit")
 Options = dict[str, Any]
 
 
 def with_release(options: Options, ledger: Ledger, *, files: bool) -> Options:
-    """The options, with the release that `of` names by its run id in this ledger; where `files` may
-    be read, by its folder; or with the lines of a text file, an item each."""
+    """The options, with `of` loaded: the release with that run id in this ledger; if `files` may
+    be read, the release in that folder, or the lines of a text file, one item per line."""
     of = options.get("of")
     if not isinstance(of, (str, Path)):
         return options
@@ -50,7 +50,7 @@ def _in_ledger(run_id: str, ledger: Ledger) -> Release:
 
 
 def with_items(options: Options, corpus: Corpus | None) -> Options:
-    """The options, with the items of `of` as lists of tokens, as this corpus reads them."""
+    """The options, with the items of `of` as lists of tokens, tokenised as the corpus is."""
     of = with_release(options, Ledger(), files=True)["of"]
     content = None if corpus is None else corpus.content
     if isinstance(of, Release):
@@ -61,10 +61,10 @@ def with_items(options: Options, corpus: Corpus | None) -> Options:
 
 
 def released_items(release: Release, content: Content | None) -> list[tuple[str, ...]]:
-    """The items of a release: the first of each level, then the second of each, and so on, for a
-    score orders items within a level and no further.
+    """The items of a release: the first of each level, then the second of each, and so on, because
+    scores do not compare between levels.
 
-    Of a trie's, the sequences that are whole; as one token where the corpus reads items whole.
+    From a trie, only complete sequences; as one token each if the corpus reads items whole.
     """
     made = release.manifest["parameters"]["content"]
     if content is not None:
@@ -93,8 +93,8 @@ def released_items(release: Release, content: Content | None) -> list[tuple[str,
 
 
 def _tokens(item: Any, content: Content | None) -> Any:
-    """An item of the analyst's own. A text is read as a row of the corpus would be, roughly: it is
-    not cleaned, so it must be written as the corpus's tokens are once they are."""
+    """Tokenise an item of the analyst's list roughly as the corpus reads a row. The item is not
+    cleaned, so it must be written as the corpus's tokens are after cleaning."""
     if not isinstance(item, str):
         return item
     if content is None:

@@ -1,14 +1,14 @@
-"""Valid grams by class of forecast: what the released level below foretells of each pair.
+"""Groups valid grams into classes by the weight that the level below forecasts for them.
 
 Every released gram of the level below has a mass, about the sum of its holders' plain weights. For
-a pair (l, r) that overlap in o, independence would give mass[l] mass[r] / mass[o]. In steps of
-STEP nats this is a_l + b_r, with
+a pair (l, r) that overlaps in o, independence would give the mass mass[l] mass[r] / mass[o]. In
+steps of STEP nats its logarithm is a_l + b_r, with
 
     a = floor((ln mass - ln mass[suf] / 2) / STEP),  b = floor((ln mass - ln mass[pre] / 2) / STEP),
 
-suf and pre being the gram without its first and without its last token; of a word, both are the
-empty gram, whose mass is that of all words. The class is that sum, the forecast its middle.
-Everything here is made from releases alone.
+where suf and pre are the gram without its first and without its last token. For a word, both are
+the empty gram, whose mass is that of all words. The class is the sum a_l + b_r, and the forecast is
+the middle of the class. Everything here depends on releases only.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _LEAST_MASS = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class ValidClasses:
-    """V_k (pruning "both") by class, counted and indexed without writing it down.
+    """V_k (pruning "both") by class, counted and indexed without listing it.
 
-    A block is an overlap o, a step a of what ends in it and a step b of what begins with it: all
-    its pairs are of one class.
+    A block is an overlap o, a step a of the grams that end in o and a step b of those that begin
+    with o: all its pairs belong to one class.
     """
 
     #: Class of a pair: left[l] + right[r].
@@ -42,11 +42,11 @@ class ValidClasses:
     #: Grams ordered by (suf, a), and by (pre, b).
     ending: Integers
     beginning: Integers
-    #: Blocks, ordered by class: where both sides start in these orders, how many the right one has.
+    #: Blocks ordered by class: where both sides start in these orders, and the right side's size.
     starts_ending: Integers
     starts_beginning: Integers
     begins: Integers
-    #: Valid grams of all blocks up to and including each; blocks of class c end at `ends[c]`.
+    #: Valid grams of all blocks up to and including each; the blocks of class c end at `ends[c]`.
     cumulative: Integers
     ends: Integers
 
@@ -64,7 +64,7 @@ class ValidClasses:
         return group
 
     def keys(self, group: int, indices: Integers) -> Integers:
-        """The keys of this class's valid grams of these indices, 0 to size - 1, each once."""
+        """The keys of the valid grams of a class at these indices, from 0 to size - 1."""
         first = self.ends[group - 1] if group else 0
         indices = indices + (self.cumulative[first - 1] if first else 0)
         block = np.searchsorted(self.cumulative, indices, side="right")
@@ -76,9 +76,8 @@ class ValidClasses:
 
 
 def valid_classes(below: Rung, masses: Floats, masses_before: Floats) -> ValidClasses:
-    """From the released grams of level k - 1, their masses, and the masses of level k - 2.
-
-    For k = 2, `masses_before` is one number: the mass of all words.
+    """The classes of V_k, from the released grams of level k - 1 and their masses (`masses`), and
+    the masses of level k - 2. For k = 2, `masses_before` is one number: the mass of all words.
     """
     words = below.level == 1
     nothing = np.zeros(len(below), dtype=np.int64)
@@ -99,7 +98,7 @@ def valid_classes(below: Rung, masses: Floats, masses_before: Floats) -> ValidCl
     begin_groups, begin_starts, begin_counts = np.unique(
         begin_key, return_index=True, return_counts=True
     )
-    # Every group of ends meets the groups of begins of the same overlap, which stand together.
+    # Pair every group of ends with the groups of begins of the same overlap, which are contiguous.
     overlap = end_groups // classes
     first = np.searchsorted(begin_groups, overlap * classes)
     meets = np.searchsorted(begin_groups, (overlap + 1) * classes) - first

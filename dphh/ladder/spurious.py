@@ -1,10 +1,10 @@
-"""Spurious n-grams: what the noise would have lifted over the threshold from a weight of zero.
+"""Spurious n-grams of DPNE: valid grams that no user holds but that noise lifts over the threshold.
 
-DPNE's histogram H_k holds every valid gram, most of them with weight 0. Writing those down is
-impossible, and leaving them out would show which valid grams somebody holds. So their number is
-drawn from Binomial(|V_k| - |supp H_k|, P[noise >= rho]), they are drawn uniformly from V_k without
-supp H_k, and their scores from the noise given that it reaches rho: exactly what Algorithm 1 of
-the paper would have released (its Appendix A does the same).
+DPNE's histogram H_k contains every valid gram, most of them with weight 0. They are too many to
+list, and leaving them out would reveal which valid grams some user holds. So their number is drawn
+from Binomial(|V_k| - |supp H_k|, P[noise >= rho]), they are drawn uniformly from V_k without
+supp H_k, and their scores from the noise given that it reaches rho. This is exactly the output of
+Algorithm 1 of the paper (its Appendix A does the same).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
 from dphh.udfs.draws.noise import draw_above, draw_binomial
 from dphh.udfs.draws.randomness import Randomness, uniform_below
 
-#: Given keys, says which of them somebody holds. The answer is private and stays in the engine.
+#: Tells for each key whether some user holds it. The answer is private and stays in the engine.
 Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
 
 
@@ -34,7 +34,7 @@ def with_spurious(
     randomness: Randomness,
     purpose: str,
 ) -> Any:
-    """What passed of those that somebody holds, and the level's spurious grams: (key, noisy)."""
+    """The held grams that passed, and the level's spurious grams, as (key, noisy)."""
     assert level.threshold_grid is not None
     noise = rounded_gaussian(level.sigma_grid)
     keys, scores = draw_spurious(
@@ -61,13 +61,13 @@ def draw_spurious(
     attempt = 0
     while len(keys) < number:
         attempt += 1
-        # About as many as are missing, for what will be rejected.
+        # Oversample by the expected share of rejected draws.
         share = unsupported / len(valid)
         batch = min(int((number - len(keys)) / share * 1.1) + 16, 1 << 22)
         indices = uniform_below(randomness, len(valid), batch, f"{purpose}/spurious {attempt}")
         drawn = valid.keys(indices.astype(np.int64))
         drawn = drawn[~held(drawn)]
-        # In the order drawn, each once: a prefix of a uniform sequence is uniform.
+        # Keep each key's first occurrence: a prefix of a uniform sequence is uniform.
         together = np.concatenate([keys, drawn])
         _, first = np.unique(together, return_index=True)
         keys = together[np.sort(first)][:number]
