@@ -33,6 +33,7 @@ class UsageError(DphhError, ValueError):
 
     exit_code = 2
 
+
 class UnpricedEventError(UsageError):
     """An event of a kind that this version of dphh cannot price."""
 
