@@ -28,8 +28,8 @@ _COLUMN_BYTES, _VALUE_BYTES = 128 << 10, 5
 class Rows:
     """An answer that is still in another process; its batches are fetched one by one."""
 
+    names: list[str]
     size: int  # an upper bound in bytes of its size where it is served
-    size: int  # in bytes, at most, where it is served
     batches: int  # at least one, which may be empty
     batch: Callable[[int], bytes]  # returns an Arrow stream with columns `c0`, `c1`, ...
 
