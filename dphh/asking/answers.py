@@ -1,4 +1,4 @@
-"""From a macro's arguments to a plan, and from plans and ledgers to the tables that SQL shows."""
+"""Turns a macro's arguments into a plan, and plans and ledgers into the tables that SQL shows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def answered(
     release: Callable[[Any], pa.Table],
     verb: Callable[[Macro, Arguments], pa.Table],
 ) -> pa.Table:
-    """A macro's table, by what whoever answers may say: of the ledger, or by a verb."""
+    """The table that a macro returns; the callables decide what the caller may see and run."""
     macro = macros()[what]
     if macro.verb is not None:
         return verb(macro, arguments)
@@ -61,7 +61,7 @@ def corpus_name(what: str, arguments: Arguments) -> str:
 
 
 def given_content(arguments: Arguments) -> dict[str, Any]:
-    """What was said of how to read the corpus, as keywords of `Corpus`."""
+    """The arguments that say how to read the corpus, as keywords of `Corpus`."""
     python = {sql: name for name, sql in SQL_NAMES.items()}
     return {
         python.get(name, name): arguments[name]
@@ -71,12 +71,12 @@ def given_content(arguments: Arguments) -> dict[str, Any]:
 
 
 def owners_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus | None:
-    """The corpus that the ledger knows by this name; its owner has said how it is read."""
+    """The corpus of this name in the ledger; the ledger says how its owner declared it."""
     return named_corpus(name, ledger, [SQL_NAMES.get(key, key) for key in content])
 
 
 def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
-    """The priced plan; what SQL cannot have meant is refused by name."""
+    """The priced plan. Refuses, by name, options that SQL passed wrongly."""
     options = {
         name: tuple(value) if isinstance(value, list) else value
         for name, default in signature_of(verb).items()
@@ -103,14 +103,14 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
         ) from None
 
 
-#: Columns of the terminal that a plan's table fits, and those of its four borders.
+#: The terminal columns into which a plan's table fits, and the width of its four borders.
 TERMINAL, BORDERS = 100, 10
-#: What is longer has a line of its own.
+#: A longer label gets a line of its own.
 LONGEST_WHAT = 24
 
 
 def plan_table(sections: Sequence[Section]) -> pa.Table:
-    """A plan as it prints, wrapped so that a shell need not cut it."""
+    """A plan as it prints, wrapped so that a shell does not cut it."""
     short = [what for _, said in sections for what, _ in said if len(what) <= LONGEST_WHAT]
     headings = ["section", *(heading for heading, _ in sections)]
     widest = max(map(len, headings)) + max(map(len, ["what", *short]))
@@ -126,7 +126,7 @@ def plan_table(sections: Sequence[Section]) -> pa.Table:
 
 
 def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
-    """The queries of a plan in their order, as `Plan.sql` has them in one text."""
+    """The queries of a plan in order, one row each; `Plan.sql` has them in one text."""
     plain = arguments.get("plain") or False
     if not isinstance(plain, bool):
         raise UsageError(f"plain: found {plain!r}; give true or false")
@@ -152,7 +152,7 @@ def ledger_table(accounts: Iterable[Account | Share]) -> pa.Table:
 
 
 def releases_table(entries: Iterable[Entry], corpora: Set[str] | None = None) -> pa.Table:
-    """Only what is settled may be shown, and of the corpora that paid only `corpora`, or all."""
+    """The settled releases; of the accounts that paid, only those in `corpora` are named."""
     rows = [
         {
             "run_id": entry.run_id,
@@ -163,7 +163,7 @@ def releases_table(entries: Iterable[Entry], corpora: Set[str] | None = None) ->
             "epsilon": entry.epsilon,
             "delta": entry.delta,
             "made": entry.changed.replace(tzinfo=None),
-            # The verb's own: how the corpus is read is its owner's business.
+            # Only the verb's parameters: how the corpus is read is known to its owner alone.
             "parameters": json.dumps(
                 {k: v for k, v in entry.parameters.items() if k not in ("user", "content")}
             ),

@@ -28,13 +28,13 @@ MOST_PLANS = 400
 
 @dataclass(frozen=True)
 class Compared:
-    """One plan among others; or why there is none."""
+    """One of the compared plans, or the reason why it cannot be made."""
 
-    #: What was varied: (option, value).
+    #: The varied options: (option, value).
     options: tuple[tuple[str, Any], ...]
     plan: Plan | None
     problem: str | None
-    #: What its account would say; None where nobody has capped the corpus.
+    #: The effect on the corpus's account; None if the corpus has no cap.
     ahead: Ahead | None
     refused: str | None
 
@@ -48,7 +48,7 @@ class Compared:
         return {} if self.plan is None else dict(self.plan.finds.users_by_length)
 
     def row(self) -> dict[str, Any]:
-        """For a table: what was varied, and what comes of it."""
+        """A row for a table: the varied options and the results."""
         return {
             **dict(self.options),
             "users": self.users,
@@ -61,7 +61,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Plans that differ in a few options. Free; nothing was read."""
+    """Plans that differ in a few options. Free: made without reading data."""
 
     verb: str
     varied: tuple[str, ...]
@@ -109,7 +109,7 @@ class Comparison:
         return [*(f"{value}" for _, value in each.options), *users, share, runs, note]
 
     def _repr_html_(self) -> str:
-        """Users that are needed, by the two options that vary; more options make more maps."""
+        """Needed users as a heat map of the last two varied options; one map per other choice."""
         across, *others = reversed(self.varied) if self.varied else ("",)
         down = others[0] if others else ""
         cells = {
@@ -135,8 +135,9 @@ def compare(
 
         dphh.compare(dphh.items, corpus, delta=1e-7, epsilon=[0.5, 1, 2], max_items=[10, 50])
 
-    Of each: from how many users an item is found, which part of the corpus's cap it takes, how many
-    such runs are left, and whether the ledger would refuse it now. Nothing is read, nothing spent.
+    For each plan: how many users an item needs to be found, which share of the corpus's cap it
+    takes, how many such runs are left, and whether the ledger would refuse it now. Free: nothing is
+    read and nothing spent.
     """
     name = verb if isinstance(verb, str) else getattr(verb, "__name__", "")
     if name not in VERBS:
@@ -188,7 +189,7 @@ def _compared(
 
 
 def _takes_one(annotation: Any) -> bool:
-    """Whether an option takes a number or a choice, so that a list of them is several plans."""
+    """Whether an option takes a single number or choice, so that a list means several plans."""
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     return any(part in (int, float, bool) or get_origin(part) is Literal for part in parts)
 

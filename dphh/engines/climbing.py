@@ -1,4 +1,4 @@
-"""The ladder's steps that are the same on every engine; how a rung is placed is the engine's."""
+"""Steps of the n-gram ladder that are the same on all engines; each engine places the rungs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dphh.udfs.draws.randomness import Randomness
 
 class Climbing(ABC):
     randomness: Randomness
-    #: How many rungs of the ladder stand in `positions`.
+    #: How many rungs of the ladder are already in `positions`.
     placed = 0
 
     @abstractmethod
@@ -27,20 +27,20 @@ class Climbing(ABC):
 
     @abstractmethod
     def _place(self, ladder: Ladder) -> None:
-        """Where the grams of the ladder's top stand."""
+        """Find the positions of the grams of the ladder's top rung."""
 
     @abstractmethod
     def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
-        """To `noised`, the valid grams that somebody holds; what passed of them, an Arrow table
-        (key, noisy), and how many they are."""
+        """Write the noised sums of the valid grams that some user holds to `noised`. Returns those
+        that passed, as an Arrow table (key, noisy), and how many valid grams are held."""
 
     @abstractmethod
     def _supported(self, proposed: Any) -> Any:
-        """Of an Arrow table (key, number) the rows whose key has one in `noised`."""
+        """The rows of an Arrow table (key, number) whose key is in `noised`."""
 
     @abstractmethod
     def _rounds(self, purpose: str) -> ForecastRounds:
-        """The two rounds of a level over `positions`."""
+        """The two rounds of a forecast level, over `positions`."""
 
     def grams_level(
         self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
@@ -54,7 +54,7 @@ class Climbing(ABC):
         return released
 
     def _held(self, keys: Integers) -> NDArray[np.bool_]:
-        """Which of these keys somebody holds: private."""
+        """Which of these keys some user holds. This is private."""
         held = np.zeros(len(keys), dtype=np.bool_)
         numbers = np.arange(len(keys), dtype=np.int64)
         supported = self._supported(pa.table({"key": keys, "number": numbers}))
@@ -69,6 +69,6 @@ class Climbing(ABC):
         return released
 
     def _place_all(self, ladder: Ladder) -> None:
-        """A run that goes on was not asked for the levels that it drew before."""
+        """Place all missing rungs: a continued run does not ask for levels that it drew before."""
         for rungs in range(self.placed + 1, len(ladder.rungs) + 1):
             self._place(ladder.up_to(rungs))

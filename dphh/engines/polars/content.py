@@ -25,14 +25,14 @@ from dphh.sources.reading import (
 )
 
 Loader = Callable[[], pl.LazyFrame]
-#: A regular expression of Rust's counts at least to twice this (two digits a byte).
+#: Twice this (two digits per byte) is within the repetition limit of Rust's regular expressions.
 LONGEST_UNIT = 5_000
 
 
 def open_corpus(corpus: Corpus) -> Loader:
-    """Look at the names and types of the columns. Reads no row.
+    """Check the names and types of the columns. Reads no row.
 
-    What comes back gives tokens_of_rows; call it when the run has begun.
+    Returns a function that gives tokens_of_rows; call it when the run has begun.
     """
     rows, schema = _rows(corpus)
     refuse_missing_columns(corpus, schema)
@@ -53,14 +53,14 @@ def open_corpus(corpus: Corpus) -> Loader:
 
 
 def user_expression(column: str, kind: pl.DataType) -> pl.Expr:
-    """A categorical's values are numbers in order of appearance: never to be hashed or sorted."""
+    """The user column, with categoricals as text: their codes depend on the order of appearance."""
     user = pl.col(column)
     return user.cast(pl.String) if isinstance(kind, (pl.Categorical, pl.Enum)) else user
 
 
 def unit_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
-    """Whose row it is. Several columns are one text that tells each of them: its length in bytes,
-    and it; NULL if any of them is."""
+    """The user id of a row. Several columns become one text, in which each value is preceded by its
+    length in bytes, so that it is unambiguous; NULL if any of them is NULL."""
     if isinstance(corpus.user, str):
         return user_expression(corpus.user, schema[corpus.user])
     parts = []
@@ -73,13 +73,13 @@ def unit_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
 
 
 def is_plain(kind: pl.DataType) -> bool:
-    """Whether values are written alike everywhere."""
+    """Whether every engine writes the type's values as the same text."""
     plain = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Null)
     return kind.is_integer() or isinstance(kind, plain)
 
 
 def group_expression(column: str | None, schema: pl.Schema) -> pl.Expr:
-    """The group of a row, as the text that declares it."""
+    """The group of a row, as the text in which groups are declared."""
     if column is None:
         return pl.lit(None, pl.String)
     kind = schema[column]
@@ -89,7 +89,7 @@ def group_expression(column: str | None, schema: pl.Schema) -> pl.Expr:
 
 
 def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
-    """The expression, over the functions of `queries/text.py`, that reads one row's content."""
+    """The expression, with the functions of `queries/text.py`, that makes tokens of a row."""
     column = pl.col(content.column)
     _refuse_what_has_no_text(content, kind)
     if content.reading == "list":
@@ -130,7 +130,7 @@ def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
 
 
 def _refuse_what_has_no_text(content: Content, kind: pl.DataType) -> None:
-    """Polars would say so in the middle of the run, when it is paid for."""
+    """Refuse types that Polars cannot write as text, before the run is paid for."""
     inner: object = kind
     while isinstance(inner, (pl.List, pl.Array)):
         inner = inner.inner
@@ -185,7 +185,7 @@ def _limited(tokens: pl.Expr, content: Content, longest: int) -> pl.Expr:
 
 
 def _bytes_of_binary(digits: pl.Expr, content: Content) -> pl.Expr:
-    """A binary column's bytes as they are, in digits: two a byte."""
+    """A binary column's bytes, as text of two hexadecimal digits per byte."""
     if content.lower or content.cleans_tokens:
         raise CorpusError(
             f"characters: the bytes of a binary column ({content.column!r}) are taken as they are; "
@@ -200,8 +200,8 @@ def _bytes_of_binary(digits: pl.Expr, content: Content) -> pl.Expr:
 
 
 def _size(content: Content) -> int:
-    """How many characters a run has. No item is longer by now than so many code points, of four
-    bytes at most."""
+    """How many characters a unit has at most: by now no item has more than `max_token_length` code
+    points, each of at most four bytes."""
     assert content.unit is not None
     size = min(content.unit, 4 * content.max_token_length)
     if size > LONGEST_UNIT:
@@ -213,12 +213,12 @@ def _size(content: Content) -> int:
 
 
 def _rows(corpus: Corpus) -> tuple[Loader, pl.Schema]:
-    """Where the rows come from, and the types of their columns."""
+    """A function that returns the rows, and the types of their columns."""
     if corpus.kind == "path":
         files, schema = scan_files(corpus)
         return (lambda: files), schema
     if isinstance(corpus.source, (pl.DataFrame, pl.LazyFrame)):
-        frame = corpus.source.lazy()  # stays lazy: Polars optimises it and the level as one query
+        frame = corpus.source.lazy()  # stays lazy: Polars optimises it together with the level
         with source_errors(corpus):
             return (lambda: frame), frame.collect_schema()
     names = schema_in_memory(corpus)

@@ -1,4 +1,4 @@
-"""The ladder of n-grams in Polars: where what is released stands, in rows of whole users."""
+"""The n-gram ladder in Polars: positions of released grams in rows of whole users."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ class Ngrams(Rounds, Climbing):
         self.placed = len(ladder.rungs)
 
     def _supported(self, proposed: Any) -> Any:
-        """As sql/ngrams/supported.sql."""
+        """The same as sql/ngrams/supported.sql."""
         supported = pl.DataFrame(proposed).join(self.tables["noised"], on="key", how="semi")
         return supported.to_arrow()

@@ -1,6 +1,6 @@
-"""The forecast ladder's rounds as queries: step for step `sql/ngrams/forecast_*.sql`.
+"""The forecast ladder's rounds as queries: step by step `sql/ngrams/forecast_*.sql`.
 
-The SQL says why. Noise is drawn between them, on frames that stand (`engines/polars/forecast.py`).
+The SQL files explain the steps. Noise is drawn between them (`engines/polars/forecast.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ RELEASED = ("key", "bin", "first", "second")
 
 
 def classed(noised: pl.LazyFrame, forecasts: pl.LazyFrame) -> pl.LazyFrame:
-    """To each (key, noisy) the class that the gram's two pieces foretell."""
+    """The class of each (key, noisy), from the forecasts of the gram's two pieces."""
     pieces = noised.with_columns(
         first_piece=pl.col("key") // 2**32, last_piece=pl.col("key") % 2**32
     )
@@ -26,32 +26,32 @@ def classed(noised: pl.LazyFrame, forecasts: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def unlisted(round_1: pl.LazyFrame, classes: pl.LazyFrame) -> pl.LazyFrame:
-    """How many valid grams of each class nobody holds."""
+    """How many valid grams of each class no user holds."""
     held = round_1.group_by("class").agg(held=pl.len().cast(pl.Int64))
     grams = pl.col("valid") - pl.col("held").fill_null(0)
     return classes.join(held, on="class", how="left").select("class", grams=grams).sort("class")
 
 
 def rows(round_1: pl.LazyFrame, absent: pl.LazyFrame) -> pl.LazyFrame:
-    """What round 1 shows: how many valid grams stand in each row, held and others together."""
+    """The output of round 1: how many valid grams each row has, held and absent together."""
     held = round_1.group_by(ROW).agg(grams=pl.len().cast(pl.Int64))
     return pl.concat([held, absent.select(*ROW, "grams")]).group_by(ROW).agg(pl.col("grams").sum())
 
 
 def weights(round_1: pl.LazyFrame, planned: pl.LazyFrame) -> pl.LazyFrame:
-    """g of every valid gram that somebody holds: the weight of its row."""
+    """The weight g of every valid gram that some user holds: that of its row."""
     return round_1.join(planned, on=ROW).select("key", "weight")
 
 
 def sums(round_1: pl.LazyFrame, histogram: pl.LazyFrame) -> pl.LazyFrame:
-    """Of every gram of round 1 what users give it in round 2, which may be nothing."""
+    """The sum of users' round-2 weights for every gram of round 1; 0 if there are none."""
     return round_1.join(histogram, on="key", how="left").select(
         "key", "class", "bin", pl.col("weight").fill_null(0), first="noisy"
     )
 
 
 def signs(round_2: pl.LazyFrame, absent_signs: pl.LazyFrame) -> pl.LazyFrame:
-    """What round 2 shows before its thresholds: how many of each row stand at 0 or below."""
+    """The output of round 2 before its thresholds: how many grams of each row are at 0 or below."""
     held = round_2.filter(pl.col("second") <= 0).group_by(ROW)
     held_negatives = held.agg(negatives=pl.len().cast(pl.Int64))
     absent = absent_signs.select(*ROW, "negatives")
@@ -59,8 +59,8 @@ def signs(round_2: pl.LazyFrame, absent_signs: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def passed(round_2: pl.LazyFrame, thresholds: pl.LazyFrame, spurious: pl.LazyFrame) -> pl.LazyFrame:
-    """Every valid gram whose noised weight reaches the threshold of its row, held or not, in the
-    order of keys."""
+    """Every valid gram whose noised weight reaches the threshold of its row, held or absent, sorted
+    by key."""
     reaches = pl.col("second") >= pl.col("threshold")
     held = round_2.join(thresholds, on=ROW).filter(reaches)
     held = held.select(*RELEASED)
