@@ -19,7 +19,7 @@ from dphh.mechanisms.ngrams.levels import spelled_keys
 from dphh.mechanisms.released_rows import whole
 from dphh.release import Release, as_polars
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 
 if TYPE_CHECKING:
     import polars as pl

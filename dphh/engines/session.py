@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         SetUnionLevel,
         VoteLevel,
     )
-    from dphh.udfs.kernel.gathering import Reading
+    from dphh.udfs.kernel.reading import Reading
 
 
 @dataclass(frozen=True)

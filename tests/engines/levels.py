@@ -11,7 +11,7 @@ from dphh.engines import open_session
 from dphh.engines.session import Limits, Session
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 
 
 def limits_of(engine: str) -> Limits:

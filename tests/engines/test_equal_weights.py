@@ -19,7 +19,7 @@ from dphh.mechanisms.set_union.price import new_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import new_item_threshold
 from dphh.udfs.kernel.contributions import contributions, evenly
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.text.hashes import Words, of_numbers
 from tests.conftest import NoNoise
 from tests.engines.levels import bare_level, session_on

@@ -30,7 +30,7 @@ from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
 from dphh.privacy.forecast_rounds import bins
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from tests.engines.levels import session_on
 
 Rows = Sequence[tuple[str, str]]

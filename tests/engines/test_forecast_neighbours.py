@@ -37,7 +37,7 @@ from dphh.ladder.rungs import Ladder, first_ladder
 from dphh.privacy.forecast_rounds import bins
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.contributions import Held
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.two_rounds import Plainly
 from tests.engines.ladders import Quiet
 from tests.engines.levels import session_on

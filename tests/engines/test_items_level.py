@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from tests.engines.levels import bare_level, histogram, session_on
 
 WORDS = st.sampled_from(["a", "b", "c", "dd", "é", "ß", "f\0g", "日本"])

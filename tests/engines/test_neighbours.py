@@ -33,7 +33,7 @@ from dphh.ladder.rungs import first_ladder
 from dphh.levels import PrunedLevel, SetUnionLevel, VoteLevel, WeighedLevel
 from dphh.privacy.following import Following
 from dphh.testing import SeededRandomness
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from tests.conftest import NoNoise
 from tests.engines.levels import bare_level, session_on
 

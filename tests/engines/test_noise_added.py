@@ -23,7 +23,7 @@ from dphh.engines.session import Session
 from dphh.ladder.rungs import first_ladder
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from tests.engines.ladders import grams_of
 from tests.engines.levels import session_on
 

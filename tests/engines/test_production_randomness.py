@@ -34,7 +34,7 @@ from dphh.privacy.subset_selection import subset_selection
 from dphh.udfs.draws.noise import draw_rounded_gaussian, noise_function
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.udfs.draws.subsets import draw_subsets
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from tests.engines.cut_short import AllHeads, of_levels
 from tests.engines.levels import bare_level, session_on
 from tests.engines.tries import plan_of

@@ -33,7 +33,7 @@ from dphh.ladder.rungs import PAIR, first_ladder, first_rung
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease
 from dphh.privacy.forecast_rounds import EDGES, LIST_SIZES, bins
 from dphh.testing import SeededRandomness
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from tests.engines.levels import session_on
 from tests.forecast.test_two_rounds import rounds
 

@@ -26,7 +26,7 @@ from dphh.engines.session import Limits
 from dphh.engines.spark import cluster
 from dphh.levels import PrunedLevel
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from tests.conftest import HERE, full
 from tests.engines.cut_short import DRAWING, killed
 from tests.engines.levels import bare_level, histogram, session_on

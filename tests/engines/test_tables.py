@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import Corpus, CorpusError
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from tests.engines.contents import ROWS, expected, frame
 from tests.engines.levels import bare_level, histogram, session_on
 

@@ -20,7 +20,7 @@ from dphh.errors import LedgerError
 from dphh.journal import as_stored, journaled, setting_of
 from dphh.ledger import Hold, Ledger, Request, Source
 from dphh.privacy.events import GaussianEvent
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from tests.engines.levels import session_on
 
 ROWS = [("b", 7), ("a", 9), ("ç", -1), ("a\x1fb", 2**40)]

@@ -7,7 +7,6 @@ For engines whose rows hold lists (DuckDB, Polars); Spark's blocks are made in `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -21,6 +20,7 @@ from numpy.typing import DTypeLike
 from dphh.udfs.kernel.blocks import places_of_texts
 from dphh.udfs.kernel.contributions import starts
 from dphh.udfs.kernel.given_grams import GivenGrams
+from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.kernel.whole_users import lengths_of, lists_of, one_array
 from dphh.udfs.text.hashes import Integers, of_spellings
@@ -40,16 +40,6 @@ STRETCH, PLACES = 1 << 17, 1 << 20
 NARROW = 1 << 32
 #: Bytes that it takes to lay out a text and a place.
 TEXT_BYTES, PLACE_BYTES = 48, 4
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What is held of a text."""
-
-    #: Whether its end is marked, by -1: where words that stand side by side are sought.
-    ends: bool = False
-    #: From which length to which its n-grams are held, in place of its words.
-    lengths: tuple[int, int] | None = None
 
 
 def words_of_texts(vocabulary: Vocabulary, reading: Reading) -> Read:

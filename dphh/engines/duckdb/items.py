@@ -6,7 +6,8 @@ from typing import Any
 
 from dphh.engines.duckdb.gathering import Gathers
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.udfs.kernel.gathering import Reading, words_of_texts
+from dphh.udfs.kernel.gathering import words_of_texts
+from dphh.udfs.kernel.reading import Reading
 
 
 class Items(Gathers):

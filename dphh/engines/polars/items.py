@@ -13,7 +13,8 @@ from dphh.engines.polars.queries import set_union
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.kernel.contributions import Evenly, evenly
-from dphh.udfs.kernel.gathering import Reading, words_of_texts
+from dphh.udfs.kernel.gathering import words_of_texts
+from dphh.udfs.kernel.reading import Reading
 
 
 class Items(Gathers):

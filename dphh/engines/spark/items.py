@@ -14,7 +14,7 @@ from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.udfs.kernel.contributions import Evenly, evenly
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.spark.functions import register_noise
 from dphh.udfs.spark.ladder import (
     register_blocks,

@@ -14,7 +14,7 @@ from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
 from dphh.mechanisms.set_union.price import SIPS_COMMON, round_alone
 from dphh.price import Price
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 
 
 def items_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:

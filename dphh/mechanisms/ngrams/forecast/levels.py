@@ -25,7 +25,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
 from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
-from dphh.udfs.kernel.gathering import Reading
+from dphh.udfs.kernel.reading import Reading
 
 
 @dataclass(frozen=True, eq=False)
