@@ -113,7 +113,7 @@ class Session(Protocol):
 
     @draws
     def trie_level(self, level: VoteLevel | BatchLevel, trie: Trie, purpose: str) -> Any:
-        """The level below the trie's deepest nodes. Sample, vote, threshold: an Arrow table (node,
+        """The next level of the trie. Sample, vote, threshold: an Arrow table (node,
         token, ended) of what grows. Users toss coins, or a batch of a fixed size is drawn."""
         ...
 
