@@ -16,6 +16,7 @@ from dphh.content import (
     TooLong,
 )
 from dphh.errors import CorpusError, UsageError
+from dphh.lineage.conditions import both, rows_kept
 from dphh.unit import User, as_json, checked_user, columns_of
 from dphh.wording.asked import named_in_words
 
@@ -40,7 +41,12 @@ HELP = {
     "max_token_length": "Characters of the longest token.",
     "too_long": "What to do with longer ones.",
     "characters": "What a character is, for --as characters and for trie.",
+    "where": "Which rows count: a condition in SQL over one row, such as \"country = 'DE'\".",
+    "since": "COLUMN=VALUE: rows of this value and later ones, such as day=2026-01-01.",
+    "until": "COLUMN=VALUE: rows before this value, such as day=2026-02-01.",
 }
+#: Of a corpus that the ledger names, whoever asks may say these.
+WHICH_ROWS = {"where", "since", "until"}
 # `row_wise` is of frames and views, which no command is given.
 
 
@@ -64,6 +70,9 @@ class Corpus:
     `row_wise=True` is whoever gives a frame or a view answering for it: that each of its rows comes
     of one user's rows alone, whoever else is there, though its query has more in it than rows taken
     one by one. A run is refused without it, and its manifest says so with it (docs/corpus.md).
+
+    `where=` leaves rows out by a condition in SQL over one row, `since="day=2026-01-01"` those
+    before, `until="day=2026-02-01"` those from then on (docs/corpus.md, "Which rows count").
     """
 
     source: Any = field(compare=False)
@@ -97,6 +106,9 @@ class Corpus:
         characters: Characters = "code points",
         max_text_length: int = MAX_TEXT_LENGTH,
         name: str | None = None,
+        where: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
         row_wise: bool = False,
         connection: Any = None,
     ) -> None:
@@ -110,7 +122,7 @@ class Corpus:
             raise UsageError(f"name: found {name!r}; give the name of an account of the ledger")
         if not isinstance(row_wise, bool):
             raise UsageError(f"row_wise: found {row_wise!r}; it is True or False")
-        kind, where, opened = _locate(source, connection)
+        kind, places, opened = _locate(source, connection)
         if row_wise and kind == "path":
             raise UsageError(
                 "row_wise: is said of a frame or a view, whose query makes its rows; files are "
@@ -129,6 +141,7 @@ class Corpus:
             unit=unit,
             characters=characters,
             max_text_length=max_text_length,
+            where=rows_kept(where, since, until),
         )
         for key, value in {
             "source": opened,
@@ -136,7 +149,7 @@ class Corpus:
             "content": content,
             "name": name,
             "kind": kind,
-            "where": where,
+            "where": places,
             "by": None,
             "row_wise": row_wise,
         }.items():
@@ -156,7 +169,8 @@ class Corpus:
         said |= {
             each.name: given[each.name]
             for each in fields(Content)
-            if each.name not in ("column", "reading") and given[each.name] != each.default
+            if each.name not in ("column", "reading")
+            and given.get(each.name, each.default) != each.default
         }
         if self.name is not None:
             said["name"] = self.name
@@ -168,7 +182,12 @@ class Corpus:
     @property
     def columns(self) -> dict[str, str]:
         """The columns that matter, by the options that name them."""
-        named = {**dict(self.columns_of_user), "text or item": self.content.column, "by": self.by}
+        named = {
+            **dict(self.columns_of_user),
+            "text or item": self.content.column,
+            "by": self.by,
+            **{f"where ({column})": column for column in self.content.columns_asked},
+        }
         return {option: column for option, column in named.items() if column is not None}
 
     @property
@@ -212,6 +231,14 @@ def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
     for key in ("source", "user", "content", "name", "kind", "where", "by", "row_wise"):
         object.__setattr__(copy, key, changes.get(key, getattr(corpus, key)))
     return copy
+
+
+def narrowed(
+    corpus: Corpus, where: str | None = None, since: str | None = None, until: str | None = None
+) -> Corpus:
+    """Of the rows that count those for which this holds too."""
+    kept = both(corpus.content.where, rows_kept(where, since, until))
+    return replace_corpus(corpus, content=replace(corpus.content, where=kept))
 
 
 def in_groups(corpus: Corpus, by: str | None) -> Corpus:

@@ -1,4 +1,4 @@
-"""Reads the `of` option of `counts`: a release from the ledger or a folder, or a list of items."""
+"""Reads the options `of` (a release or a list of items) and `groups` (declared groups)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,17 @@ from dphh.ledger import Ledger
 from dphh.release import MANIFEST, Release
 
 #: Fields of the content that say where tokens come from; they do not change the tokens.
-_SAME_TOKENS_ALL_THE_SAME = ("column", "unit")
+_SAME_TOKENS_ALL_THE_SAME = ("column", "unit", "where")
 Options = dict[str, Any]
+
+
+def with_declared(options: Options, ledger: Ledger, name: str | None) -> Options:
+    """The options, with the groups that the corpus's owner declared for `by` if none are given."""
+    by = options.get("by")
+    if name is None or not isinstance(by, str) or options.get("groups"):
+        return options
+    declared = ledger.declared_groups().get(name, {})
+    return {**options, "groups": [*declared[by]]} if by in declared else options
 
 
 def with_release(options: Options, ledger: Ledger, *, files: bool) -> Options:

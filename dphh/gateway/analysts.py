@@ -40,13 +40,13 @@ class OnlyOwner:
 class Analysts:
     """The file of analysts. It is read at each use, so changes take effect at once."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, ledger: Ledger | None = None) -> None:
+        self.path, self._ledger = path, ledger
 
     @classmethod
     def of(cls, ledger: Ledger) -> Analysts:
         """The file beside the ledger."""
-        return cls(ledger.path.with_name(ledger.path.name + ".analysts.json"))
+        return cls(ledger.path.with_name(ledger.path.name + ".analysts.json"), ledger)
 
     def names(self) -> list[str]:
         return list(self._hashes())
@@ -54,8 +54,9 @@ class Analysts:
     def add(self, name: str) -> str:
         """A new token for a new analyst, or for one who lost the old token. It is shown once."""
         self.check_name(name)
-        token = secrets.token_urlsafe(32)
-        self._write({**self._hashes(), name: _hash(token)})
+        token, before = secrets.token_urlsafe(32), self._hashes()
+        self._write({**before, name: _hash(token)})
+        self._note(name, before, "given")
         return token
 
     def check_name(self, name: str) -> None:
@@ -69,8 +70,15 @@ class Analysts:
         hashes = self._hashes()
         if name not in hashes:
             raise UsageError(f"There is no analyst {name!r}; `dphh serve analysts` lists them")
+        before = dict(hashes)
         del hashes[name]
         self._write(hashes)
+        self._note(name, before, None)
+
+    def _note(self, name: str, before: dict[str, str], now: str | None) -> None:
+        """Note the change in the ledger's history, after the file: a removal must act at once."""
+        if self._ledger is not None:
+            self._ledger.note_token(name, "given" if name in before else None, now)
 
     def who(self, token: str) -> str | None:
         """The analyst with this token, or None."""

@@ -200,22 +200,27 @@ def lifted_of_class(
 def proposed_of_class(
     valid: ValidClasses, group: int, number: int, absent: int, randomness: Randomness, purpose: str
 ) -> Integers:
-    """Keys of a class in uniformly random order without repetition; the caller takes the first
-    `number` that no user holds. The held grams are then looked up once, for all keys.
+    """Keys of a class; the caller takes the first `number` that no user holds."""
+    size = int(valid.sizes[group])
+    return valid.keys(group, proposed(size, number, absent, randomness, f"{purpose} {group}/keys"))
+
+
+def proposed(size: int, number: int, absent: int, randomness: Randomness, purpose: str) -> Integers:
+    """Numbers below `size` in uniformly random order without repetition, enough to contain `number`
+    of the `absent` ones. The first `number` of these are a uniform choice.
 
     While fewer than `number` absent grams were drawn, each draw hits a new one with probability at
     least (absent - number + 1) / size. If the mean number of hits is m = 2 number + 710, there are
     fewer than `number` with probability at most exp(-(m - number)^2 / (2 m)) < 2^-256 (Chernoff).
-    If that takes more draws than the class has grams, all of its grams are returned in random
-    order, so none is missing.
+    If that takes `size` draws or more, all numbers are returned in random order, so none is
+    missing.
     """
-    size, name = int(valid.sizes[group]), f"{purpose} {group}/keys"
     draws = -(-(2 * number + _MORE) * size // (absent - number + 1))
     if draws >= size:
-        return valid.keys(group, _in_random_order(size, randomness, name))
-    drawn = uniform_below(randomness, size, draws, name).astype(np.int64)
+        return _in_random_order(size, randomness, purpose)
+    drawn = uniform_below(randomness, size, draws, purpose).astype(np.int64)
     _, first = np.unique(drawn, return_index=True)
-    return valid.keys(group, drawn[np.sort(first)])
+    return drawn[np.sort(first)]
 
 
 #: 4 ln(2^256), rounded up.

@@ -208,7 +208,8 @@ def count_intervals(
     reach = ends(sigma, confidence, weighing.octaves, together)
     users = np.maximum(noisy + g // 2, 0) // g
     low = np.maximum(-((reach.below - noisy) // g), 0)
-    most = np.maximum(noisy + reach.above, 0)
+    # Nobody is fewer than nobody: below 0 it reaches as far up as from 0, lest "0 to 0" look sure.
+    most = np.maximum(noisy, 0) + reach.above
     high = (most + most_lost(most, lost, weighing, reach)) // g
     # An interval that holds no whole number has missed; it may as well hold its own estimate.
     return CountIntervals(users, np.minimum(low, users), np.maximum(high, users))

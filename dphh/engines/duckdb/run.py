@@ -18,6 +18,7 @@ from dphh.engines.duckdb.stores import reach_stores
 from dphh.engines.session import Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.sources.quiet import without_bar
 from dphh.sources.reading import ROWS_OF_NOBODY
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
@@ -41,8 +42,7 @@ class DuckDBRun:
         try:
             self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.path))
             self.memory = SharedMemory(self.con, limits.memory is not None)
-            # DuckDB's progress bar would show how much of the data each step reads.
-            self.con.execute("SET enable_progress_bar = false")
+            without_bar(self.con)
             # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in them (128
             # rows of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")

@@ -49,12 +49,6 @@ class PolarsRun:
         with engine_errors(step):
             return rows.collect(engine="streaming")
 
-    def released(self, threshold: int) -> Any:
-        """The keys whose noised weight reaches the threshold, which may be released. Sorted by
-        released values only, so that the order does not reveal how the rows arrived."""
-        passed = self.passed(threshold)
-        return passed.sort("noisy", "key", descending=[True, False]).to_arrow()
-
     def passed(self, threshold: int) -> pl.DataFrame:
         return self.tables["noised"].filter(pl.col("noisy") >= threshold)
 
