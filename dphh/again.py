@@ -1,10 +1,10 @@
-"""Nothing is spent by accident: the same request comes to the release that it came to before.
+"""Nothing is spent by accident: the same request returns the release that it made before.
 
 A request is its verb, options, corpus, account and price. Files are the same if their names, sizes
-and times are; the ledger keeps a few bits of these with each run. A lazy frame, a view or a
-relation is the same if its query is, and the files that it reads. A table in memory is told by a
-keyed hash of its rows, which this process keeps to itself: another process cannot compare it, and
-then nobody's release is handed out for another's.
+and modification times are; the ledger keeps a few bits of a hash of these with each run. A lazy
+frame, a view or a relation is the same if its query and the files that it reads are. A table in
+memory is identified by a keyed hash of its rows. The key stays in this process, so another process
+cannot compare the table and never returns a release made from other rows.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from dphh.unit import as_json
 Say = Callable[[str], None]
 
 _KEY = os.urandom(32)
-#: What this process ran on tables in memory: by request and rows, the run.
+#: Runs that this process made of tables in memory: (request, rows) -> run id.
 _made: dict[tuple[Any, ...], str] = {}
 
 
 class Note(str):
-    """A line of progress that bears on the budget: it is said where nobody watches, too."""
+    """A line of progress about the budget; it is shown even if the caller passed no `progress`."""
 
     said: str
 
@@ -47,7 +47,7 @@ class Note(str):
 
 
 class Before(NamedTuple):
-    """A run that came before, and the request that it was of: under its account."""
+    """An earlier run and its request, with the account that was charged."""
 
     run_id: str
     request: Request
@@ -55,15 +55,15 @@ class Before(NamedTuple):
 
 @dataclass(frozen=True)
 class Asking:
-    """A request, and what tells its data from others."""
+    """A request, and the fingerprints by which its data are recognised."""
 
     price: Price
     corpus: Corpus
     book: Ledger
     request: Request
-    #: For the ledger: '' where the data are no files, or are elsewhere.
+    #: The fingerprint in the ledger; '' where the data are not local files.
     files: str
-    #: For this process alone.
+    #: The fingerprint of a table in memory, known to this process only.
     rows: bytes | None = field(repr=False)
 
     @classmethod
@@ -73,9 +73,9 @@ class Asking:
         return cls(price, corpus, book, request, files, _rows(corpus))
 
     def before(self, say: Say) -> Before | None:
-        """The run that this came to before on the same data; None where there is none."""
+        """The earlier run of this request on the same data; None if there is none."""
         if self.book.analyst is not None:
-            return None  # the gateway names their runs; what others asked for is not theirs
+            return None  # the gateway names analysts' runs; one must not get another's release
         if (run_id := _made.get(self._key)) is not None:
             say(Note(f"nothing is spent: run {run_id} asked the same of the same rows; {_ELSE}"))
             return Before(run_id, self.request)
@@ -101,7 +101,7 @@ class Asking:
         return Before(earlier.run_id, request)
 
     def _accounts(self) -> list[str | None]:
-        """Under which accounts the same may have been asked: files are the same, named or not."""
+        """The accounts that may have been charged: the same files may be named or unnamed."""
         if not self.files:
             return [self.corpus.name]
         others = [None, *self.book.accounts_touched(self.request.source)]
@@ -123,9 +123,9 @@ class Asking:
         return self.corpus.name is not None or bool(self.book.accounts_touched(self.request.source))
 
     def _not_comparable(self, say: Say) -> None:
-        """Said while nothing is spent, where the same request would spend again."""
+        """Tell the caller, before anything is spent, that repeating this request would spend."""
         if self.files or self.corpus.kind == "path" or self._is_capped:
-            return  # where somebody has capped it, a second request is asked about before it pays
+            return  # with a cap, `_not_compared` refuses to spend twice on the same request
         who = "nobody can" if self.rows is None else "no later session can"
         say(
             Note(
@@ -178,7 +178,7 @@ def request_of(price: Price, corpus: Corpus) -> Request:
 
 
 def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
-    """The parameters, as the ledger and the manifest record them."""
+    """The parameters as the ledger and the manifest record them."""
     return {
         **dict(price.parameters),
         "user": as_json(corpus.user),
@@ -189,13 +189,13 @@ def recorded(price: Price, corpus: Corpus) -> dict[str, Any]:
 
 
 def notice(said: str) -> None:
-    """For whoever gave no `progress`: what bears on the budget is said all the same."""
+    """The default `progress`: shows only lines about the budget."""
     if not isinstance(said, Note):
         return
-    if _in_a_kernel():  # which would show a warning in red, with a path of its own
+    if _in_a_kernel():  # a notebook would show a warning in red, with a path of its own
         print(said)
     else:
-        # Where warnings are errors, none may end a run that has been paid for.
+        # Where warnings are errors, this one must not end a run that has been paid for.
         with suppress(Notice):
             warnings.warn(said.said, Notice, stacklevel=_whose_line())
 
@@ -206,7 +206,7 @@ def _in_a_kernel() -> bool:
 
 
 def _whose_line() -> int:
-    """How far up the first line is that is not of dphh: it is what a notice should name."""
+    """How many frames up the first caller outside dphh is: the line that a notice should name."""
     frame, up = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dphh."):
         frame, up = frame.f_back, up + 1
@@ -214,7 +214,7 @@ def _whose_line() -> int:
 
 
 def _rows(corpus: Corpus) -> bytes | None:
-    """Tells one table in memory from another, to who holds the key."""
+    """A hash that identifies a table in memory, to this process only (`_KEY`)."""
     if not at_hand(corpus):
         return None
     sink = _Hashing()
@@ -223,12 +223,12 @@ def _rows(corpus: Corpus) -> bytes | None:
         with pa.ipc.new_stream(pa.PythonFile(sink, mode="w"), rows.schema) as stream:
             stream.write_table(rows)
     except (DphhError, pa.ArrowException):
-        return None  # the run will say what is wrong with it
+        return None  # the run itself will report what is wrong with the table
     return sink.hash.digest()
 
 
 class _Hashing:
-    """A file that keeps a hash of what is written to it."""
+    """A writable file that keeps only a hash of what is written to it."""
 
     closed = False
 
@@ -240,4 +240,4 @@ class _Hashing:
         return memoryview(data).nbytes
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Nothing is buffered."""

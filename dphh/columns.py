@@ -1,4 +1,4 @@
-"""The columns that releases have, whichever verb made them."""
+"""The columns of releases, of all verbs."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 
 from dphh.errors import UsageError
 
-#: Every column there may be. A verb's release has the first three, and what else it releases.
+#: All columns. A release has the first three and those that its verb releases.
 COLUMNS: dict[str, pa.DataType] = {
     "level": pa.int32(),
     "item": pa.string(),
     "tokens": pa.list_(pa.string()),
     #: The noised weight, which orders items within a level; NULL where none is released.
     "score": pa.float64(),
-    #: Of an estimated score, how far off it is: one standard error.
+    #: The standard error of an estimated score.
     "error": pa.float64(),
     #: Whether a sequence ends here, or is a prefix that goes on.
     "ended": pa.bool_(),
-    #: The declared group that a count is within.
+    #: The declared group within which users are counted.
     "group": pa.string(),
-    #: How many users hold the item, and the interval that holds the truth.
+    #: How many users hold the item, and a confidence interval for it.
     "users": pa.int64(),
     "low": pa.int64(),
     "high": pa.int64(),
 }
 ALWAYS = ("level", "item", "tokens")
-#: The group of whatever is in none that was declared.
+#: The group of all users who are in no declared group.
 OTHER = "other"
 #: A release is sorted by these of its columns.
 ORDER = (
@@ -43,23 +43,23 @@ ORDER = (
 
 
 def schema_of(*more: str) -> pa.Schema:
-    """The columns of a release that has these beside what all have."""
+    """The schema of a release with these columns besides those that every release has."""
     return pa.schema([(name, COLUMNS[name]) for name in (*ALWAYS, *more)])
 
 
 SCORED = schema_of("score")
-#: Of tries.
+#: For tries.
 GROWN = schema_of("score", "ended")
 GROWN_AND_COUNTED = schema_of("score", "ended", "group", "users", "low", "high")
 ESTIMATED = schema_of("score", "error", "ended")
-#: Of counts, all in all or within groups.
+#: For counts, over all users or within groups.
 COUNTED = schema_of("users", "low", "high")
 COUNTED_IN_GROUPS = schema_of("group", "users", "low", "high")
-#: Of what was found and, where that was asked for, counted.
+#: For found items, with counts if these were asked for.
 SCORED_AND_COUNTED = schema_of("score", "group", "users", "low", "high")
 
 
-#: What columns say, for whoever finds a release without its documentation.
+#: What the columns mean, stored in the file for readers without the documentation.
 MEANINGS = {
     "level": "how many tokens an item has; items of one level compare",
     "score": (
@@ -83,7 +83,7 @@ def meanings(names: Iterable[str]) -> dict[str, str]:
 
 
 def described(table: Any) -> Any:
-    """The same table, whose schema says what its columns are."""
+    """The same table, with the meanings of its columns in its schema."""
     fields = [
         field.with_metadata({"description": MEANINGS[field.name]})
         if field.name in MEANINGS
@@ -94,8 +94,8 @@ def described(table: Any) -> Any:
 
 
 def in_turn(levels: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Of rows in order of their levels: the first of each level, then the second of each, and so
-    on, since levels do not compare."""
+    """An order for rows sorted by level: the first of each level, then the second of each, and so
+    on, because scores do not compare between levels."""
     rank = np.arange(len(levels)) - np.searchsorted(levels, levels)
     return np.argsort(rank, kind="stable")
 

@@ -1,7 +1,7 @@
-"""What a run drew of what was priced: levels that never ran, and shares left over, cost nothing.
+"""Which priced events a run used: levels that never ran and unused shares cost nothing.
 
-Which levels run, and at which noise, follows from what was released before them and from nothing
-else; what comes back is told by the levels as they were run (docs/ledger.md, "What never ran").
+Which levels run, and at which noise, depends on earlier releases only. The levels that ran state
+their own events (docs/ledger.md, "What never ran").
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from dphh.mechanisms.set_union.price import new_delta
 from dphh.price import Price
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
 
-#: Methods whose levels each have an event of their own, and may be left out.
+#: Methods in which each level has its own events and may be left out.
 STEPWISE = ("dpne", "forecast", "sips", "adaptive")
 
 
 def drawn_events(price: Price, ran: Sequence[Level], counted: bool) -> tuple[Event, ...]:
-    """The events of the levels that drew; those that were priced, where all of them did.
+    """The events of the levels that drew noise; all priced events if every level did.
 
-    counted: whether there was anything to count of what was found, where that was asked for.
+    counted: whether the run counted any found items, if counting was asked for.
     """
     drew = [level for level in ran if _drew(level)]
     priced = tuple(event for event in price.events if counted or event.role is not Role.COUNTS)
     if price.method not in STEPWISE or len(drew) == len(price.levels):
         return priced
     stay = tuple(event for event in priced if event.role is not Role.LEVEL)
-    if stay == priced:  # a price that was read back says of no event what it is of
+    if stay == priced:  # a price that was read back from JSON does not keep the events' roles
         return priced
     return (*(event for level in drew for event in _events(level)), *stay)
 
 
 def _drew(level: Level) -> bool:
-    """Whether there was anything to draw: above releases that make nothing valid there is not."""
+    """Whether the level drew anything: it did not if earlier releases left no valid gram."""
     match level:
         case PrunedLevel(valid=valid) | ForecastLevel(valid=valid):
             return bool(valid)

@@ -1,4 +1,4 @@
-"""Every error of dphh: what was asked, what was found, what to do. Never a value from the data."""
+"""All errors of dphh: what was asked, what was found, what to do; never a value from the data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dphh.characters.unseen import steerless
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-#: Set to 1, where the data may be seen, to see engines' own messages and where they arose.
+#: Set to 1, where the data may be seen, to show engines' own messages and tracebacks.
 SHOW_ERRORS = "DPHH_SHOW_ENGINE_ERRORS"
 
 
@@ -20,75 +20,76 @@ class DphhError(Exception):
     """The root of all errors that dphh raises on purpose."""
 
     exit_code = 1
-    #: Whether a run was paid for before it came to this; None where nobody looked.
+    #: Whether the run had been paid for when this was raised; None if unknown.
     spent: bool | None = None
 
     def __str__(self) -> str:
-        """Files and columns are named by whoever made them: no name steers a terminal."""
+        """Escapes control characters: names of files and columns must not steer a terminal."""
         return steerless(super().__str__())
 
 
 class UsageError(DphhError, ValueError):
-    """A parameter that cannot be: wrong name, wrong range, parts that contradict each other."""
+    """An invalid argument: unknown name, value out of range, or arguments that contradict."""
 
     exit_code = 2
 
 
 class UnpricedEventError(UsageError):
-    """An event of a kind that this dphh does not know, so that nobody can say what it costs."""
+    """An event of a kind that this version of dphh cannot price."""
 
 
 class PortTakenError(UsageError):
-    """The gateway cannot listen where it was told to: somebody else does, perhaps."""
+    """The gateway cannot listen at the given address, for instance because the port is in use."""
 
 
 class CorpusError(DphhError):
-    """The corpus is not where or not what it was said to be."""
+    """The corpus does not exist, or differs from what the caller declared."""
 
     exit_code = 2
 
 
 class LedgerError(DphhError):
-    """The ledger cannot be opened, read or written; nothing was spent that it does not show."""
+    """The ledger cannot be opened, read or written. It shows everything that was spent."""
 
 
 class UnknownRunError(LedgerError):
-    """A run id that the ledger does not know: whoever asked is mistaken, and not the ledger."""
+    """The ledger does not know this run id: an error of the caller, not of the ledger."""
 
     exit_code = 2
 
 
 class NotHeldError(LedgerError):
-    """An attempt at a run that it did not reserve, or has given back: another's, perhaps."""
+    """The caller did not reserve this attempt at a run, or has already given it back."""
 
 
 class BudgetRefused(DphhError):  # noqa: N818 - the ledger refuses; nothing is in error
-    """The ledger refuses: the corpus's cap would be passed."""
+    """The ledger refuses the run: it would exceed the corpus's cap."""
 
     exit_code = 3
 
 
 class ElsewhereRefused(BudgetRefused):
-    """What refuses is a corpus that whoever asks is not to know of."""
+    """The run is refused because of another corpus, which the analyst must not learn about."""
 
 
 class EngineError(DphhError):
-    """An engine failed while it ran a level. Its own message is withheld: it may quote data."""
+    """An engine failed while it ran a level. Its message is withheld: it may quote private data."""
 
 
 class EngineOutOfMemory(EngineError):  # noqa: N818 - says what ran out
-    """A step needs more memory, or more room to spill, than the engine may use."""
+    """A step needs more memory, or more disk space to spill, than the engine may use."""
 
 
 class Notice(UserWarning):
-    """What a run has to say of its price where nobody watches its progress."""
+    """A message about what a run costs, shown as a warning if the caller passed no `progress`."""
 
 
 def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """What reads private rows lets errors of dphh out alone: no error behind them, no inner frame.
+    """Decorate a function that reads private rows so that only dphh's own errors leave it.
 
-    An engine's message may quote data, and frames hold rows in their variables. `from None` hides
-    the one from people and from nobody else: error trackers walk all of it.
+    An engine's message may quote data, and stack frames hold rows in their variables, so the error
+    is raised again without its cause, context and inner frames. `raise ... from None` is not
+    enough: it hides the cause in a printed traceback, but error trackers still read it.
     """
 
     @wraps(function)
@@ -99,11 +100,11 @@ def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, 
             if os.environ.get(SHOW_ERRORS) == "1":
                 raise
             told = problem
-        # Out here no error is being handled that Python would attach to it again.
+        # Outside the except block, so that Python attaches no context to the error again.
         told.__cause__ = told.__context__ = None
         try:
             raise told.with_traceback(None)
         finally:
-            del told  # or the frame and the error would hold each other
+            del told  # break the reference cycle between the frame and the error
 
     return alone

@@ -1,7 +1,7 @@
-"""For the owner of the data alone: exact counts, and how a release compares with them.
+"""Exact counts, and how a release compares with them. For the owner of the data only.
 
-Nothing here is private, so nothing here may be published: it makes no Release, asks no ledger,
-and every result says so.
+Nothing here is private, so nothing here may be published. This module makes no Release and uses
+no ledger, and every result carries a warning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NOT_PRIVATE = "exact counts of private data: NOT private, not for publication"
 
 @dataclass(frozen=True, eq=False)
 class ExactCounts:
-    """How many users hold each n-gram, exactly. It cannot be saved as a release."""
+    """How many users hold each n-gram, exactly. This cannot be saved as a release."""
 
     table: Any
     max_n: int
@@ -47,7 +47,7 @@ class ExactCounts:
         return as_polars(self.table)
 
     def save(self, *_: Any, **__: Any) -> None:
-        """Refuses: what is exact is no release."""
+        """Refuses: exact counts are not a release."""
         raise UsageError(f"save: these are {self.warning}; run a plan for what may leave")
 
     def __repr__(self) -> str:
@@ -64,8 +64,8 @@ def exact_ngrams(
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> ExactCounts:
-    """Count the users of every n-gram of up to `max_n` tokens, held by `at_least` users. NOT
-    private: for the owner's own evaluation."""
+    """Count the users of every n-gram of up to `max_n` tokens that at least `at_least` users hold.
+    NOT private: for the owner's own evaluation."""
     for name, value in (("max_n", max_n), ("at_least", at_least)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
@@ -90,17 +90,17 @@ def exact_ngrams(
 
 @dataclass(frozen=True)
 class LevelEvaluation:
-    """One length, release against truth."""
+    """One length: the release compared with the exact counts."""
 
     level: int
     there: int
     released: int
     true: int
-    #: Of the n-grams that somebody holds, the share that was released.
+    #: The share of the n-grams held by some user that was released.
     recall: float
-    #: Of all (user, n-gram) pairs, the share whose n-gram was not released.
+    #: The share of all (user, n-gram) pairs whose n-gram was not released.
     missing_mass: float
-    #: Of the released n-grams, the share that nobody holds.
+    #: The share of the released n-grams that no user holds.
     spurious: float
     #: (K, share released) of the n-grams that at least K users hold: Figure 4 of DPNE.
     coverage: tuple[tuple[int, float], ...]

@@ -1,4 +1,4 @@
-"""What is counted, and within which groups: a release, a list of one's own; declared groups."""
+"""Reads the options `of` (a release or a list of items) and `groups` (declared groups)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from dphh.ledger import Ledger
 from dphh.public.asked_prior import with_prior
 from dphh.release import MANIFEST, Release
 
-#: Where the tokens of a corpus come from, and of which rows, does not make them others.
+#: Fields of the content that say where tokens come from; they do not change the tokens.
 _SAME_TOKENS_ALL_THE_SAME = ("column", "unit", "where")
 Options = dict[str, Any]
 
 
 def with_declared(options: Options, ledger: Ledger, name: str | None) -> Options:
-    """The options, with the groups that the corpus's owner has declared of `by`, where none are
-    asked for."""
+    """The options, with the groups that the corpus's owner declared for `by` if none are given."""
     by = options.get("by")
     if name is None or not isinstance(by, str) or options.get("groups"):
         return options
@@ -29,8 +28,8 @@ def with_declared(options: Options, ledger: Ledger, name: str | None) -> Options
 
 
 def with_release(options: Options, ledger: Ledger, *, files: bool) -> Options:
-    """The options, with the release that `of` names by its run id in this ledger; where `files` may
-    be read, by its folder; or with the lines of a text file, an item each."""
+    """The options, with `of` loaded: the release with that run id in this ledger; if `files` may
+    be read, the release in that folder, or the lines of a text file, one item per line."""
     of = options.get("of")
     if not isinstance(of, (str, Path)):
         return options
@@ -67,7 +66,7 @@ def with_public(options: Options, corpus: Corpus | None, ledger: Ledger, *, file
 
 
 def with_items(options: Options, corpus: Corpus | None) -> Options:
-    """The options, with the items of `of` as lists of tokens, as this corpus reads them."""
+    """The options, with the items of `of` as lists of tokens, tokenised as the corpus is."""
     of = with_release(options, Ledger(), files=True)["of"]
     content = None if corpus is None else corpus.content
     if isinstance(of, Release):
@@ -78,10 +77,10 @@ def with_items(options: Options, corpus: Corpus | None) -> Options:
 
 
 def released_items(release: Release, content: Content | None) -> list[tuple[str, ...]]:
-    """The items of a release: the first of each level, then the second of each, and so on, for a
-    score orders items within a level and no further.
+    """The items of a release: the first of each level, then the second of each, and so on, because
+    scores do not compare between levels.
 
-    Of a trie's, the sequences that are whole; as one token where the corpus reads items whole.
+    From a trie, only complete sequences; as one token each if the corpus reads items whole.
     """
     made = release.manifest["parameters"]["content"]
     if content is not None:
@@ -110,8 +109,8 @@ def released_items(release: Release, content: Content | None) -> list[tuple[str,
 
 
 def _tokens(item: Any, content: Content | None) -> Any:
-    """An item of the analyst's own. A text is read as a row of the corpus would be, roughly: it is
-    not cleaned, so it must be written as the corpus's tokens are once they are."""
+    """Tokenise an item of the analyst's list roughly as the corpus reads a row. The item is not
+    cleaned, so it must be written as the corpus's tokens are after cleaning."""
     if not isinstance(item, str):
         return item
     if content is None:

@@ -1,10 +1,10 @@
-"""Levels that stand: stored in the ledger before anybody sees them, and never drawn again.
+"""Stores each drawn level in the ledger before it is used, so that no level is drawn twice.
 
-A session's drawing verbs return released rows. Between the session and the flow, each draw of a
-run that can go on is looked up in the ledger first; what is not there is drawn, stored in one
-transaction, and read back as what stands: if another process with the same run id was first, its
-rows are the ones that both use. Flows know nothing of this: from the same rows they go the same
-way, and everything else that a session does is done again from the corpus.
+A session's drawing verbs return released rows. The journal wraps the session: before each draw it
+looks in the ledger for the stored rows of that step. If there are none, it draws, stores the rows
+in one transaction, and reads them back. If another process with the same run id stored its rows
+first, both processes use those. The levels know nothing of this: from the same rows they
+continue in the same way, and the session recomputes everything else from the corpus.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dphh.price import Price
 
 
 def journaled(session: Session, book: Ledger, hold: Hold) -> Session:
-    """The same session, each of whose draws stands in the ledger when it comes back."""
+    """The same session, but each of its draws is stored in the ledger before it is returned."""
     return cast(Session, _Journaled(session, book, hold))
 
 
@@ -49,7 +49,7 @@ class _Journaled:
     def _once(self, draw: Callable[..., Any]) -> Callable[..., Any]:
         def stands(*asked: Any) -> Any:
             *_, step = asked
-            if step in self._drawn:  # it would be handed what the first has drawn
+            if step in self._drawn:  # the second draw would get the rows of the first
                 raise AssertionError(f"two draws of one run are called {step!r}")
             self._drawn.add(step)
             stored = self._book.level(self._hold, step)
@@ -62,8 +62,8 @@ class _Journaled:
 
 
 def as_stored(released: Any) -> bytes:
-    """Values alone, sorted by themselves: how a table was made (which of its grams are spurious,
-    in what order an engine found them) must not show."""
+    """The rows as Parquet, sorted by their values. The order in which an engine found them could
+    reveal how the table was made, for instance which of its grams are spurious."""
     plain = pa.table(
         {
             name: column.cast(pa.string()) if _is_text(column.type) else column
@@ -79,7 +79,7 @@ def as_stored(released: Any) -> bytes:
 def setting_of(
     price: Price, corpus: Corpus, session: Session, book: Ledger, randomness: str
 ) -> Setting:
-    """What must be the same when a run goes on; the ledger compares the request itself."""
+    """What must be unchanged when a run continues; the ledger compares the request itself."""
     planned: list[Any] = [price.method, [level.to_json() for level in price.levels]]
     if price.counting is not None:
         planned.append(price.counting.to_json())

@@ -1,4 +1,4 @@
-"""A plan: a price and the corpus that it would be paid for. Immutable, and made without reading."""
+"""A plan: a price and the corpus to spend it on. Plans are immutable; making one reads no row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What would be run, what it costs, and what it will be able to see."""
+    """What would run, what it costs, and which items it can find."""
 
     price: Price
     corpus: Corpus | None = field(default=None)
@@ -91,11 +91,11 @@ class Plan:
         progress: Callable[[str], None] | None = None,
         randomness: Randomness | None = None,
     ) -> Release:
-        """Spend the price and hand back the release.
+        """Spend the price and return the release.
 
-        The same plan on data that have not changed costs nothing more, unless `again`: its release
-        comes back, or a run that was cut short goes on. So does the same `run_id`, whatever it is
-        run on.
+        The same plan on unchanged data returns its earlier release, or continues an interrupted
+        run, at no further cost; `again=True` spends again. With a `run_id` of an earlier run, that
+        run's release comes back whatever the data are now.
         """
         corpus = corpus or self.corpus
         if corpus is None:
@@ -117,22 +117,22 @@ class Plan:
     def sql(self, *, plain: bool = False) -> str:
         """The queries that a run on DuckDB would execute, level by level. Free: reads nothing.
 
-        plain: the specification in their place, row by row and without noise, which a DuckDB shell
-        runs as it is (docs/plain-sql.md). What it prints is not private.
+        plain: return the specification instead: row by row and without noise, ready to run in a
+        DuckDB shell (docs/plain-sql.md). The output of those queries is not private.
         """
         from dphh.as_sql.text import as_text
 
         return as_text(self.queries(plain=plain))
 
     def queries(self, *, plain: bool = False) -> list[Query]:
-        """The parts of `sql()`, one a query, with the section that each belongs to."""
+        """The parts of `sql()`, one per query, each with its section."""
         from dphh.as_sql.plain import plain as plainly
         from dphh.as_sql.running import running
 
         return (plainly if plain else running)(self.price, self.corpus)
 
     def sight(self, profile: Profile) -> Sight:
-        """From how many users items are found, where each holds as much as `dphh.profile` says."""
+        """How many users an item needs to be found if each user holds as much as `profile` says."""
         from dphh.sight import sight_of
 
         return sight_of(self.price, profile)
@@ -145,7 +145,7 @@ class Plan:
         return steerless_json(json.dumps(self.to_json(), indent=2, ensure_ascii=False))
 
     def describe(self, ledger: Ledger | None = None) -> str:
-        """The whole plan in words, with what the ledger (by default, your own) has left."""
+        """The whole plan as text, with what is left in the ledger (default: the caller's own)."""
         return plan_text(self.price, self.corpus, ledger)
 
     def __repr__(self) -> str:
@@ -156,8 +156,8 @@ class Plan:
 
 
 def plan_from_json(found: dict[str, Any] | str) -> Plan:
-    """The plan that `to_json` or `dumps` wrote. A table in memory does not travel: pass it again
-    as `run(corpus=...)`."""
+    """The plan that `to_json` or `dumps` wrote. A table in memory is not part of that text: pass it
+    again as `run(corpus=...)`."""
     if isinstance(found, str):
         try:
             found = json.loads(found)
@@ -193,7 +193,7 @@ def _as_written(found: Any) -> Plan:
 
 
 def _user(found: Any) -> User:
-    """Whose promise a written plan states: of a table in memory these columns alone travelled."""
+    """The user columns of a written plan; of a table in memory, only these columns are written."""
     return checked_user(found["corpus"]["user"] if found["corpus"] else "user")
 
 
@@ -203,7 +203,7 @@ def _periods(found: Any) -> tuple[Period | None, Spans | None]:
 
 
 def _priced_anew(plan: Plan) -> Plan:
-    """The plan that its verb makes of its parameters: a file's word for its own price is not it."""
+    """Price the plan's parameters again: the price written in a file is not trusted."""
     if plan.verb not in VERBS:
         raise UsageError(f"plan: found the verb {plan.verb!r}, which this dphh does not know")
     verb = VERBS[plan.verb]

@@ -1,4 +1,4 @@
-"""The registry of verbs: what each is, said once. Whatever asks for verbs goes by it."""
+"""The registry of verbs: the one definition of each verb, used by every interface."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dphh.price import Price, UsersKnown
 from dphh.public.asked_prior import with_prior
 
 Options = ParamSpec("Options")
-#: How the levels of a price follow one another, with what stands between an item's tokens.
+#: Yields the levels of a priced run in order; the last argument is the joiner of an item's tokens.
 Levels = Callable[[Price, Session, str], Iterator[LevelDone]]
 
 
@@ -55,16 +55,16 @@ class Verb(Generic[Options]):
 
     name: str
     price: Callable[Options, Price]
-    #: What each option says, in a line for the command line.
+    #: One line of help per option, for the command line.
     help: Mapping[str, str]
     levels: Levels
-    #: The columns of its releases.
+    #: The columns of the verb's releases.
     columns: pa.Schema
-    #: The corpus as the verb reads it.
+    #: Returns the corpus as the verb reads it.
     read: Callable[[Corpus, Price], Corpus] = _as_it_is
-    #: The options as they are priced, where that hangs on how the corpus is read.
+    #: Returns the options to price, for verbs whose options depend on how the corpus is read.
     asked: Callable[[dict[str, Any], Corpus | None], dict[str, Any]] = _as_given
-    #: Whether a run takes the number of users for known, so that how it ends would tell it.
+    #: Returns a reason if a run's outcome reveals how many users there are, else None.
     takes_for_known: Callable[[Price], UsersKnown | None] = _nothing
 
     @property

@@ -1,4 +1,4 @@
-"""A release: what may leave the building. A table and a manifest, nothing else."""
+"""A release: the noised table and its manifest. It contains nothing that may not be published."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ _RUN_ID = b"dphh.run_id"
 class Release:
     """The released table and the manifest that explains it.
 
-    A `score` orders the items of one level and is no number of people; `users`, where there is
-    such a column, is one, and has an interval.
+    A `score` orders the items of one level and is not a number of people. `users`, where that
+    column exists, is a number of people with an interval.
     """
 
     table: Any
@@ -62,7 +62,7 @@ class Release:
 
     @property
     def is_test(self) -> bool:
-        """Whether it is a test's or a rehearsal's, which promise nothing to anyone."""
+        """Whether this is a test's or a rehearsal's release, which gives no privacy guarantee."""
         return is_test(self.manifest)
 
     def to_arrow(self) -> Any:
@@ -74,15 +74,15 @@ class Release:
     def to_duckdb(
         self, connection: duckdb.DuckDBPyConnection | None = None
     ) -> duckdb.DuckDBPyRelation:
-        """The table as a DuckDB relation, on your connection or on DuckDB's default one."""
+        """The table as a DuckDB relation, on the given connection or DuckDB's default one."""
         import duckdb
 
         return (connection or duckdb.default_connection()).from_arrow(self.table)
 
     def to_pandas(self) -> pd.DataFrame:
-        """The table as a pandas frame, if pandas is installed."""
+        """The table as a pandas frame. Requires pandas."""
         try:
-            import pandas  # noqa: F401 - Arrow would ask for it less plainly
+            import pandas  # noqa: F401 - checked here because Arrow's own error is less clear
         except ImportError:
             raise UsageError("to_pandas: pandas is not installed; pip install pandas") from None
         frame: pd.DataFrame = self.table.to_pandas()
@@ -90,22 +90,22 @@ class Release:
 
     @named_in_words
     def to_csv(self, path: str | Path) -> Path:
-        """The table as CSV; `tokens` as a JSON list.
+        """Write the table as CSV, with `tokens` as a JSON list.
 
-        A spreadsheet takes a text that begins with `=`, `+`, `-` or `@` for a formula, and people
-        may have written one: such an item gets a quote before it, as spreadsheets ask for.
-        Read `release.parquet` where the texts must be as they are.
+        A spreadsheet reads a text that begins with `=`, `+`, `-` or `@` as a formula, and users may
+        have written one. Such items get a leading quote, as spreadsheets recommend. Read
+        `release.parquet` where the exact texts matter.
         """
         from dphh.report.tables import write_csv
 
         return write_csv(self, path)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """What takes Arrow tables takes a release: `pl.DataFrame(release)`, `FROM release`."""
+        """Lets anything that takes Arrow tables take a release, such as `pl.DataFrame(release)`."""
         return self.table.__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows, as dictionaries."""
+        """Iterate over the rows as dictionaries."""
         for batch in self.table.to_batches():
             yield from batch.to_pylist()
 
@@ -117,12 +117,13 @@ class Release:
         stop_words: Collection[str] = (),
         numbers: bool = True,
     ) -> pl.DataFrame:
-        """What is worth reading, the longest first.
+        """The phrases worth reading, longest first.
 
-        maximal: only what is inside no longer released phrase; of tries, whole sequences and what
-        was cut at the last level. stop_words: drop phrases of nothing but these. numbers: False
-        drops phrases of nothing but numbers (and stop words). What would steer a terminal is
-        written out, here as in the other frames to be read; `to_polars` has the texts as they are.
+        maximal: keep only phrases that are part of no longer released phrase; for tries, complete
+        sequences and those cut off at the last level. stop_words: drop phrases that consist of
+        these words only. numbers: False drops phrases that consist of numbers (and stop words)
+        only. Control characters are escaped, as in the other frames meant for reading;
+        `to_polars` has the exact texts.
         """
         from dphh.report.phrases import phrases
 
@@ -130,17 +131,17 @@ class Release:
 
     @named_in_words
     def tree(self, prefix: Sequence[str] = ()) -> Tree:
-        """All that goes on from a list of tokens, as a tree that prints and unfolds."""
+        """All released continuations of a list of tokens, as a tree that prints and unfolds."""
         from dphh.report.tree import tree_of
 
         return tree_of(self, prefix)
 
     @named_in_words
     def top(self, k: int) -> Release:
-        """The k heaviest of what was released, at no cost: of each length in turn, since scores do
-        not compare between lengths. By `users` where these were counted, else by `score`.
+        """The first k items of the release, at no cost, by `users` if counted, else by `score`.
 
-        No more than were released: whatever stayed below a threshold must not show.
+        Scores do not compare between lengths, so the lengths take turns. At most as many items as
+        were released: items below a threshold must stay unseen.
         """
         from dphh.report.top import top_of
 
@@ -148,11 +149,11 @@ class Release:
 
     @named_in_words
     def weights(self, confidence: float = 0.95) -> pl.DataFrame:
-        """What the scores say of the weights that they are of: `weight_low` and `weight_high`, and
-        `users_at_least`, since nobody adds more than 1 to a weight. Costs nothing.
+        """Confidence intervals for the weights behind the scores: `weight_low`, `weight_high`, and
+        `users_at_least`, since one user adds at most 1 to a weight. Costs nothing.
 
-        The intervals allow for an item's having passed its threshold. NULL where a score is not
-        the noised weight that passed: longer n-grams of the forecast ladder.
+        The intervals account for the condition that the item passed its threshold. They are NULL
+        where a score is not the noised weight that passed: longer n-grams of the forecast ladder.
         """
         from dphh.report.weights import weights_of
 
@@ -160,9 +161,9 @@ class Release:
 
     @named_in_words
     def next_words(self, context: Sequence[str]) -> pl.DataFrame:
-        """What follows a list of tokens, or its longest ending that anything follows.
+        """What follows a list of tokens, or its longest suffix that has a continuation.
 
-        The first has the highest score. Scores are noised weights, not how often it follows.
+        Rows are sorted by score, highest first. Scores are noised weights, not frequencies.
         """
         from dphh.report.phrases import next_words
 
@@ -170,23 +171,23 @@ class Release:
 
     @named_in_words
     def compare(self, after: Release) -> pl.DataFrame:
-        """What a later release gained, lost and kept. Both have noise of their own: what stands
-        near a threshold comes and goes by chance."""
+        """What a later release gained, lost and kept. Both are noised independently, so items near
+        a threshold appear and disappear by chance."""
         from dphh.report.phrases import gained_and_lost
 
         return gained_and_lost(self, after)
 
     @named_in_words
     def why(self, phrase: str | Sequence[str]) -> Why:
-        """Why a phrase is not here, as far as the release says. Costs nothing: reads no row."""
+        """Explain why a phrase is not in the release, from the manifest alone. Costs nothing."""
         from dphh.report.why import why
 
         return why(self, phrase)
 
     @named_in_words
     def chart(self, top: int = 20, *, counts: Release | None = None) -> Chart:
-        """Bars of the `top` of each length: people with intervals where this or `counts` has them,
-        else the scores."""
+        """Bar chart of the `top` items of each length: users with intervals if this release or
+        `counts` has them, else scores."""
         from dphh.report.chart import chart_of
 
         return chart_of(self, top, counts)
@@ -200,15 +201,15 @@ class Release:
         counts: Release | None = None,
         ledger: Ledger | None = None,
     ) -> Path:
-        """Write one HTML file for people: charts, a tree to search, the promise in plain words
-        and, with a ledger, what is left of the budget."""
+        """Write one HTML file for readers: charts, a searchable tree, the privacy statement in
+        plain words and, if a ledger is given, the remaining budget."""
         from dphh.report.page import write_page
 
         return write_page(self, path, title=title, counts=counts, ledger=ledger)
 
     @named_in_words
     def save(self, folder: str | Path) -> Path:
-        """Write `release.parquet` and `release.json`, each whole or not at all, manifest last."""
+        """Write `release.parquet`, then `release.json`; each is written whole or not at all."""
         out = checked_out(folder, self.run_id)
         try:
             out.mkdir(parents=True, exist_ok=True)
@@ -254,8 +255,8 @@ class Release:
         return cls(table, manifest)
 
     def parquet(self) -> bytes:
-        """The table as one Parquet file that names its run."""
-        # Of the file, too: not every reader shows what fields say.
+        """The table as one Parquet file that contains its run id."""
+        # Also in the file's metadata: not every reader shows the fields' metadata.
         said = {
             f"dphh.{name}".encode(): text.encode()
             for name, text in meanings(self.table.schema.names).items()
@@ -269,7 +270,7 @@ class Release:
         return buffer.getvalue()
 
     def dumps(self) -> str:
-        # Sorted, so that a release that comes back from the ledger is the same to the byte.
+        # Sorted keys: a release that the ledger returns is then identical byte for byte.
         said = json.dumps(self.manifest, indent=2, ensure_ascii=False, sort_keys=True)
         return steerless_json(said)
 
@@ -289,7 +290,7 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def checked_out(folder: str | Path, run_id: str | None) -> Path:
-    """The folder to write to, refused before anything is spent if another release is in it."""
+    """The folder to write to. Refuses, before anything is spent, if it holds another release."""
     out = written_here("out", folder).absolute()
     try:
         nearest = next(folder for folder in (out, *out.parents) if folder.exists())
@@ -309,7 +310,7 @@ def checked_out(folder: str | Path, run_id: str | None) -> Path:
 
 
 def _runs_in(out: Path) -> set[str | None]:
-    """The runs that a folder's files name; one whose writing was cut short left the table alone."""
+    """The run ids that a folder's files name. After an interrupted write only the table exists."""
     found: set[str | None] = set()
     if (out / TABLE).exists():
         try:

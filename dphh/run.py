@@ -1,7 +1,7 @@
-"""The one flow: plan -> ledger -> engine runs the levels -> release -> ledger.
+"""Run a plan: reserve its price in the ledger, run the levels on an engine, settle the release.
 
-The same request under the same run id comes to one release, however often it is asked for, by how
-many processes, and whenever one of them is killed: each level is drawn once (`dphh.journal`).
+The same request under the same run id gives one release, even if several processes ask for it or
+some of them are killed: each level is drawn once and stored (`dphh.journal`).
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def run(
     progress: Progress | None = None,
     randomness: Randomness | None = None,
 ) -> Release:
-    """Spend the price on a corpus, once, and hand back the release.
+    """Spend the price on a corpus, once, and return the release.
 
-    The same request on data that have not changed comes to the release that it came to before, or
-    goes on after its last whole level if it was cut short; `again` spends again.
+    If the same request ran before on unchanged data, its release is returned, or an interrupted
+    run continues after its last complete level. `again` spends anew.
     """
     _check_asked(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
@@ -79,7 +79,7 @@ def run(
     asking = Asking.of(price, corpus, book)
     origin = origin_of(corpus)
     _warn_of_deleted_rows(origin)
-    # A test's randomness is chosen by hand, and so is what it is drawn for.
+    # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     once = run_id is None and not again and randomness is None
     before = asking.before(say) if once else None
     known = before is not None
@@ -87,14 +87,14 @@ def run(
     if out is not None:
         checked_out(out, run_id)
 
-    # Opening looks at names and types alone, so what it refuses has cost nothing.
+    # Opening a session reads names and types only, so a refusal here costs nothing.
     session = open_session(
         engine or engine_of(corpus), corpus, source, Limits(memory_limit, threads)
     )
     try:
         if (refusal := mixed(corpus, origin)) is not None:
             raise UsageError(refusal)
-        if not known:  # what was released already is handed out, whatever the files are by now
+        if not known:  # a stored release is returned even if the files have changed since
             _look_first(corpus, session)
             _say_what_lacks(corpus, book, say)
         reservation = book.reserve(
@@ -148,7 +148,7 @@ def _check_asked(
 
 def _say_what_is_gone(book: Ledger, say: Progress) -> None:
     if book.analyst is not None:
-        return  # what else the ledger names is not theirs to see
+        return  # an analyst must not see what else the ledger names
     for account in book.gone():
         say(Note(gone_text(account, account.source.where)))
 
@@ -161,7 +161,7 @@ def _say_what_lacks(corpus: Corpus, book: Ledger, say: Progress) -> None:
 
 
 def _warn_of_deleted_rows(origin: Origin) -> None:
-    if origin.whole:  # where a reader of logs gave them, they are what its log has
+    if origin.whole:  # a log-aware reader lists exactly the files that its log contains
         warn_of_files_of_tables(origin.files)
 
 
@@ -172,7 +172,7 @@ def _look_first(corpus: Corpus, session: Session) -> None:
 
 
 def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:
-    """Where a run id that was given hands out what was made of other data, or may have been."""
+    """Warn if the release of a given run id was made, or may have been made, from other data."""
     if corpus.kind != "path" and not (files and then):
         told = (
             "whether of this table nobody can tell, since tables in memory cannot be compared; for "
@@ -214,13 +214,13 @@ def _made(
     randomness: RunRandomness,
     say: Progress,
 ) -> Release:
-    """Begin, or go on after the last whole level, and settle."""
+    """Begin the run, or continue it after its last complete level, and settle it."""
     try:
         setting = setting_of(price, corpus, session, book, _whose(randomness))
         new_key = SystemRandomness().words(4, "the key of a run").tobytes()
         beginning = book.begin(hold, setting, new_key)
     except BaseException:
-        with suppress(LedgerError):  # it has begun before: then its price stays
+        with suppress(LedgerError):  # fails if an earlier attempt began: its price stays booked
             book.cancel(hold)
         raise
     assert beginning is not None
@@ -321,11 +321,11 @@ def settled(book: Ledger, release: Release, hold: Hold) -> Release:
     try:
         book.settle(hold, release.manifest, release.parquet(), drew)
     except NotHeldError:
-        raise  # the ledger is not the one that was paid from: an older copy of it, perhaps
+        raise  # this ledger did not reserve the run; it may be an older copy
     except LedgerError as problem:
         if (theirs := _settled_by_another(book, hold)) is not None:
             return theirs
-        # The price is spent and recorded; losing what it bought would help nobody.
+        # The price is spent and recorded; discarding the release would help nobody.
         warnings.warn(
             f"the release was made, but the ledger could not keep a copy: {problem} "
             "Save the release now; or ask again with this run id once the ledger can be written.",
@@ -335,7 +335,7 @@ def settled(book: Ledger, release: Release, hold: Hold) -> Release:
 
 
 def _settled_by_another(book: Ledger, hold: Hold) -> Release | None:
-    """The release, if another process that holds the same run has come to it first."""
+    """The release, if another process that runs the same run id has settled it already."""
     try:
         manifest, parquet = book.release(hold)
     except LedgerError:

@@ -1,4 +1,4 @@
-"""How plans and releases look in a terminal. `dphh.report.cards` is how notebooks show them."""
+"""Plans and releases as text for a terminal. `dphh.report.cards` is the same for notebooks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from dphh.wording.lines import (
     wrapped,
 )
 
-#: A heading, and its lines: (what, said).
+#: A heading and its lines: (label, text).
 Section = tuple[str, list[tuple[str, str]]]
 SHOWN_ROWS = 10
 
@@ -57,7 +57,7 @@ def plan_sections(
 
 
 def price_sections(price: Price, corpus: Corpus | None) -> list[Section]:
-    """A plan without what the ledger says, which is its owner's to see."""
+    """A plan without its ledger section, which only the owner may see."""
     return [
         ("privacy", privacy_lines(price, corpus)),
         ("levels", noise_lines(price)),
@@ -112,7 +112,7 @@ def promises(privacy: Privacy) -> list[tuple[str, str]]:
 
 
 def _mixed(privacy: Privacy) -> list[tuple[str, str]]:
-    """What stands above is of sums: what messages tell, if anybody sees them."""
+    """The guarantee if an observer sees the mixed messages themselves; `promises` is for sums."""
     if privacy.shuffled_epsilon is None or privacy.shuffled_user_epsilon is None:
         return []
     return [
@@ -130,7 +130,7 @@ def _mixed(privacy: Privacy) -> list[tuple[str, str]]:
 
 
 def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
-    """What each level does; neighbours that do the same are said once."""
+    """What each level does; neighbouring levels that do the same share one entry."""
     lines = []
     for (_, said), alike in groupby(levels, key=lambda level: (_pass(level), level_words(level))):
         same = list(alike)
@@ -147,7 +147,7 @@ def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
 
 
 def counting_lines(counting: FoundCounts | None) -> list[tuple[str, str]]:
-    """How what is found is counted when all levels are done."""
+    """How found items are counted after all levels are done."""
     if counting is None:
         return []
     whole, noise, intervals = counts_words(counting.widest)
@@ -284,7 +284,7 @@ def finds_lines(finds: Finds) -> list[tuple[str, str]]:
 def ledger_lines(
     price: Price, corpus: Corpus | None, ledger: Ledger | None
 ) -> list[tuple[str, str]]:
-    """What the ledger says of a plan's corpus. Looks, never writes, and never fails a print."""
+    """What the ledger says of a plan's corpus. Reads only, and never makes printing fail."""
     if corpus is None:
         return [("", "the plan has no corpus yet")]
     try:
@@ -303,14 +303,14 @@ def ledger_lines(
 
 
 def accounts_of(corpus: Corpus, ledger: Ledger | None) -> list[Account]:
-    """The accounts that a run on this corpus would be charged to, if anybody has made them."""
+    """The accounts that a run on this corpus would charge, if there are any."""
     book = ledger or Ledger()
     names = (corpus.name,) if corpus.name else book.accounts_touched(source_of(corpus))
     return [book.status(name, corpus.periods) for name in names]
 
 
 def refused(price: Price, corpus: Corpus, ledger: Ledger | None) -> str | None:
-    """Why this run would be refused now, by the ledger or before it; None where it would not."""
+    """Why this run would be refused now, by the ledger or before it; None if it would not be."""
     return mixed(corpus) or (ledger or Ledger()).would_refuse(request_of(price, corpus))
 
 
@@ -364,7 +364,7 @@ def release_text(table: Any, manifest: dict[str, Any]) -> str:
 
 
 def found_from(manifest: dict[str, Any]) -> str:
-    """From how many people on something shows."""
+    """From how many users an item is found at this price."""
     if not (finds := manifest.get("finds")):
         return ""
     return (
@@ -374,16 +374,16 @@ def found_from(manifest: dict[str, Any]) -> str:
 
 
 def is_test(manifest: dict[str, Any]) -> bool:
-    """Whether nothing is promised: drawn by a test's seed, or a rehearsal.
+    """Whether there is no privacy guarantee: the seed was a test's, or this is a rehearsal.
 
-    Before manifests said so, all but a test's and a rehearsal's were of the operating system.
+    Manifests of older versions have no `is_test`; there the randomness tells it.
     """
     return bool(manifest.get("is_test", manifest["randomness"] != "operating system"))
 
 
 def first_rows(table: Any, manifest: dict[str, Any]) -> list[dict[str, Any]]:
-    """The first few of each level, so that what is long shows beside what is short; of a trie
-    what ends, if anything does."""
+    """The first few rows of each level, so that short and long items both show; from a trie only
+    the complete sequences, if there are any."""
     if "ended" in table.column_names:
         ends = table.filter(pc.fill_null(table.column("ended"), False))
         table = ends if len(ends) else table
@@ -391,7 +391,7 @@ def first_rows(table: Any, manifest: dict[str, Any]) -> list[dict[str, Any]]:
     levels = table.column("level").to_pylist()
     each = -(-SHOWN_ROWS // max(1, len(set(levels)) * max(1, len(groups))))
     items = table.column("item").to_pylist() if groups else range(table.num_rows)
-    #: Of each level the first items; of each item the rows of all its groups.
+    #: By level: the first items, each with the rows of all its groups.
     chosen: dict[int, dict[Any, list[int]]] = {}
     for place, (level, item) in enumerate(zip(levels, items, strict=True)):
         of_level = chosen.setdefault(level, {})
@@ -410,7 +410,7 @@ def _item(row: dict[str, Any]) -> tuple[int, str]:
 
 
 def value_meaning(table: Any, manifest: dict[str, Any]) -> str:
-    """What the numbers beside items are."""
+    """What the numbers beside the items mean."""
     if "users" in table.column_names:
         return f"beside each: users  (low to high). {intervals_hold(manifest)}"
     if "error" in table.column_names:
@@ -421,7 +421,7 @@ def value_meaning(table: Any, manifest: dict[str, Any]) -> str:
 
 
 def value_text(row: dict[str, Any]) -> str:
-    """How many people, where that is known; else the score, where there is one."""
+    """The number of users, if known; else the score, if there is one."""
     if row.get("users") is not None:
         within = "" if row.get("group") is None else f"  in {shorten(row['group'])}"
         return f"{row['users']:12,}  ({row['low']:,} to {row['high']:,}){within}"
@@ -433,7 +433,7 @@ def value_text(row: dict[str, Any]) -> str:
 
 
 def promised(privacy: dict[str, Any]) -> float:
-    """What is published keeps to this epsilon, for the unit that the statement names."""
+    """The epsilon of what is published, for the unit that the privacy statement names."""
     return float(privacy.get("central_epsilon", privacy["epsilon"]))
 
 

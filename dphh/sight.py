@@ -1,9 +1,9 @@
-"""What a plan finds in text: `plan.sight(dphh.profile(words_per_user=12))`.
+"""How many users an item needs to be found in text: `plan.sight(dphh.profile(words_per_user=12))`.
 
-The number of users that a plan promises to find is for users who hold that one item alone. People
-hold more, and count for less of each: with t items, for 1 / sqrt(t); with more than `max_items`,
-for a choice of them. A profile says how much a user holds. It must be public: from what is known of
-such texts, or from public text like it, never from the data.
+A plan's own number assumes users who hold that one item and nothing else. Real users hold more, and
+add less weight to each item: 1 / sqrt(t) with t items, and with more than `max_items` only a random
+choice of them counts. A profile states how much a user holds. It must be public: from general
+knowledge of such texts, or from a similar public text, never from the data.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from dphh.privacy.set_union import weight
 from dphh.wording.asked import named_in_words
 from dphh.wording.lines import plural
 
-#: Beyond so many users nothing is looked for.
+#: The search stops at this number of users.
 _MOST_USERS = 10**12
-#: What of a binomial's luck is passed over at either end.
+#: Probability of the binomial that is left out at either end.
 _RARE = 1e-9
 
 
 @dataclass(frozen=True)
 class Profile:
-    """How much a user holds, in public: different words, in so many texts."""
+    """How much a user holds, as public knowledge: distinct words, in a number of texts."""
 
     words_per_user: tuple[int, ...]
     texts_per_user: int = 1
 
     def held(self, words: int, length: int) -> int:
-        """How many n-grams of a length a user of so many words holds: all that their texts have."""
+        """How many n-grams of a length a user with this many words holds: all of their texts'."""
         return max(1, words - self.texts_per_user * (length - 1))
 
 
 @dataclass(frozen=True)
 class Sight:
-    """From how many users an n-gram of each length is found, by how much they hold."""
+    """How many users an n-gram of each length needs to be found, by how much each user holds."""
 
     #: (words per user, ((length, users or None where no number of users is enough), ...)).
     scenarios: tuple[tuple[int, tuple[tuple[int, int | None], ...]], ...]
@@ -64,7 +64,7 @@ class Sight:
 
 @named_in_words
 def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Profile:
-    """How much a user holds, as far as that is public; several numbers of words are scenarios."""
+    """How much a user holds, as public knowledge; several numbers of words give scenarios."""
     several = [words_per_user] if isinstance(words_per_user, int) else list(words_per_user)
     for name, number in [
         *(("words_per_user", words) for words in several),
@@ -78,10 +78,10 @@ def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Pro
 
 
 def sight_of(price: Price, by: Profile) -> Sight:
-    """For users who hold as much as the profile says, all of which stays to be looked at.
+    """The sight for users who hold as much as the profile says, if none of it is pruned.
 
-    That is the worst case: what is not released at one length is looked at no more in the next, and
-    what remains then counts for more.
+    That is the worst case: a gram that is not released at one length is pruned at the next, and
+    the user's remaining grams then get more weight.
     """
     if price.prior is not None:
         raise UsageError(
@@ -117,9 +117,9 @@ def _needed(
     first: list[SetUnionLevel],
     longer: list[PrunedLevel],
 ) -> int | None:
-    # Of several rounds the most revealing counts; of the forecast ladder's the last is certain.
-    # Where weights follow earlier rounds, what an item gets in later ones hangs on its holders'
-    # other items: the first alone is certain, where they have others.
+    # The round in which an item is most likely to pass decides. In the forecast ladder only the
+    # last round is certain. Where weights depend on earlier rounds, an item's weight in later ones
+    # depends on its holders' other items; if there are any, only the first round is certain.
     certain = {"forecast": first[-1:], "adaptive": first if words == 1 else first[:1]}
     rounds = certain.get(price.method, first)
 
@@ -150,8 +150,8 @@ def _needed(
 
 
 def _miss(level: SetUnionLevel | PrunedLevel, threshold: int, users: int, held: int) -> float:
-    """The probability that an item of so many users stays below the threshold. A user who holds
-    more than counts has a random choice of it counted."""
+    """The probability that an item held by `users` users stays below the threshold. For a user who
+    holds more than `max_items`, a random choice of that many counts."""
     from scipy.special import ndtr  # slow to import
     from scipy.stats import binom
 
@@ -162,6 +162,6 @@ def _miss(level: SetUnionLevel | PrunedLevel, threshold: int, users: int, held: 
     low, high = binom.ppf([_RARE, 1 - _RARE], users, share)
     step = max(1, ceil((high - low) / 2000))
     counted = np.arange(int(low), int(high) + step, step)
-    # Each stretch of the binomial is taken at its fewest users, which finds least.
+    # Each interval of the binomial uses its smallest count, which underestimates finding.
     mass = np.diff(np.concatenate([[0.0], binom.cdf(counted[1:] - 1, users, share), [1.0]]))
     return float(mass @ ndtr((threshold - 0.5 - counted * own) / level.sigma_grid))

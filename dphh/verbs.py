@@ -15,7 +15,7 @@ from dphh.wording.asked import check_given, check_known, check_places, plain
 
 
 class Planning(Protocol, Generic[Options]):
-    """A verb as it is called: a corpus, now or when it runs, and the options of its price."""
+    """A verb as a function of a corpus (optional until the run) and the options of its price."""
 
     def __call__(
         self, corpus: Corpus | None = None, *args: Options.args, **options: Options.kwargs
@@ -23,7 +23,7 @@ class Planning(Protocol, Generic[Options]):
 
 
 def planning(verb: registry.Verb[Options]) -> Planning[Options]:
-    """The verb as a function: the price that its mechanism makes, and the corpus as it reads it."""
+    """The verb as a function: it prices the options and stores the corpus as the verb reads it."""
 
     def plan(corpus: Corpus | None = None, *args: Options.args, **options: Options.kwargs) -> Plan:
         check_places(1 + len(args), ["corpus"], ["corpus", *verb.options], verb.name)

@@ -1,1 +1,1 @@
-"""A plan as SQL, to be read: what a run would execute, and the specification row by row."""
+"""A plan as SQL to read: the queries that a run would execute, or the row-by-row specification."""

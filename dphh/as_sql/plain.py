@@ -35,9 +35,9 @@ FOLLOWS = """
 -- "In:" names the tables, and names such as $unit stay open. So this text is to be read, and to be
 -- run query by query, not as a whole."""
 _MACROS = ("plain/functions", "plain/without_noise", "plain/noise_quantile")
-#: What is left of a salt where nothing is drawn.
+#: The value of a salt; the specification draws none.
 SALT = 0
-#: And of a batch: nobody is drawn, so all of them vote.
+#: The size of a batch: all users, since none are drawn.
 EVERYONE = Written("(SELECT count(*) FROM lots)")
 
 
@@ -119,7 +119,7 @@ def _ladder(level: Any) -> Iterator[Query]:
 
 
 def _adaptive(levels: Sequence[SetUnionLevel]) -> Iterator[Query]:
-    """Rounds whose weights follow one another."""
+    """Rounds whose weights depend on earlier rounds."""
     for number, level in enumerate(levels):
         section = f"level {level.level}, round {level.round}"
         following = follows(levels[:number], level)
@@ -141,7 +141,7 @@ def _adaptive(levels: Sequence[SetUnionLevel]) -> Iterator[Query]:
 
 
 def _rounds(level: Any) -> Iterator[Query]:
-    """Levels of the forecast ladder: what stands between their rounds is no SQL."""
+    """Levels of the forecast ladder; the computations between their rounds are not in SQL."""
     known = {
         "level": level.level,
         "sigma": level.sigma_grid,

@@ -1,4 +1,4 @@
-"""The corpus of a plan, as SQL: its rows, and how a row becomes tokens. Reads nothing."""
+"""The corpus of a plan as SQL: its rows, and how a row becomes tokens. Reads nothing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb.content import corpus_statements, user_statements
 from dphh.sources.reading import parquet_pattern
 
-#: What stands for a table that has no name of its own.
+#: The name used for a table that has none of its own.
 TABLE = "corpus_rows"
 _TEXT = ("names", "text", "text_units", "periods")
 _OTHER_FILES = re.compile(r"\.(?!parquet$)[A-Za-z]\w*$")
 
 
 def rows_of(corpus: Corpus | None, *, whole_users: bool) -> str:
-    """Macros and views, up to `tokens_of_rows`; and what stands for a user, if that is asked."""
+    """Macros and views up to `tokens_of_rows` and, if `whole_users`, the macros of user keys."""
     if corpus is None:
         return "-- In: tokens_of_rows (user_id, tokens, group_name). The plan has no corpus yet."
     content = corpus.content
@@ -40,7 +40,7 @@ def rows_of(corpus: Corpus | None, *, whole_users: bool) -> str:
 
 
 def relation_of(corpus: Corpus) -> str:
-    """Where rows come from: Parquet files; or a table of no name."""
+    """The relation with the rows: Parquet files, or the placeholder table."""
     if corpus.kind != "path" or any(_OTHER_FILES.search(place) for place in corpus.where):
         return TABLE
     places = [parquet_pattern(place) for place in corpus.where]

@@ -51,7 +51,7 @@ def running(price: Price, corpus: Corpus | None) -> list[Query]:
 
 
 def parts_of(price: Price) -> Iterator[Part]:
-    """The steps of a run, in their order, under headings."""
+    """The steps of a run in their order, grouped under headings."""
     verbs = {"items": _items, "ngrams": _ngrams, "trie": _trie, "ldp_trie": _ldp_trie}
     if price.verb == "counts":
         (level,) = price.levels
@@ -83,7 +83,7 @@ def _items(price: Price) -> Iterator[Part]:
 
 
 def _adaptive(levels: Sequence[SetUnionLevel]) -> Iterator[Part]:
-    """Rounds that follow one another in the engine."""
+    """Rounds whose weights depend on earlier rounds, computed in the engine."""
     for number, level in enumerate(levels):
         known = _bounded(level, f"items/round {level.round}") | {"is_test": False}
         later = {"salt": SALT}

@@ -1,4 +1,4 @@
-"""Queries as text: parameters filled in, and the macros that they call."""
+"""Queries as text, with parameters filled in, and the macros that they call."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class Step:
     """One file of `sql/` as a run executes it."""
 
     name: str
-    #: Parameters that the plan fixes.
+    #: Parameters whose values the plan fixes.
     known: Mapping[str, Any] = field(default_factory=dict)
-    #: Parameters that it leaves open: from what each follows.
+    #: Parameters that the plan leaves open, with what each depends on.
     later: Mapping[str, str] = field(default_factory=dict)
-    #: Whether what was released or held before decides if it runs, or how often.
+    #: Whether earlier results decide if the step runs, or how often.
     may_run: bool = False
 
 
 @dataclass(frozen=True)
 class Query:
-    """A part of a plan's text: what it belongs to, and the SQL."""
+    """A part of a plan's text: its section and its SQL."""
 
     section: str
     sql: str
 
 
 def as_text(queries: Sequence[Query]) -> str:
-    """One text, with a line above each section."""
+    """One text, with a heading line for each section."""
     parts = []
     for section, of_section in groupby(queries, lambda query: query.section):
         parts.append(f"-- {section} {'-' * (96 - len(section))}")
@@ -45,7 +45,7 @@ def as_text(queries: Sequence[Query]) -> str:
 
 
 def written(step: Step) -> str:
-    """The query with what is known filled in, and a comment on what is not."""
+    """The query with known parameters filled in, and a comment on each open one."""
     text = filled(query(step.name).strip(), step.known)
     asked = dict.fromkeys(_PARAMETER.findall(text))
     said = [f"-- ${name}: {step.later[name]}\n" for name in asked if name in step.later]
@@ -53,7 +53,7 @@ def written(step: Step) -> str:
 
 
 def filled(text: str, known: Mapping[str, Any]) -> str:
-    """With literals in the place of `$name`; in comments with numbers alone, which are one line."""
+    """Replace `$name` by literals; in comments only by integers, which stay on one line."""
 
     def value(found: re.Match[str]) -> str:
         return literal(known[found[1]]) if found[1] in known else found[0]
@@ -70,7 +70,7 @@ def filled(text: str, known: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Written:
-    """A value that is SQL already."""
+    """A value that is already SQL text."""
 
     sql: str
 
@@ -90,7 +90,7 @@ def literal(value: Any) -> str:
 
 
 def macros_called(text: str, files: Iterable[str]) -> str:
-    """Of the macros that these files define, those that a text calls, and those that they call."""
+    """The macros from these files that a text calls, directly or through other macros."""
     defined = {name: body for file in files for name, body in _defined(query(file))}
     called: set[str] = set()
     waiting = [text]

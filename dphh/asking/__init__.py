@@ -1,1 +1,1 @@
-"""What asks for the verbs: SQL macros and connections, and the namespace of Polars' frames."""
+"""Interfaces to the verbs: SQL macros and connections, and the namespace of Polars frames."""

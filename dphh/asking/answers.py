@@ -1,4 +1,4 @@
-"""From a macro's arguments to a plan, and from plans and ledgers to the tables that SQL shows."""
+"""Turns a macro's arguments into a plan, and plans and ledgers into the tables that SQL shows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def answered(
     verb: Callable[[Macro, Arguments], pa.Table],
     groups: Callable[[], Mapping[str, Groups]],
 ) -> pa.Table:
-    """A macro's table, by what whoever answers may say: of the ledger, or by a verb."""
+    """The table that a macro returns; the callables decide what the caller may see and run."""
     macro = macros()[what]
     if macro.verb is not None:
         return verb(macro, arguments)
@@ -63,7 +63,7 @@ def corpus_name(what: str, arguments: Arguments) -> str:
 
 
 def given_content(arguments: Arguments) -> dict[str, Any]:
-    """What was said of how to read the corpus, as keywords of `Corpus`."""
+    """The arguments that say how to read the corpus, as keywords of `Corpus`."""
     python = {sql: name for name, sql in SQL_NAMES.items()}
     return {
         python.get(name, name): arguments[name]
@@ -79,7 +79,7 @@ def owners_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus 
 
 
 def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
-    """The priced plan; what SQL cannot have meant is refused by name."""
+    """The priced plan. Refuses, by name, options that SQL passed wrongly."""
     options = {
         name: tuple(value) if isinstance(value, list) else value
         for name, default in signature_of(verb).items()
@@ -106,14 +106,14 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
         ) from None
 
 
-#: Columns of the terminal that a plan's table fits, and those of its borders and of `line`.
+#: The terminal columns into which a plan's table fits, and those of its borders and of `line`.
 TERMINAL, BORDERS = 100, 18
-#: What is longer has a line of its own.
+#: A longer label gets a line of its own.
 LONGEST_WHAT = 24
 
 
 def plan_table(sections: Sequence[Section]) -> pa.Table:
-    """A plan as it prints, wrapped so that a shell need not cut it."""
+    """A plan as it prints, wrapped so that a shell does not cut it."""
     short = [what for _, said in sections for what, _ in said if len(what) <= LONGEST_WHAT]
     headings = ["section", *(heading for heading, _ in sections)]
     widest = max(map(len, headings)) + max(map(len, ["what", *short]))
@@ -134,7 +134,7 @@ def _numbered(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
 
 
 def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
-    """The queries of a plan in their order, as `Plan.sql` has them in one text."""
+    """The queries of a plan in order, one row each; `Plan.sql` has them in one text."""
     plain = arguments.get("plain") or False
     if not isinstance(plain, bool):
         raise UsageError(f"plain: found {plain!r}; give true or false")
@@ -162,7 +162,7 @@ def ledger_table(accounts: Iterable[Account | Share], groups: Mapping[str, Group
 
 
 def releases_table(entries: Iterable[Entry], corpora: Set[str] | None = None) -> pa.Table:
-    """Only what is settled may be shown, and of the corpora that paid only `corpora`, or all."""
+    """The settled releases; of the accounts that paid, only those in `corpora` are named."""
     rows = [
         {
             "run_id": entry.run_id,
@@ -173,7 +173,7 @@ def releases_table(entries: Iterable[Entry], corpora: Set[str] | None = None) ->
             "epsilon": entry.epsilon,
             "delta": entry.delta,
             "made": entry.changed.replace(tzinfo=None),
-            # The verb's own: how the corpus is read is its owner's business.
+            # Only the verb's parameters: how the corpus is read is known to its owner alone.
             "parameters": json.dumps(
                 {
                     k: v

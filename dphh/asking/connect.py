@@ -1,9 +1,9 @@
 """`dphh.connect()`: a DuckDB connection in which the verbs are table macros.
 
-A request is drawn once. Asked again, in the same query or a later one, its release comes back and
-costs nothing: a query may mention a macro twice, an optimiser may run it twice, and a relation runs
-again whenever somebody looks at it. Of files, so it does on a later connection (`dphh.again`).
-Whoever wants a second draw gives it a `run_id` of its own.
+A request is drawn once. If it is repeated, in the same query or a later one, its release comes back
+and costs nothing: a query may contain a macro twice, an optimiser may run it twice, and a relation
+is executed each time it is shown. For files, this also holds on later connections (`dphh.again`).
+To draw again, pass a `run_id` of your own.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from dphh.wording.asked import named_in_words
 if TYPE_CHECKING:
     import duckdb
 
-#: DuckDB 1.5's `con.sql(..., params=...)` takes results beyond this buffer with Python's lock held.
-#: A macro that runs after these, on a thread of DuckDB's, waits for that lock, and both for good.
-#: So what is smaller is buffered whole. By `execute`, and in DuckDB 2.0, the lock is let go of.
+#: DuckDB 1.5's `con.sql(..., params=...)` holds Python's lock while it takes results beyond this
+#: buffer. A macro that then runs on a DuckDB thread waits for that lock: a deadlock. So results
+#: below this size are buffered whole. `execute`, and DuckDB 2.0, release the lock.
 RESULTS_WHOLE = "1GB"
 
 
@@ -62,8 +62,8 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection in which `FROM dphh_ngrams('reviews/*.parquet', ...)` spends and returns
     the release; `dphh_plan_ngrams(...)`, `dphh_sql_ngrams(...)`, `dphh_ledger()`,
-    `dphh_releases()` and `dphh_release(run_id)` cost nothing. Once a release is a table, so
-    does looking at it: `dphh_tree('words')`, `dphh_next_words`, `dphh_why`,
+    `dphh_releases()` and `dphh_release(run_id)` cost nothing. Once a release is a table, looking
+    at it costs nothing either: `dphh_tree('words')`, `dphh_next_words`, `dphh_why`,
     `dphh_compare` (docs/shell-sql.md).
 
     A corpus is a name in the ledger; or, with `user_column :=` and `text_column :=` or
@@ -73,7 +73,7 @@ def connect(
 
     con = duckdb.connect(str(database), config=config or {})
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    # In memory, cursors share the macros. A file keeps none: they are nothing without this process.
+    # In memory, cursors share the macros. In a file they are temporary: they need this process.
     temporary = str(database) != ":memory:"
     if duckdb.__version__ < "2":
         con.execute(f"SET streaming_buffer_size = '{RESULTS_WHOLE}'")
@@ -84,10 +84,10 @@ def connect(
 
 
 class _Owner:
-    """Answers whoever holds the data: any corpus, and the whole ledger."""
+    """Answers the macros for the owner of the data: any corpus, and the whole ledger."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, ledger: Ledger, engine: str | None) -> None:
-        # Weak, because the connection's own functions hold this object.
+        # A weak reference, because the connection's own functions reference this object.
         self._con = weakref.ref(con)
         self._ledger, self._engine = ledger, engine
         self._guard = threading.Lock()
@@ -127,15 +127,15 @@ class _Owner:
         request = json.dumps([verb.name, arguments], sort_keys=True)
         with self._guard:
             asking = self._asking[request]
-        with asking:  # whoever asks the same meanwhile waits for it
+        with asking:  # the same request on another thread waits for this one
             if request not in self._made:
                 plan = self._plan(verb, verb.name, arguments)
                 run_id = arguments["run_id"] or self._run_ids.get(request)
                 assert plan.corpus is not None
                 asked_for = Asking.of(plan.price, plan.corpus, self._ledger)
                 if run_id is None and not asked_for.files:
-                    # Kept when the run fails: asking again goes on with it, for the price paid. Of
-                    # files, and of queries over files, the ledger knows.
+                    # Kept if the run fails: a repeated request continues it for the price paid.
+                    # For files, and queries over files, the ledger knows the earlier run.
                     before = asked_for.before(notice)
                     run_id = uuid.uuid4().hex if before is None else before.run_id
                     self._run_ids[request] = run_id
@@ -156,8 +156,8 @@ class _Owner:
         return plan_of(verb, with_prior(asked, corpus, self._ledger), corpus)
 
     def _limits(self) -> dict[str, Any]:
-        """The memory and threads that somebody set on the connection: a run on DuckDB keeps to
-        them, in the instance of its own that it reads private rows in."""
+        """The memory and threads that were set on the connection. A run on DuckDB obeys them in its
+        own instance, in which it reads the private rows."""
         import duckdb
 
         con = self._con()

@@ -1,8 +1,8 @@
-"""`frame.dphh`: the verbs on Polars frames. Thin: each names the frame a corpus and asks the verb.
+"""`frame.dphh`: the verbs on Polars frames. Each makes the frame a corpus and calls its verb.
 
     frame.dphh.ngrams(user="author", text="body", max_n=6, epsilon=1.0, delta=1e-7).run()
 
-A lazy frame stays lazy until the plan runs, and then Polars optimises it and the level as one.
+A lazy frame stays lazy until the plan runs; Polars then optimises it together with the level.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class RowsOptions(TypedDict, total=False):
-    """What `Corpus` takes beside its source, but for `keep`, which is `ldp_trie`'s own."""
+    """The options of `Corpus` besides its source, without `keep`, which `ldp_trie` has itself."""
 
     user: Required[str | Sequence[str]]
     period: str | Period | None
@@ -160,12 +160,12 @@ class Verbs:
     def ldp_trie(self, **options: Unpack[LdpTrieOptions]) -> Plan:
         """`dphh.ldp_trie` on this frame: sequences, grown from locally randomised votes.
 
-        `keep` is the verb's; clean the frame before, or name it a `Corpus`."""
+        `keep` is the verb's option here; to filter tokens, clean the frame or use a `Corpus`."""
         return _planned(verbs.ldp_trie, self._frame, {**options})
 
 
 def on(frame: pl.DataFrame | pl.LazyFrame) -> Verbs:
-    """`frame.dphh` for type checkers, which do not see what is registered on Polars' classes."""
+    """`frame.dphh` for type checkers, which do not see namespaces registered on Polars' classes."""
     return Verbs(frame)
 
 
@@ -173,7 +173,7 @@ _THE_FRAMES = ("source", "connection", "unit")
 
 
 def _options(verb: Callable[..., Plan]) -> dict[str, Parameter]:
-    """What a frame's verb takes: the corpus's options, and the verb's where both have one."""
+    """The options of a frame's verb: the corpus's and the verb's; a shared name is the verb's."""
     of_corpus = signature(Corpus).parameters.items()
     reading = {name: option for name, option in of_corpus if name not in _THE_FRAMES}
     options = {**reading, **signature(verb).parameters}
@@ -182,14 +182,14 @@ def _options(verb: Callable[..., Plan]) -> dict[str, Parameter]:
 
 
 def _planned(verb: Callable[..., Plan], frame: Any, options: dict[str, Any]) -> Plan:
-    """What the verb has no name for is the corpus's."""
+    """Pass each option to the verb if it has one of that name, else to the corpus."""
     of_verb = signature(verb).parameters
     reading = {name: value for name, value in options.items() if name not in of_verb}
     asked = {name: value for name, value in options.items() if name in of_verb}
     return verb(Corpus(frame, **reading), **asked)
 
 
-# What shells complete, and what a call is held to: `**options` says no names.
+# Signatures for completion and checks, since `**options` has no names.
 for _name in ("items", "ngrams", "counts", "trie", "ldp_trie"):
     _itself = Parameter("self", Parameter.POSITIONAL_ONLY)
     _takes = [_itself, *_options(getattr(verbs, _name)).values()]

@@ -1,8 +1,8 @@
-"""The verbs as table macros: what SQL sees of dphh, in `dphh.connect()` and behind the gateway.
+"""The verbs as table macros: dphh's SQL interface, in `dphh.connect()` and behind the gateway.
 
-Built from the verbs' own signatures, so that names, options and defaults are those of Python. A
-macro packs its arguments as JSON and asks one function, which answers with a table; who asks and
-what it costs is the answering side's business (`Answer`).
+The macros are built from the verbs' own signatures, so names, options and defaults are those of
+Python. A macro packs its arguments as JSON and calls one function, which returns a table. What the
+caller may see and what a call costs is decided by that function (`Answer`).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from dphh.sql import help_on_looking
 if TYPE_CHECKING:
     import duckdb
 
-#: A macro's parameters and their defaults, in order; the first may go without its name.
+#: A macro's parameters and their defaults, in order; the first is positional.
 Parameters = dict[str, Any]
 
 
 class Answer(Protocol):
     def __call__(self, what: str, arguments: dict[str, Any]) -> pa.Table:
-        """The table that a macro was asked for: `what` is its name without `dphh_`."""
+        """The table that a macro returns; `what` is the macro's name without `dphh_`."""
         ...
 
 
-#: SQL's names of the corpus's options, where Python's differ: `user` is a word of SQL's own.
+#: SQL names of the corpus's options where they differ from Python's: `user` is an SQL keyword.
 SQL_NAMES = {
     "user": "user_column",
     "text": "text_column",
@@ -88,31 +88,31 @@ RELEASES_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Macro:
-    """What a macro takes and the columns it gives; what it prices or runs, if it does."""
+    """A macro's parameters and result columns, and the verb that it prices or runs, if any."""
 
     parameters: Parameters
     columns: pa.Schema
     verb: Verb[...] | None = None
     spends: bool = False
-    #: Whether it gives the queries of a plan, in the place of its price.
+    #: Whether it returns the queries of a plan instead of its price.
     shows_queries: bool = False
 
 
 def signature_of(verb: Verb[...]) -> Parameters:
-    """The options of a verb. One without a default has None, as SQL's NULL."""
+    """The options of a verb with their defaults; None, SQL's NULL, for one without a default."""
     return {name: _default(each) for name, each in verb.options.items()}
 
 
 def content_signature() -> Parameters:
-    """How the content is read and who pays: the keywords of `Corpus`, by SQL's names. What is NULL
-    was not said, and is as Python's default is: of a corpus that the ledger names, its owner has
-    said all of this, and what somebody says besides is refused, be it a default."""
+    """The options of `Corpus` that say how the content is read and who pays, by their SQL names.
+    NULL means not given, so Python's default applies. For a corpus in the ledger, its owner has
+    declared all of these, and any other given value is refused, even a default."""
     names = inspect.signature(Corpus.__init__).parameters
     return {SQL_NAMES.get(name, name): None for name in names if name not in _NOT_CONTENT}
 
 
 def macros() -> dict[str, Macro]:
-    """Every macro without its `dphh_`."""
+    """Every macro, by its name without `dphh_`."""
     found: dict[str, Macro] = {}
     content = content_signature()
     for name, verb in VERBS.items():
@@ -124,13 +124,13 @@ def macros() -> dict[str, Macro]:
         )
     found["ledger"] = Macro({}, LEDGER_SCHEMA)
     found["releases"] = Macro({}, RELEASES_SCHEMA)
-    # Any verb's: NULL where the verb has no such column.
+    # The columns of all verbs; NULL where the release has none.
     found["release"] = Macro({"run_id": None}, pa.schema(list(COLUMNS.items())))
     return found
 
 
 def help_sql(temporary: bool = False) -> str:
-    """`dphh_help()`: every macro of a connection, how it is called, and what it is for."""
+    """`dphh_help()`: every macro of a connection, how it is called, and what it does."""
     told = []
     for name, macro in macros().items():
         first = next(iter(macro.parameters), "")
@@ -167,7 +167,7 @@ _OF_THE_LEDGER = {
 
 
 def install(con: duckdb.DuckDBPyConnection, answer: Answer, *, temporary: bool = False) -> None:
-    """Register the answering functions on a connection's instance, and define the macros."""
+    """Register the answering functions on a DuckDB instance, and define the macros."""
     from duckdb.func import PythonUDFType
 
     for name, macro in macros().items():
@@ -177,7 +177,7 @@ def install(con: duckdb.DuckDBPyConnection, answer: Answer, *, temporary: bool =
             ["VARCHAR"],
             f"STRUCT(refused VARCHAR, rows {_rows_type(macro.columns)})",
             type=PythonUDFType.ARROW,
-            # Neither folded while a query is planned nor run for a plan that is only explained.
+            # DuckDB must neither evaluate it while planning a query nor for EXPLAIN.
             side_effects=True,
         )
         for statement in (
@@ -192,7 +192,7 @@ def install(con: duckdb.DuckDBPyConnection, answer: Answer, *, temporary: bool =
             con.execute(statement)
 
 
-#: What was refused is said by `error`, whose message stands alone, without Python's traceback.
+#: Refusals are raised by `error`, so that the message has no Python traceback.
 _ASK = """
     SELECT unnest(
         CASE WHEN answer.refused IS NULL THEN answer.rows ELSE error(answer.refused) END,
@@ -207,7 +207,7 @@ def macro_sql(name: str, parameters: str, body: str, temporary: bool = False) ->
 
 
 def parameters_sql(parameters: Parameters) -> str:
-    """The first parameter is positional, if there is any; all others have their defaults."""
+    """The first parameter is positional; all others have their defaults."""
     return ", ".join(
         f'"{name}"' if index == 0 else f'"{name}" := {literal(default)}'
         for index, (name, default) in enumerate(parameters.items())
@@ -222,7 +222,7 @@ def packed_sql(parameters: Parameters) -> str:
 
 
 def _arguments(name: str, parameters: Parameters, text: str) -> dict[str, Any]:
-    """What `dphh_asked_...` was given: mostly by its macro, but it may be by hand."""
+    """The arguments of `dphh_asked_...`, which a user may also call by hand."""
     try:
         asked = json.loads(text)
     except (ValueError, TypeError, RecursionError):
@@ -244,7 +244,7 @@ def _is_value(value: Any, depth: int) -> bool:
 def _vectorised(
     name: str, parameters: Parameters, schema: pa.Schema, answer: Answer
 ) -> Callable[[Any], Any]:
-    """One answer a row, though a query hardly ever asks with more than one row."""
+    """Answers each row of a batch, though queries rarely have more than one."""
 
     def answers(asked: Any) -> Any:
         refused: list[str | None] = []
@@ -275,7 +275,7 @@ def _vectorised(
 
 
 def _with_columns(table: Any, schema: pa.Schema) -> Any:
-    """The schema's columns, NULL where the table has none."""
+    """The table with the schema's columns; NULL where the table has none."""
     return pa.table(
         [
             table[field.name].cast(field.type)

@@ -1,6 +1,6 @@
-"""Gives Polars' frames their `dphh`: now if Polars is imported, else when it is.
+"""Registers `frame.dphh` on Polars frames: now if Polars is imported, else when it is imported.
 
-So `import dphh` need not wait for Polars, nor Polars for the verbs.
+So `import dphh` does not import Polars.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _register() -> None:
 
 
 def _verbs(frame: Any) -> Verbs:
-    """The namespace of a frame, at the first `frame.dphh`."""
+    """The namespace of a frame, made at the first `frame.dphh`."""
     from dphh.asking.frames import Verbs
 
     return Verbs(frame)

@@ -1,7 +1,7 @@
-"""For a process of dphh's own: pandas is not imported, as if it were not installed.
+"""For dphh's own processes: makes pandas unavailable, as if it were not installed.
 
-To ask whether what it is given is a frame of pandas, Arrow imports pandas with the first array, if
-it is installed: a quarter of a second of a processor. No command has such frames.
+If pandas is installed, Arrow imports it with the first array, to check whether its input is a
+pandas frame. That takes a quarter of a second, and no command has such frames.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def leave_pandas_out() -> None:
 
 
 class _WithoutPandas(MetaPathFinder, Loader):
-    """Finds pandas, and fails to load it: Polars looks for it without an import."""
+    """Finds pandas but fails to load it: Polars checks that a spec exists without importing."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         return ModuleSpec(fullname, self) if fullname == "pandas" else None

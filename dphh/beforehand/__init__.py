@@ -1,1 +1,1 @@
-"""What can be known before anything is spent."""
+"""Tools to use before anything is spent: check, compare, schedule, rehearse, prices."""

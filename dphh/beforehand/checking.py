@@ -1,8 +1,8 @@
-"""`dphh.check`: what would make a run cost more, or say less, than was meant. It is free.
+"""`dphh.check`: finds what would make a run cost more, or promise less, than intended. It is free.
 
-It looks at names, types, the ledger, and whether rows are without a user. Names and types are
-public (docs/threats.md), and rows of nobody are no user's: no finding hangs on what any user holds.
-Nor does any say how many files or rows there are.
+It looks at names, types, the ledger, and whether any row has a NULL user id. Names and types are
+public (docs/threats.md), and rows with a NULL user id belong to no user, so no finding depends on
+any user's data. No finding says how many files or rows there are.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ MARKS: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     verdict: Verdict
     found: str
-    #: What it costs if that is not as it should be; of what is good, nothing.
+    #: What happens if this is not mended; empty if it is good.
     costs: str = ""
 
 
@@ -56,7 +56,7 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """Whether a run would go through, as far as can be told for free."""
+        """Whether a run would start, as far as can be checked for free."""
         return all(finding.verdict != "stops" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
@@ -98,10 +98,10 @@ def check(
     engine: str | None = None,
     look: bool = False,
 ) -> Checked:
-    """Look at a corpus before anything is spent on it. Free, and says nothing of any user.
+    """Check a corpus before anything is spent on it. Free, and reveals nothing about any user.
 
-    look: where it cannot be told at a glance whether rows are without a user (a lazy frame, a view,
-    files elsewhere), read the corpus to see. That is free too, but takes as long as reading does.
+    look: if finding rows with a NULL user id needs more than a quick look (a lazy frame, a view,
+    remote files), read the corpus to find them. That is free too, but takes as long as reading.
     """
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
@@ -115,7 +115,7 @@ def check(
 
 
 def _opens(corpus: Corpus, engine: str) -> Finding:
-    """As a run opens it, before it pays."""
+    """Open the corpus as a run would before it pays."""
     try:
         open_session(engine, corpus, SystemRandomness(), Limits()).close()
     except DphhError as problem:
@@ -125,7 +125,7 @@ def _opens(corpus: Corpus, engine: str) -> Finding:
 
 
 def _alike(corpus: Corpus) -> Iterator[Finding]:
-    """Whether all files have the columns, and of one type."""
+    """Whether all files have the columns, each with one type."""
     files = parquet_files(corpus)
     if not files:
         return
@@ -135,7 +135,7 @@ def _alike(corpus: Corpus) -> Iterator[Finding]:
         try:
             schema = pq.read_schema(file)
         except (OSError, pa.ArrowException):
-            unread = True  # a run says so when it opens it
+            unread = True  # a run reports it when it opens the file
             continue
         for column, found in kinds.items():
             place = schema.get_field_index(column)
@@ -148,7 +148,7 @@ def _alike(corpus: Corpus) -> Iterator[Finding]:
     differ = False
     for option, column in corpus.columns.items():
         found = kinds[column]
-        in_folders = found == {None}  # a column that folders' names spell
+        in_folders = found == {None}  # the column is in the names of the partition folders
         if None in found and not in_folders:
             differ = True
             yield Finding("files", *_lacking(option, column, corpus))
@@ -174,7 +174,7 @@ def _lacking(option: str, column: str, corpus: Corpus) -> tuple[Verdict, str, st
 
 
 def _made(corpus: Corpus) -> Iterator[Finding]:
-    """Whether each row of a frame or a view is of one user alone."""
+    """Whether each row of a frame or a view comes from one user's rows only."""
     if (refusal := mixed(corpus)) is not None:
         yield Finding("rows", "stops", refusal, "No run begins.")
     elif (said := proviso(how_made := how_rows_were_made(corpus))) is not None:
@@ -187,7 +187,7 @@ def _made(corpus: Corpus) -> Iterator[Finding]:
 
 
 def _somebodys(corpus: Corpus, look: bool) -> Finding:
-    """Whether each row is somebody's."""
+    """Whether each row has a user id."""
     if not look and not can_be_looked_at(corpus):
         return Finding(
             "users", "unknown", "whether rows are without a user (NULL) was not looked at",
@@ -214,7 +214,7 @@ def _left_out(corpus: Corpus) -> str:
 
 
 def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
-    """Who pays, and whether anything limits it."""
+    """Which accounts pay, and whether a cap limits them."""
     if (said := book.behind()) is not None:
         yield Finding("ledger", "stops", said, "No run begins, and nothing is spent.")
         return
@@ -266,7 +266,7 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
 
 
 def _kind(kind: pa.DataType) -> str:
-    """How a column is read: layouts of text are one to every engine."""
+    """The type that engines see: all Arrow layouts of text are one type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)

@@ -30,13 +30,13 @@ MOST_PLANS = 400
 
 @dataclass(frozen=True)
 class Compared:
-    """One plan among others; or why there is none."""
+    """One of the compared plans, or the reason why it cannot be made."""
 
-    #: What was varied: (option, value).
+    #: The varied options: (option, value).
     options: tuple[tuple[str, Any], ...]
     plan: Plan | None
     problem: str | None
-    #: What its account would say; None where nobody has capped the corpus.
+    #: The effect on the corpus's account; None if the corpus has no cap.
     ahead: Ahead | None
     refused: str | None
     #: How many n-grams of each length a rehearsal released, where there was one.
@@ -52,7 +52,7 @@ class Compared:
         return {} if self.plan is None else dict(self.plan.finds.users_by_length)
 
     def row(self) -> dict[str, Any]:
-        """For a table: what was varied, and what comes of it."""
+        """A row for a table: the varied options and the results."""
         return {
             **dict(self.options),
             "users": self.users,
@@ -118,7 +118,7 @@ class Comparison:
         return [*(f"{value}" for _, value in each.options), *users, share, runs, note]
 
     def _repr_html_(self) -> str:
-        """Users that are needed, by the two options that vary; more options make more maps."""
+        """Needed users as a heat map of the last two varied options; one map per other choice."""
         across, *others = reversed(self.varied) if self.varied else ("",)
         down = others[0] if others else ""
         cells = {
@@ -230,7 +230,7 @@ def _label(value: Any) -> Any:
 
 
 def _takes_one(annotation: Any) -> bool:
-    """Whether an option takes a number or a choice, so that a list of them is several plans."""
+    """Whether an option takes a single number or choice, so that a list means several plans."""
     parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     return any(part in (int, float, bool) or get_origin(part) is Literal for part in parts)
 

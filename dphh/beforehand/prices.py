@@ -1,6 +1,6 @@
-"""`dphh sql --prices`: what runs of many sizes would cost and find, as a table for a shell.
+"""`dphh sql --prices`: a table of what runs of many sizes would cost and find, for a shell.
 
-A shell prices nothing itself: every number here is one that a plan states.
+A shell cannot price a run itself, so each number here is taken from a plan.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def price_table(
     max_items: Sequence[int] = MAX_ITEMS,
     lengths: Sequence[int] = LENGTHS,
 ) -> pa.Table:
-    """A row for each level and round of each price: of `items`, `ngrams` and `trie`."""
+    """One row for each level and round of each priced run of `items`, `ngrams` and `trie`."""
     asked = list(_asked(max_items, lengths))
     budgets = list(product(epsilons, deltas))
     if len(asked) * len(budgets) > MOST_PRICES:
@@ -88,7 +88,7 @@ def _asked(
 
 
 def _rows(price: Price) -> Iterator[dict[str, Any]]:
-    """What a level leaves open until a run fills it in is NULL."""
+    """The rows of a price; NULL where a value is known only during a run."""
     of_all = {"verb": price.verb, "method": price.method, **dict(price.parameters)}
     of_all["max_length"] = of_all.get("max_n", of_all.get("max_length"))
     by_length = dict(price.finds.users_by_length)

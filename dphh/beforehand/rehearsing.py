@@ -1,7 +1,7 @@
-"""`dphh.rehearse`: a plan run on stand-in data, to see what it would find. It pays from no ledger.
+"""`dphh.rehearse`: runs a plan on stand-in data to see what it would find. No ledger is charged.
 
-The data must be public: nothing limits how often a rehearsal is run. What the ledger knows of,
-under a name or by a run, is refused, and so is the plan's own corpus.
+The data must be public, since nothing limits how often a rehearsal is run. Data that the ledger
+knows, by a name or from a run, are refused, and so is the plan's own corpus.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dphh.run import released
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
 from dphh.wording.asked import named_in_words
 
-#: Shown with the release wherever it is shown.
+#: Shown wherever the release is shown.
 STAND_IN = (
     "a rehearsal on stand-in data, NOT paid for: whoever's data these are, nothing is promised"
 )
@@ -40,7 +40,7 @@ def rehearse(
     memory_limit: str | None = None,
     threads: int | None = None,
 ) -> Release:
-    """What a plan would find, on public stand-in data. Free, since nothing private is read.
+    """What a plan would find, tried on public stand-in data. Free: no private data are read.
 
     corpus: public data like the private: as many users, who hold about as much. Not the text that
     the plan has as its prior: with that it would find more than with any other.
@@ -79,4 +79,4 @@ def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
 
 
 def _quiet(_: str) -> None:
-    """Nobody watches."""
+    """Shows no progress."""

@@ -1,8 +1,8 @@
-"""`dphh.schedule`: one release a week for a year, under one cap.
+"""`dphh.schedule`: many runs of one plan under one cap, such as one release a week for a year.
 
-What all of them promise together is the cap, (E, D), for all that a user ever has in the corpora of
-those runs (docs/before-spending.md). The ledger grants runs one after another; here the largest
-epsilon is sought of which so many are granted.
+All runs together satisfy the cap, (E, D), for everything that a user ever has in the corpora of
+those runs (docs/before-spending.md). The ledger grants runs one after another; this module searches
+for the largest epsilon at which it grants all of them.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from dphh.wording.asked import named_in_words
 from dphh.wording.lines import plural, wrapped
 
 MOST_TIMES = 10_000
-#: Epsilons are told in so many digits, rounded down.
+#: Significant digits of an epsilon, rounded down.
 _DIGITS = 3
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """So many runs of one plan, which fit a cap together."""
+    """A number of runs of one plan that together fit a cap."""
 
     plan: Plan
     times: int
     cap: Budget
-    #: The plan that was asked for, and would have been run once.
+    #: The plan that was given, at its own epsilon.
     once: Plan
     #: Where the cap is for a user in one period: how long one is, and the cap of a person.
     every: By | None = None
@@ -46,7 +46,7 @@ class Schedule:
 
     @property
     def epsilon(self) -> float:
-        """Of each run."""
+        """The epsilon of each run."""
         return float(self.plan["epsilon"])
 
     @property
@@ -221,10 +221,10 @@ def _pricing(plan: Plan) -> Callable[..., Price]:
 def _largest(
     price_of: Callable[..., Price], delta: float, times: int, whole: Budget, guess: float
 ) -> Price:
-    """The largest epsilon of few digits at which all fit.
+    """The largest epsilon, of few digits, at which all runs fit.
 
-    Pricing is what takes time. A run's part of a cap's noise goes about with epsilon squared, so
-    secants over logarithms come near in two or three steps; then digits are tried.
+    Pricing takes most of the time. A run's share of a cap's noise grows about as epsilon squared,
+    so the secant method on logarithms comes close in two or three steps; then digits are tried.
     """
     cap = Cap(whole.epsilon, whole.delta)
     price = lru_cache(maxsize=None)(partial(price_of, delta=delta))
@@ -261,14 +261,14 @@ def _fit(price: Price, times: int, whole: Budget) -> bool:
 
 
 def _more_delta(price: Price, times: int, whole: Budget) -> float:
-    """The delta of each run at which thresholds take all that a cap has for them."""
+    """The delta of each run at which the thresholds use up the cap's whole delta for thresholds."""
     booking = _booking(price)
     if kept_for(booking, whole.delta) != "divergence":
         return 0.0
     most = allowed(whole.epsilon, whole.delta)
     taken = float(drawn(booking.events, most.order).delta)
     more = price["delta"] * float(most.delta) / (taken * times) * (1 - 1e-6) if taken else 0.0
-    return min(more, whole.delta)  # of `counts` thresholds take next to nothing
+    return min(more, whole.delta)  # the thresholds of `counts` need almost none of it
 
 
 def _booking(price: Price) -> Booking:
@@ -276,7 +276,7 @@ def _booking(price: Price) -> Booking:
 
 
 def _few_digits(number: float) -> float:
-    """Rounded down."""
+    """The number rounded down to few significant digits."""
     unit = 10.0 ** (floor(log10(number)) - _DIGITS + 1)
     return float(f"{floor(number / unit * (1 + 1e-12)) * unit:.{_DIGITS}g}")
 

@@ -1,1 +1,1 @@
-"""What texts are made of: what of it is seen, and what programs take for more than a text."""
+"""Characters that cannot be seen or that programs interpret: how they are escaped."""

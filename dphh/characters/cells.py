@@ -1,7 +1,7 @@
-"""Texts as cells of a CSV file: no spreadsheet runs one as a formula.
+"""Texts as cells of a CSV file, so that no spreadsheet runs a text as a formula.
 
-A spreadsheet takes a text for a formula by its first sign, and reads over what it takes for white
-space or does not see at all. A quote before it says that it is a text.
+A spreadsheet recognises a formula by the first character of a cell, after characters that it skips
+as white space or as invisible. A quote before them marks the cell as text.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 
 from dphh.characters.unseen import UNSEEN
 
-#: ASCII's, those of full and small width, raised, lowered, and the typographer's minus.
+#: ASCII signs, full-width, small, superscript and subscript ones, and the typographic minus.
 _SIGNS = "=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−"
 _OVER = f"""[\\s{UNSEEN}"']*"""
 _FIRST = re.compile(f"[\t\r\n]|{_OVER}[{_SIGNS}]")
-#: Where a comma is the decimal point, spreadsheets begin a cell at these signs too, quoted or not.
+#: In locales with a decimal comma, spreadsheets also split cells at these characters.
 _LATER = re.compile(f"([;|\t\r\n\x0b\x0c\x85\u2028\u2029]{_OVER})([{_SIGNS}])")
 
 
@@ -25,6 +25,6 @@ def cell(text: str) -> str:
 
 
 def cell_of_list(texts: Sequence[str]) -> str:
-    """As JSON, which begins with a bracket; the same texts when it is read."""
+    """The list as JSON, which begins with a bracket; parsing it gives the same texts."""
     said = json.dumps(texts, ensure_ascii=False)
     return _LATER.sub(lambda found: f"{found[1]}\\u{ord(found[2]):04x}", said)

@@ -1,7 +1,8 @@
-"""Characters that look like nothing, or steer what shows them: one table for all that is shown.
+"""Characters that are invisible or control how text is displayed: the one table for all output.
 
-Pages, charts, terminals, errors and cells of spreadsheets each write them out in their own way;
-which they are, and where some of them belong, is said here. Code points by Unicode 16.
+Pages, charts, terminals, errors and CSV cells each escape them in their own way. This module says
+which characters they are, and in which contexts some of them are legitimate. Code points follow
+Unicode 16.
 """
 
 from __future__ import annotations
@@ -9,28 +10,28 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-#: Moves a terminal's cursor or turns its writing around; a tab and a line's end do neither.
+#: Control characters and those that move a cursor or reverse text; not a tab or a line feed.
 STEERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u206a-\u206f]"
 )
 
 _CONTROLS = "\x00-\x1f\x7f-\x9f"
-#: All that Unicode calls Default_Ignorable: what cannot be shown is left out without a trace.
+#: All of Unicode's Default_Ignorable: displays omit them without a trace.
 _IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-#: Drawn, and drawn as nothing: no dots of Braille, a note without a head, fillers.
+#: Characters with an empty glyph: Braille without dots, a note without a head, fillers.
 _BLANK = "\u2800\U00016fe4\U0001d159"
-#: Spaces that look like the one of the space bar, or like none; ends of lines and paragraphs.
+#: Spaces that look like an ordinary space or like nothing; line and paragraph separators.
 _SPACES = "\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-#: Marks of annotations, joiners of hieroglyphs, and what is no character (nor may be in XML).
+#: Annotation marks, joiners of hieroglyphs, and noncharacters (which XML may not contain).
 _NEVER = "\ufff9-\ufffb\U00013430-\U0001343f\ufdd0-\ufdef" + "".join(
     f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0, 0x110000, 0x10000)
 )
 
-#: For the inside of a class of a regular expression, Python's or Rust's.
+#: For use in a character class of a regular expression, in Python or Rust.
 UNSEEN = _CONTROLS + _IGNORABLE + _BLANK + _SPACES + _NEVER
 
 _PICTURES = (
@@ -41,11 +42,11 @@ _JOINING = (
     "\u0600-\u08ff\u0900-\u109f\u1700-\u18af\u1900-\u1c4f\ua800-\uabff\ufb50-\ufdff\ufe70-\ufefc"
     "\U00010a00-\U00011fff"
 )
-#: Not seen, and seen by what they do to their neighbours: emoji, Persian and Indic scripts are
-#: written with them. Anywhere else they are as unseen as the rest.
+#: Invisible characters that are visible through their effect on their neighbours: emoji, Persian
+#: and Indic scripts need them. In any other context they are escaped like the rest.
 _BELONGS = "|".join(
     [
-        # The flags of England, Scotland and Wales; no other text is spelled so.
+        # The flags of England, Scotland and Wales; no other text uses these sequences.
         "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067"
         "|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f",
         f"(?<=[{_PICTURES}])[\ufe0e\ufe0f]",
@@ -59,20 +60,20 @@ _FOUND = re.compile(f"({_BELONGS})|[{UNSEEN}]")
 
 
 def written_out(text: str, how: Callable[[str], str]) -> str:
-    """The text with each character that would not be seen written as `how` says."""
+    """The text, with each invisible character replaced by what `how` returns for it."""
     return _FOUND.sub(lambda found: found[1] or how(found[0]), text)
 
 
 def escaped(character: str) -> str:
-    """As Python and JSON write it: `\\x1b`, `\\u202e`."""
+    """The character as Python and JSON escape it: `\\x1b`, `\\u202e`."""
     return character.encode("unicode_escape").decode()
 
 
 def steerless_json(said: str) -> str:
-    """The same JSON, but for what would steer a terminal that it is printed to."""
+    """The same JSON, with characters that control a terminal escaped."""
     return STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
 
 
 def steerless(text: str) -> str:
-    """The text, but for what would steer a terminal."""
+    """The text, with characters that control a terminal escaped."""
     return STEERS.sub(lambda found: escaped(found[0]), text)

@@ -1,4 +1,4 @@
-"""Engines run levels. Each is a package with the same files and the same verbs in them."""
+"""Engines run levels. Each engine is a package with the same files, which define the same verbs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ENGINES = ("duckdb", "polars", "spark")
 
 
 def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Session:
-    """Open an engine on a corpus: looks at names and types alone, never at a row."""
+    """Open an engine on a corpus. Reads names and types only, no row."""
     if engine not in ENGINES:
         raise UsageError(f"engine: found {engine!r}; say one of {', '.join(ENGINES)}")
-    from dphh.sources.formats import opened  # with all that reads formats
+    from dphh.sources.formats import opened  # here, because it imports all file formats
 
     try:
         opener = import_module(f"dphh.engines.{engine}.session")
@@ -30,7 +30,7 @@ def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Li
 
 
 def engine_of(corpus: Corpus) -> str:
-    """The engine that a corpus is at home in: what it is made of decides, else the default."""
+    """The engine of a corpus: the library that its table is from, else the default."""
     home = type(corpus.source).__module__.split(".")[0]
-    home = home.removeprefix("py")  # pyspark's frames are Spark's
+    home = home.removeprefix("py")  # pyspark -> spark
     return home if home in ENGINES else ENGINES[0]

@@ -1,4 +1,4 @@
-"""Reports of a whole level drawn at once, for engines in mode "aggregate"."""
+"""Draws all reports of a level at once, for engines in mode "aggregate"."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dphh.udfs.draws.subset_reports import draw_aggregate
 
 
 def aggregate_reports(randomness: Randomness, held: Any, level: LocalLevel, purpose: str) -> Any:
-    """An Arrow table (value, reports) of all values, from how many reports are for each of some.
+    """An Arrow table (value, reports) of all values, with the noised number of reports for each.
 
-    `held` is an Arrow table (value, holders). Who holds none of them reports nothing, which is no
-    value: no count is drawn for it, and so it tells nothing of how much anybody holds.
+    `held` is an Arrow table (value, holders). A user who holds none of the values reports nothing.
+    Nothing is not a value and gets no count, so the table does not reveal how many users that is.
     """
     holders = np.zeros(level.values, dtype=np.int64)
     holders[held.column("value").to_numpy()] = held.column("holders").to_numpy()

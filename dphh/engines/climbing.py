@@ -1,4 +1,4 @@
-"""The ladder's steps that are the same on every engine; how a rung is placed is the engine's."""
+"""Steps of the n-gram ladder that are the same on all engines; each engine places the rungs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dphh.udfs.draws.randomness import Randomness
 
 class Climbing(ABC):
     randomness: Randomness
-    #: How many rungs of the ladder stand in `positions`.
+    #: How many rungs of the ladder are already in `positions`.
     placed = 0
 
     @abstractmethod
@@ -23,7 +23,7 @@ class Climbing(ABC):
 
     @abstractmethod
     def _place(self, ladder: Ladder) -> None:
-        """Where the grams of the ladder's top stand."""
+        """Find the positions of the grams of the ladder's top rung."""
 
     def _place_listed(self, words: WordList, purpose: str) -> None:
         """To `positions`, the words that users count for: by their numbers in the list, and those
@@ -32,16 +32,15 @@ class Climbing(ABC):
 
     @abstractmethod
     def _noised_grams(self, level: PrunedLevel, purpose: str) -> None:
-        """To `noised`, the valid grams that somebody holds."""
+        """Write the noised sums of the valid grams that some user holds to `noised`."""
 
     @abstractmethod
     def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
-        """What passed of them, and of the valid grams that nobody holds: an Arrow table (key,
-        noisy)."""
+        """The valid grams that passed, held or not: an Arrow table (key, noisy)."""
 
     @abstractmethod
     def _rounds(self, purpose: str) -> ForecastRounds:
-        """The two rounds of a level over `positions`."""
+        """The two rounds of a forecast level, over `positions`."""
 
     def grams_level(
         self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
@@ -66,6 +65,6 @@ class Climbing(ABC):
         return released
 
     def _place_all(self, ladder: Ladder) -> None:
-        """A run that goes on was not asked for the levels that it drew before."""
+        """Place all missing rungs: a continued run does not ask for levels that it drew before."""
         for rungs in range(self.placed + 1, len(ladder.rungs) + 1):
             self._place(ladder.up_to(rungs))

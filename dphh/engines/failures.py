@@ -1,6 +1,6 @@
-"""What becomes of an engine's own errors: they may quote data, so they are told in other words.
+"""Replaces an engine's own errors, which may quote data, by messages that do not.
 
-Told once, here. An engine's `failures.py` says which errors are its own and what to do about them.
+An engine's `failures.py` says which errors are its own and what to do about them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
 from dphh.sources.reading import NOT_UTF8, ROWS_OF_NOBODY, TOO_LONG
 
-#: What the SQL and the functions of dphh raise within an engine, and what it is told as.
+#: Marks in errors that dphh's own SQL and functions raise in an engine, and their messages.
 OUR_OWN = {
     "dphh: too long": TOO_LONG,
     "dphh: not UTF-8": NOT_UTF8,
@@ -24,20 +24,20 @@ OUR_OWN = {
 
 @dataclass(frozen=True)
 class Failures:
-    """How an engine fails. Of its messages only their kind passes; others' errors are let through.
+    """How an engine fails. Of its errors only the type is shown; other errors pass unchanged.
 
-    Called with a step's name, it gives the context to run the step in.
+    Calling it with a step's name returns the context in which to run the step.
     """
 
     engine: str
     errors: tuple[type[BaseException], ...]
     is_out_of_memory: Callable[[BaseException], bool]
-    #: What ran out, and what to do about it.
+    #: Which resource ran out, and what to do about it.
     ran_out_of: str
     more_memory: str
-    #: Where to look for what went wrong in a step.
+    #: Where to look for the cause of a failed step.
     look: str
-    #: What its own words for bytes that are no text have in them.
+    #: Matches the engine's message about bytes that are not UTF-8.
     not_utf8: re.Pattern[str] | None = None
 
     @contextmanager
@@ -63,7 +63,7 @@ class Failures:
             ) from None
 
     def _of_the_corpus(self, said: str) -> str | None:
-        """Where the fault is the corpus's: what is wrong with it."""
+        """The message for a fault of the corpus; None if it is not the corpus's fault."""
         for sign, told in OUR_OWN.items():
             if sign in said:
                 return told

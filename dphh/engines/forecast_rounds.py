@@ -1,8 +1,8 @@
-"""The two rounds of a level of the forecast ladder as an engine's queries, and what they show.
+"""The two rounds of a forecast level as an engine's queries, and what leaves the engine.
 
-An engine makes the tables of `sql/ngrams/forecast_*.sql` and keeps them. Only what these methods
-return leaves it: how many valid grams each row has, the noised sizes of lists, signs, and what
-passed.
+The engine makes the tables of `sql/ngrams/forecast_*.sql` and keeps them. Only what these methods
+return leaves it: the number of valid grams of each row, the noised list sizes, the signs, and the
+grams that passed.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ ALWAYS = -(2**62)
 
 
 class ForecastRounds(ABC):
-    """By rows: a row is a class of forecast and a bin of round 1's noised weight."""
+    """A row here is a class of forecast with a bin of round 1's noised weight."""
 
-    #: Of the level: its valid grams, and the law of a gram that nobody holds.
+    #: The level's valid grams, and the distribution of an absent gram's noised weight.
     valid: ValidClasses
     law: Bins
 
     @abstractmethod
     def _round_1(self, unit: int) -> tuple[Any, Any]:
-        """Arrow tables: (class, bin, grams) of the rows that have grams, and (bin, noisy) of the
-        sizes of lists, in order."""
+        """Returns Arrow tables: (class, bin, grams) of the rows that have grams, and (bin, noisy)
+        of the list sizes, in order."""
 
     @abstractmethod
     def _round_2(self, planned: Any, unit: int) -> Any:
-        """By (class, bin, weight) of all rows: (class, bin, negatives)."""
+        """Takes (class, bin, weight) of all rows; returns (class, bin, negatives)."""
 
     def _spelled(self, keys: Integers) -> Any:
         """Words that the list lacks, by their keys, where an engine takes lists."""
@@ -45,11 +45,11 @@ class ForecastRounds(ABC):
 
     @abstractmethod
     def _released(self, thresholds: Any) -> Any:
-        """By (class, bin, threshold) of all rows: (key, bin, first, second), ascending by key."""
+        """Takes (class, bin, threshold) of all rows; returns (key, bin, first, second) by key."""
 
     @abstractmethod
     def close(self) -> None:
-        """Forgets the tables of the level."""
+        """Drop the tables of the level."""
 
     def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
         self.valid, self.law = valid, law

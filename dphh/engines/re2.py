@@ -1,4 +1,4 @@
-"""Regular expressions are RE2's, as DuckDB takes them; every engine reads the same ones."""
+"""Regular expressions are RE2's, as DuckDB checks them; every engine accepts the same ones."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Rounds of a set union that follow one another inside an engine: one draw of a run.
+"""Dependent rounds of a set union inside an engine, which together are one draw of a run.
 
-From the second on, what a user gives to an item follows from the noised weights of earlier rounds,
-of what was not released too. So these weights are an output as the analysis has it
-(docs/items.md), and must be one that hangs on no raw data: every item that anybody holds has its
-noised weight in every round, whether or not anybody kept it or gave it anything. What is released
-besides needs somebody to have given it something.
+From the second round on, a user's weight on an item depends on the noised weights of earlier
+rounds, also of items that were not released. So these weights are an output in the analysis
+(docs/items.md), and must depend on the raw data in no other way: every item that some user holds
+has a noised weight in every round, whether or not any user put weight on it. To be released, an
+item also needs some user's weight.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from dphh.levels import SetUnionLevel
 from dphh.privacy.following import Following, parts_told
 
-#: A round, by what its weights follow: an Arrow table (key, noisy) of what passed.
+#: Draws a round and returns an Arrow table (key, noisy) of what passed.
 Round = Callable[[SetUnionLevel, Following | None], Any]
 
 
@@ -30,25 +30,25 @@ class InRounds(ABC):
 
     @abstractmethod
     def _nothing_told(self) -> None:
-        """Before the first round."""
+        """Called before the first round."""
 
     @abstractmethod
     def _given(self, level: SetUnionLevel, following: Following | None, purpose: str) -> None:
-        """To `noised`: the noised weight of every item that somebody holds, and whether anybody
-        gave it something. Without `following`, weights are equal."""
+        """Write to `noised` the noised weight of every item that some user holds, and whether any
+        user put weight on it. Without `following`, weights are equal."""
 
     @abstractmethod
     def _passed(self, threshold: int) -> Any:
-        """Of `noised`, what somebody gave to and reaches the threshold: (key, noisy)."""
+        """The rows (key, noisy) of `noised` with some user's weight that reach the threshold."""
 
     @abstractmethod
     def _remember(self, parts: int) -> None:
-        """Adds the weights of `noised`, times the parts, to what rounds before told of each item,
-        and drops them."""
+        """Add the noised weights in `noised`, times `parts`, to the sums over earlier rounds, and
+        drop `noised`."""
 
     @abstractmethod
     def _forget_told(self) -> None:
-        """Drops `noised`, and what rounds told."""
+        """Drop `noised` and the sums over earlier rounds."""
 
     def union_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
         ran: list[SetUnionLevel] = []

@@ -1,4 +1,4 @@
-"""What the driver asks of any engine. It never learns which engine answers."""
+"""The interface between the driver and an engine. The driver does not know which engine runs."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """What an engine may use: memory as DuckDB writes it ("4GB"), and threads."""
+    """Limits of an engine: memory in DuckDB's notation ("4GB"), and threads."""
 
     memory: str | None = None
     threads: int | None = None
 
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
-#: The verbs that draw, by name.
+#: The names of the verbs that draw.
 DRAWING: set[str] = set()
 
 
 def draws(verb: Verb) -> Verb:
-    """Marks a verb that draws. Its last argument, given by its place, is its purpose, by which what
-    it drew is known: that may be released as it is, and no other verb may hang on anything else
-    that it drew."""
+    """Mark a verb that draws. Its last positional argument is its purpose, which identifies the
+    draw. Its result may be released as it is, and no other verb may depend on anything else that
+    it drew."""
     DRAWING.add(verb.__name__)
     return verb
 
@@ -48,17 +48,16 @@ def draws(verb: Verb) -> Verb:
 class Session(Protocol):
     """One run on one corpus. Everything private stays inside; only released rows come out.
 
-    For a run that goes on, levels that were drawn before are not asked for again (`dphh.journal`).
-    So a level is told all releases that it stands on, and where these stand in the corpus is the
-    session's own business.
+    A continued run does not ask for levels that it drew before (`dphh.journal`). So each level gets
+    all releases that it depends on, and the session itself finds their positions in the corpus.
     """
 
     name: str
     version: str
 
     def hold(self, reading: Reading) -> None:
-        """Read the corpus once: whole users, and which words each holds, or where they stand in
-        their texts, or which n-grams of some lengths."""
+        """Read the corpus once into tables of whole users: the words that each user holds, their
+        positions in the user's texts, or the n-grams of some lengths."""
         ...
 
     @draws
@@ -68,14 +67,14 @@ class Session(Protocol):
 
     @draws
     def union_rounds(self, rounds: RoundsOf, purpose: str) -> Any:
-        """Rounds of `union_level` whose weights follow earlier ones, all of them one draw: what
-        `rounds` makes of what passed in each. Noised weights of all else go with it."""
+        """Rounds of `union_level` whose weights depend on earlier ones, all as one draw. Returns
+        what `rounds` makes of the passed items. All other noised weights are dropped."""
         ...
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
-        """Take what a level released from every user (DP-SIPS); an Arrow table (key, noisy).
+        """Remove the released words from every user (DP-SIPS); `released` has (key, noisy).
 
-        With `keep_texts`, longer n-grams are found in the texts as they were.
+        With `keep_texts`, longer n-grams are still found in the original texts.
         """
         ...
 
@@ -83,8 +82,8 @@ class Session(Protocol):
     def grams_level(
         self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
     ) -> Any:
-        """The level above a ladder of releases, with the spurious grams of `valid`: an Arrow table
-        (key, noisy)."""
+        """The level above a ladder of releases, including the spurious grams of `valid`: an Arrow
+        table (key, noisy)."""
         ...
 
     @draws
@@ -94,7 +93,7 @@ class Session(Protocol):
         ...
 
     def exact_counts(self, at_least: int) -> Any:
-        """How many users hold each key, (key, users). NOT private: for the owner alone."""
+        """How many users hold each key, (key, users). NOT private: for the owner only."""
         ...
 
     @draws
@@ -105,25 +104,26 @@ class Session(Protocol):
         groups: Sequence[str],
         purpose: str,
     ) -> Any:
-        """Read the corpus: which of the items, given as tokens, stand in whose texts. Bound, weigh,
-        sum, noise once: an Arrow table (key, noisy) of each item, within each of the groups and
-        within what is none of them, and then of what bounding took, octave by octave."""
+        """Read the corpus and find the items, given as tokens, in users' texts. Bound, weigh, sum,
+        noise once: an Arrow table (key, noisy) of each item in each of the groups and outside all
+        groups, followed by the sums of what bounding took, by octave."""
         ...
 
     def hold_sequences(self, choice: Choice) -> None:
-        """Read the corpus once: one sequence a user, for the whole run."""
+        """Read the corpus once: one sequence per user, for the whole run."""
         ...
 
     @draws
     def trie_level(self, level: VoteLevel | BatchLevel, trie: Trie, purpose: str) -> Any:
-        """The level above what has grown so far. Sample, vote, threshold: an Arrow table (node,
+        """The next level of the trie. Sample, vote, threshold: an Arrow table (node,
         token, ended) of what grows. Users toss coins, or a batch of a fixed size is drawn."""
         ...
 
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
-        """Read the corpus once: which words each user holds, and who sits in which of the seats.
+        """Read the corpus once: each user's words, and a random order of users in the seats.
 
-        Words are spelled as in `devices.reports.round`. With `pad`, wanting users are made up for.
+        Words are spelled as in `devices.reports.round`. `pad` adds made-up users if there are too
+        few.
         """
         ...
 
@@ -131,8 +131,8 @@ class Session(Protocol):
     def local_level(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
         """Ask the level's users and count their reports: an Arrow table (value, reports).
 
-        Of the values of the `prefixes`, an Arrow table (prefix, value), it holds the `keep` that
-        are reported most; `known` is one of (word).
+        It contains the `keep` most reported values of the `prefixes`, an Arrow table (prefix,
+        value); `known` is an Arrow table (word).
         """
         ...
 

@@ -1,6 +1,6 @@
-"""How many users a plan was told, and how many a corpus holds: those in between hold nothing.
+"""Compares the number of users given in a plan with the corpus; the difference are idle users.
 
-The theorems know the number that was told, and no other.
+The theorems use the given number, never the corpus's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dphh.errors import CorpusError
 
 
 def users_idle(holders: int, users: int) -> int:
-    """How many of so many users of `trie` hold no sequence."""
+    """How many of `users` users of `trie` hold no sequence."""
     if holders > users:
         raise CorpusError(
             f"users: the corpus holds more users than the {users:,} that were said; give a public "
@@ -19,7 +19,7 @@ def users_idle(holders: int, users: int) -> int:
 
 
 def users_wanting(users: int, seats: int, pad: bool) -> int:
-    """How many users of `ldp_trie` must be made up, of whom the corpus has too few."""
+    """How many users of `ldp_trie` must be made up because the corpus has too few."""
     if users < seats and not pad:
         raise CorpusError(
             f"users_per_level, passes, max_length: {seats:,} users are needed, for nobody is asked "

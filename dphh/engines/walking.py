@@ -1,4 +1,4 @@
-"""What has grown of a trie, and the way down it that is the same on every engine."""
+"""The released part of a trie, and the walk down it that is the same on every engine."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Way = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Trie:
-    """All that earlier levels released, which is public; the root alone before the first."""
+    """Everything that earlier levels released, which is public; before the first only the root."""
 
-    #: The tokens on the way to each node of the deepest level, by the node's number.
+    #: The tokens on the path to each node of the deepest level, by the node's number.
     ways: tuple[Way, ...] = ((),)
-    #: From each level to the one below, an Arrow table (node, token, next_node).
+    #: From each level to the next, an Arrow table (node, token, next_node).
     steps: tuple[Any, ...] = ()
 
     def longer(self, grown: Any) -> list[Way]:
-        """The way to each prefix that a level grew; a sequence's end adds no token."""
+        """The path to each prefix that a level grew; the end of a sequence adds no token."""
         columns = (grown.column(name).to_pylist() for name in ("node", "token"))
         return [
             self.ways[node] + (() if token is None else (token,))
@@ -33,7 +33,7 @@ class Trie:
         ]
 
     def with_next(self, grown: Any) -> Trie:
-        """One level deeper by an Arrow table (node, token, ended). Nothing grows on an end."""
+        """The trie one level deeper, by an Arrow table (node, token, ended). Ends do not grow."""
         going = grown.filter(pc.invert(grown.column("ended"))).drop_columns(["ended"])
         numbers = pa.array(np.arange(len(going), dtype=np.int64))
         step = going.append_column("next_node", numbers)
@@ -46,14 +46,14 @@ class Trie:
 
 
 class Walking(ABC):
-    """Users' sequences on their way down; how walkers are kept is the engine's."""
+    """Users' sequences walk down the trie; each engine stores the walkers in its own way."""
 
-    #: How many levels they have gone down; None before they stand at the root.
+    #: How many levels the walkers have gone down; None before they are at the root.
     gone: int | None = None
 
     @abstractmethod
     def _set_out(self) -> None:
-        """Everyone stands at the root."""
+        """Put all walkers at the root."""
 
     @abstractmethod
     def _vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
@@ -65,7 +65,7 @@ class Walking(ABC):
 
     @abstractmethod
     def _walk_on(self, level: int, step: Any) -> None:
-        """Who holds what has grown goes on, by a table of `Trie.steps`; the others stay behind."""
+        """Move the walkers whose prefix grew, by a table of `Trie.steps`; drop the others."""
 
     def trie_level(self, level: VoteLevel | BatchLevel, trie: Trie, purpose: str) -> Any:
         if isinstance(level, VoteLevel):
@@ -73,7 +73,7 @@ class Walking(ABC):
         return self._batch_level(level, trie, purpose)
 
     def _walk_down(self, trie: Trie) -> None:
-        """A run that goes on was not asked for the levels that it drew before."""
+        """Walk all missing levels: a continued run does not ask for levels that it drew before."""
         if self.gone is None:
             self._set_out()
             self.gone = 0

@@ -1,1 +1,1 @@
-"""Files and folders: which are meant, written whole or not at all, and gone with their process."""
+"""Files and folders: which ones a path means, atomic writes, and temporary private folders."""

@@ -1,10 +1,10 @@
 """Which files a path, a folder, a glob or an address may mean, in any engine.
 
-Where spellings differ between engines, all readings are taken: what the ledger charges and what is
-looked at must be at least what is read. Names are looked at, never contents.
+Where engines differ, all interpretations are taken: the files that the ledger charges must include
+at least those that are read. Only names are looked at, never contents.
 """
 
-# Globs and addresses are texts, and pathlib would tidy away what engines see.
+# Globs and addresses stay strings: pathlib would normalise away what engines see.
 # ruff: noqa: PTH109, PTH110, PTH111, PTH112, PTH113, PTH116, PTH117, PTH118, PTH120, PTH208
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _FILE = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
 _DATABASE = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "http": "https", "abfs": "abfss"}
-#: Stores that are also read over plain https, with the bucket before the host or after it.
+#: Stores that can also be read over https, with the bucket before the host or after it.
 _STORE_HOST = re.compile(
     r"(?:(?P<bucket>.+)\.)?"
     r"(?:s3[.-](?:[a-z0-9-]+\.)*amazonaws\.com(?:\.cn)?|(?P<google>storage\.googleapis\.com))"
@@ -45,7 +45,7 @@ def files_of(place: str) -> Iterator[str]:
 
 
 def database_of(path: str) -> str | None:
-    """The file that holds a table which is written as a path below it: `app.duckdb/reviews`."""
+    """The database file of a table that is written as a path below it: `app.duckdb/reviews`."""
     if is_remote(path) or os.path.lexists(path):
         return path if os.path.isfile(path) and _DATABASE.search(path) else None
     folder = os.path.dirname(path)
@@ -59,7 +59,7 @@ def absolute_path(path: str) -> str:
 
 
 def written_here(option: str, path: str | Path) -> Path:
-    """Where to write; `Path` would make a folder `s3:` of a store's address."""
+    """The path to write to. Refuses a store's address, which `Path` would turn into a folder."""
     if is_remote(str(path)):
         raise UsageError(
             f"{option}: found {str(path)!r}, and dphh writes to this machine alone; give a path "
@@ -74,7 +74,7 @@ def is_remote(path: str) -> bool:
 
 
 def address_of(url: str) -> str:
-    """A remote address as far as it can be compared: one scheme a store, no query, no wildcard."""
+    """A remote address in comparable form: one scheme per store, no query, no wildcard."""
     scheme, _, rest = url.partition("://")
     scheme = _SAME_STORE.get(scheme.lower(), scheme.lower())
     host, _, path = MAGIC.split(rest)[0].partition("/")
@@ -88,8 +88,8 @@ def address_of(url: str) -> str:
 
 
 def _bare_host(scheme: str, host: str) -> str:
-    """Without who asks and through which port: a bucket is one however it is reached, and a server
-    is another by a port of its own. Of Azure's stores the first part is the container."""
+    """The host without user and default port. A bucket is the same through any port; a web server
+    with another port is another server. In Azure's addresses the user part is the container."""
     if scheme in ("abfss", "wasb", "wasbs"):
         return host
     host = host.rpartition("@")[2]
@@ -97,16 +97,16 @@ def _bare_host(scheme: str, host: str) -> str:
 
 
 def spellings(place: str) -> set[str]:
-    """A path, and what one engine or another would also take it for."""
+    """A path, and what any engine may also take it for."""
     found = {place, unquote(place)}
-    # Joined to a working folder by someone, a `file:` address or `~` still means what it did.
+    # A `file:` address or `~` keeps its meaning if it was joined to a working folder.
     if (address := _FILE.search(place)) is not None:
         found.add(address[1])
     if (home := re.search(r"(?:^|/)(~[^/]*(?:/.*)?)$", place)) is not None:
         found.add(os.path.expanduser(home[1]))
     found |= {spelling.replace("\\", "/") for spelling in found}
     found = {each for spelling in found for each in _braces(spelling)}
-    # `..` is the folder above where a link leads to or, in DuckDB's globs, that of the link itself.
+    # `..` is the parent of a link's target or, in DuckDB's globs, of the link itself.
     return found | {_without_dots(each) for each in found if ".." in each.split("/")}
 
 
@@ -117,7 +117,7 @@ def _without_dots(path: str) -> str:
 
 
 def _braces(pattern: str, most: int = 1000) -> set[str]:
-    """The pattern itself and, for Spark, every choice of its `{a,b}`."""
+    """The pattern itself and, for Spark, every expansion of its `{a,b}`."""
     found, todo = {pattern}, [pattern]
     while todo:
         if (group := re.search(r"\{([^{}]*)\}", text := todo.pop())) is None:
@@ -130,7 +130,7 @@ def _braces(pattern: str, most: int = 1000) -> set[str]:
 
 
 def keeps_waiting(path: str) -> bool:
-    """Whether whoever opens it may wait for good: a pipe, a socket or a device."""
+    """Whether opening the path may block forever: a pipe, a socket or a device."""
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -141,12 +141,12 @@ def keeps_waiting(path: str) -> bool:
 def real_path(path: str) -> str:
     try:
         return os.path.realpath(path)
-    except OSError:  # a link that this user may not read, so not one that leads to data
+    except OSError:  # a link that this user may not read cannot lead to readable data
         return path
 
 
 def resolved(path: str) -> str:
-    """The real path of what comes before the first wildcard, and the rest as it stands."""
+    """The path with its part before the first wildcard resolved and the rest unchanged."""
     if os.path.exists(path) or MAGIC.search(path) is None:
         return real_path(path)
     folder = os.path.dirname(MAGIC.split(path)[0])
@@ -154,7 +154,7 @@ def resolved(path: str) -> str:
 
 
 def files_at(pattern: str) -> Iterator[str]:
-    """Every file that a path, a folder or a glob reaches."""
+    """Every file that a path, a folder or a glob includes."""
     found = {os.sep} if os.path.isabs(pattern) else {os.curdir}
     if os.path.exists(pattern):
         yield from _beneath([pattern], folders=False)
@@ -175,17 +175,17 @@ def files_at(pattern: str) -> Iterator[str]:
 
 
 def _children(folders: Iterable[str], segment: str) -> Iterator[str]:
-    """Entries that match one segment of a glob, those with a leading dot too."""
+    """Entries that match one segment of a glob, including those with a leading dot."""
     matches = re.compile(expression(segment), re.DOTALL).fullmatch
     for folder in folders:
         try:
             yield from (os.path.join(folder, n) for n in os.listdir(folder) if matches(n))
         except OSError:
-            continue  # not a folder, or one whose names this user may not see: see `patterns`
+            continue  # not a folder, or one that this user may not list: see `patterns`
 
 
 def _beneath(roots: Iterable[str], folders: bool) -> Iterator[str]:
-    """The folders, or the files, in and beneath each root; links are followed, circles left."""
+    """The folders, or the files, in and beneath each root; follows links but no cycles."""
     for root in roots:
         if not os.path.isdir(root):
             if not folders:
@@ -204,7 +204,7 @@ def _beneath(roots: Iterable[str], folders: bool) -> Iterator[str]:
 
 
 def expression(glob: str) -> str:
-    """A glob as a regular expression that takes at least what any engine takes."""
+    """A glob as a regular expression that matches at least what any engine matches."""
     wild = {"**": ".*", "**/": ".*", "*": "[^/]*", "?": "[^/]"}
     parts = re.split(r"(\*\*/?|\*|\?|\[[!^]?\]?[^\]]*\])", glob)
     return "".join(
@@ -214,7 +214,7 @@ def expression(glob: str) -> str:
 
 
 def _choice(brackets: str) -> str:
-    """`[a-z]`. Negations take any character: which sign negates depends on the engine."""
+    """`[a-z]`. A negation matches any character: engines differ in the negating sign."""
     inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", brackets[1:-1])
     try:
         re.compile(f"[{inner}]")

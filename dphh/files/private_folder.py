@@ -1,10 +1,10 @@
-"""Folders for rows that spill: for their user alone, and gone when their process is.
+"""Private folders for spilled rows: readable by their user only, and removed with their process.
 
-A folder's life is that of a lock. Its process holds the lock from before the folder has its name
-until the folder is removed; the system drops it when the process ends, however that happens. So
-whoever gets the lock of a folder knows that nobody uses it any more, and removes it: `sweep`, each
-time that a new folder is made. A process id would not say as much: ids are used again, and a
-container sees no other's.
+Each folder contains a lock file. The process takes the lock before the folder gets its final name
+and keeps it until the folder is removed; the operating system releases it when the process ends,
+however that happens. So whoever can take the lock of a folder knows that it is unused and removes
+it: `sweep` does so each time a new folder is made. A process id would not do: ids are reused, and a
+container does not see those of others.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# On Windows folders go with their runs, and what a killed process left stays.
+# On Windows there are no locks: a killed process leaves its folders behind.
 fcntl: Any = import_module("fcntl") if os.name == "posix" else None
 
-#: Folders that are whole have this name, and a lock in them.
+#: Completely made folders have this prefix and contain a lock.
 PREFIX = "dphh-run-"
 _NEW = "dphh-new-"
 _LOCK = ".lock"
@@ -33,9 +33,9 @@ _changing = threading.Lock()
 
 
 class PrivateFolder:
-    """A folder of mode 0700 in the temporary directory; files in it are 0600 where ACLs are kept.
+    """A folder of mode 0700 in the temporary directory; files in it are 0600 where ACLs work.
 
-    A fork has the folder's lock too, and neither uses nor removes the folder.
+    A forked process shares the folder's lock, but neither uses nor removes the folder.
     """
 
     def __init__(self) -> None:
@@ -45,38 +45,38 @@ class PrivateFolder:
         self._lock = _locked(Path(made) / _LOCK)
         _owner_alone(made)
         self.path = made.replace(_NEW, PREFIX)
-        Path(made).rename(self.path)  # from here on others may look for its lock
+        Path(made).rename(self.path)  # from here on, other processes may try its lock
         with _changing:
             _living[self.path] = self
 
     def close(self) -> None:
-        """Remove the folder and what is in it. A second time does nothing."""
+        """Remove the folder and its contents. Does nothing if called again."""
         with _changing:
             if _living.pop(self.path, None) is None or os.getpid() != self._owner:
                 return
-        with suppress(OSError):  # Spark's Java may have been first
+        with suppress(OSError):  # Spark's Java process may have removed it first
             _remove(self.path)
         if self._lock is not None:
             os.close(self._lock)
 
 
 def close_all() -> None:
-    """Remove the folders of this process: its end is near, and nobody else will."""
+    """Remove the folders of this process, just before it ends."""
     for folder in list(_living.values()):
         folder.close()
 
 
 def sweep() -> None:
-    """Remove what processes that were killed have left in the temporary directory."""
+    """Remove folders that killed processes left in the temporary directory."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         remove_if_left(folder)
 
 
 def remove_if_left(folder: Path) -> None:
-    """Remove a private folder whose process has ended; leave all others alone."""
+    """Remove a private folder if its process has ended; otherwise leave it alone."""
     if fcntl is None:
         return
-    with suppress(OSError):  # another user's, or another sweeper was first
+    with suppress(OSError):  # the folder is another user's, or another process removed it first
         if _is_ours(folder) and (lock := _taken(folder / _LOCK)) is not None:
             try:
                 _remove(str(folder))
@@ -95,7 +95,7 @@ def _locked(path: Path) -> int | None:
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # a file system without locks: nobody can tell, so nobody sweeps it
+    except OSError:  # a file system without locks: the folder is never swept
         path.unlink()
         os.close(lock)
         return None
@@ -103,7 +103,7 @@ def _locked(path: Path) -> int | None:
 
 
 def _taken(path: Path) -> int | None:
-    """The lock, if nobody holds it; a folder without one is not swept."""
+    """Take the lock of a folder, if it is free. A folder without a lock file is not swept."""
     lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -114,7 +114,7 @@ def _taken(path: Path) -> int | None:
 
 
 def _remove(path: str) -> None:
-    """Rows first and the lock last, so that what is cut short is swept another time."""
+    """Remove rows first and the lock last, so that a later sweep completes an interrupted one."""
     for entry in list(os.scandir(path)):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)
@@ -126,16 +126,16 @@ def _remove(path: str) -> None:
 
 
 def _owner_alone(path: str) -> None:
-    """Whatever an engine asks for when it makes a file here, group and others get nothing.
+    """Give group and others no access to files that an engine makes here, whatever mode it asks.
 
-    As a default ACL (`setfacl -d -m u::rwx,g::-,o::-`), since a umask would be the whole process's.
-    Where there are none, the folder's own mode keeps others out.
+    Uses a default ACL (`setfacl -d -m u::rwx,g::-,o::-`), since a umask would apply to the whole
+    process. Without ACLs, the folder's own mode keeps others out.
     """
     set_attribute = getattr(os, "setxattr", None)
     if set_attribute is None:
         return
     owner, group, others, nobody = 0x01, 0x04, 0x20, 0xFFFFFFFF
-    acl = struct.pack("<I", 2)  # the version of its form
+    acl = struct.pack("<I", 2)  # the version of the ACL format
     for who, may in ((owner, 0o7), (group, 0), (others, 0)):
         acl += struct.pack("<HHI", who, may, nobody)
     with suppress(OSError):

@@ -1,8 +1,8 @@
-"""Signals that end a process end its runs first: no private row stays behind on the disk.
+"""Signals that end a process end its runs first, so that no private row stays on the disk.
 
-Ctrl-C, SIGTERM (a container that stops) and SIGHUP (a terminal that closes) reach a run as an
-exception, so that everything is closed as after any error. An engine may be deep in its own code
-and come back late, or never: then a thread removes the process's private folders and ends it.
+Ctrl-C, SIGTERM (a container that stops) and SIGHUP (a terminal that closes) raise an exception in
+the run, so that everything is closed as after any error. An engine may be inside native code and
+return late or never. In that case a thread removes the process's private folders and ends it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from types import FrameType
 
 from dphh.files import private_folder
 
-#: Seconds from a signal to the end, at the latest: less than the ten that a container is given.
+#: Seconds from a signal to the end, at the latest; less than the ten that a container is given.
 PATIENCE = 6.0
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 
-#: Signals that have asked this process to end, the first first.
+#: Signals that asked this process to end, in order of arrival.
 _heard: list[int] = []
 
 
@@ -30,18 +30,18 @@ class Stopped(KeyboardInterrupt):
 
 
 def received() -> int | None:
-    """The signal that has asked this process to end, whatever became of its exception."""
+    """The first signal that asked this process to end, even if its exception was swallowed."""
     return _heard[0] if _heard else None
 
 
 @contextmanager
 def stopping() -> Iterator[None]:
-    """While this lasts, a signal that ends the process raises `Stopped` in its main thread.
+    """While active, a signal that ends the process raises `Stopped` in its main thread.
 
-    Signals that somebody ignores (`nohup`) or handles already stay theirs.
+    Signals that the caller ignores (`nohup`) or handles are left alone.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
+        yield  # only the main thread handles signals
         return
     _heard.clear()
     theirs = {
@@ -64,31 +64,31 @@ def stopping() -> Iterator[None]:
     finally:
         done.set()
         for number, before in theirs.items():
-            if not _heard:  # else the end has begun, and another signal must not cut it short
+            if not _heard:  # once the process is ending, another signal must not cut it short
                 signal.signal(number, before)
         signal.set_wakeup_fd(wakeup)
         os.close(writing)
 
 
 def end_by(number: int) -> None:
-    """End as if the signal had: what shells and supervisors go by. Nothing returns from here."""
-    private_folder.close_all()  # Python's own end, which would, does not come
+    """End the process as that signal would: shells and supervisors look at it. Never returns."""
+    private_folder.close_all()  # Python's exit handlers will not run
     sys.stdout.flush()
     sys.stderr.flush()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
-    os._exit(128 + number)  # the first process of a container does not die of signals
+    os._exit(128 + number)  # reached by the first process of a container, which ignores signals
 
 
 def _stop(number: int, _: FrameType | None) -> None:
-    """The first raises; those that follow would only cut short what it began."""
+    """Raise on the first signal; later ones must not interrupt the cleaning up."""
     _heard.append(number)
     if len(_heard) == 1:
         raise Stopped
 
 
 def _end_at_last(reading: int, numbers: frozenset[int], done: threading.Event) -> None:
-    """Wait for a signal; if the main thread has not come back by then, clean up in its place."""
+    """Wait for a signal; if the main thread is not done in time, clean up and end the process."""
     with os.fdopen(reading, "rb", buffering=0) as signals:
         while came := signals.read(1):
             ours = came[0] in numbers and signal.getsignal(came[0]) is _stop

@@ -1,4 +1,4 @@
-"""A table from the bytes of a Parquet file, as the ledger and a release's folder keep it."""
+"""Reads a table from the bytes of a Parquet file that the ledger or a release's folder stores."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 
 
 def stored_table(data: bytes) -> pa.Table:
-    """Read by this thread alone.
+    """Read the table on the calling thread only.
 
-    `pq.read_table` reads ahead in threads of Arrow's. One of them may still hold `data` when the
-    process ends, and letting go of it then, without Python's lock, aborts the process.
+    `pq.read_table` reads ahead in Arrow's threads. One of them may still reference `data` when the
+    process ends; releasing it then without Python's global lock aborts the process.
     """
     return pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, whoever reads or kills meanwhile."""
+"""Atomic writes: a file is written whole or not at all, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """A reader sees the old file or the new one, never half of it."""
+    """Write the file; a concurrent reader sees the old file or the new one, never a part."""
     with _written_beside(path, data, mode) as written:
         written.replace(path)
 
 
 def write_once(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """A whole file or none, and never over another one: that is a FileExistsError."""
+    """Write a whole file or none. Raises FileExistsError if the file already exists."""
     with _written_beside(path, data, mode) as written:
         os.link(written, path)
 

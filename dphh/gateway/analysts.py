@@ -1,7 +1,7 @@
-"""Who may ask: analysts and the hashes of their tokens, in one file for the owner alone.
+"""The analysts and the hashes of their tokens, in one file that only the owner may read.
 
-A token is 256 random bits, so a plain SHA-256 of it tells nothing of it. What each may spend is
-not here but in the ledger, as shares.
+A token is 256 random bits, so its plain SHA-256 reveals nothing about it. What each analyst may
+spend is in the ledger, as shares, not here.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dphh.errors import UsageError
 from dphh.files.whole_files import write_whole
 from dphh.ledger import Ledger
 
-#: Who needs no share: the owner, in a shell of their own. No analyst can have this name.
+#: The owner, in a shell of their own, needs no share. No analyst can have this name.
 OWNER = "owner"
 
 
 class OnlyOwner:
-    """One token, for a gateway that lives as long as its owner's shell."""
+    """One token, for a gateway that runs as long as its owner's shell."""
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(32)
@@ -38,21 +38,21 @@ class OnlyOwner:
 
 
 class Analysts:
-    """The file is read at each use: who is added or removed is so at once."""
+    """The file of analysts. It is read at each use, so changes take effect at once."""
 
     def __init__(self, path: Path, ledger: Ledger | None = None) -> None:
         self.path, self._ledger = path, ledger
 
     @classmethod
     def of(cls, ledger: Ledger) -> Analysts:
-        """Beside the ledger."""
+        """The file beside the ledger."""
         return cls(ledger.path.with_name(ledger.path.name + ".analysts.json"), ledger)
 
     def names(self) -> list[str]:
         return list(self._hashes())
 
     def add(self, name: str) -> str:
-        """A new token for an analyst, who is new or has lost the old one. It is told only now."""
+        """A new token for a new analyst, or for one who lost the old token. It is shown once."""
         self.check_name(name)
         token, before = secrets.token_urlsafe(32), self._hashes()
         self._write({**before, name: _hash(token)})
@@ -76,21 +76,21 @@ class Analysts:
         self._note(name, before, None)
 
     def _note(self, name: str, before: dict[str, str], now: str | None) -> None:
-        """In the ledger's history; after the fact, so that what is taken back is so at once."""
+        """Note the change in the ledger's history, after the file: a removal must act at once."""
         if self._ledger is not None:
             self._ledger.note_token(name, "given" if name in before else None, now)
 
     def who(self, token: str) -> str | None:
-        """The analyst whose token this is."""
+        """The analyst with this token, or None."""
         asked = _hash(token)
         found = None
-        for name, known in self._hashes().items():  # all of them, so that time tells nothing
+        for name, known in self._hashes().items():  # compare all, so that timing reveals nothing
             if hmac.compare_digest(asked, known):
                 found = name
         return found
 
     def still(self, analyst: str, token: str) -> bool:
-        """Whether what this token began may go on."""
+        """Whether a run that this token started may continue."""
         return self.who(token) == analyst
 
     def _hashes(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A child process and the pipe to it. What crosses is JSON and Arrow: neither can carry code."""
+"""A child process and the pipe to it. Messages are JSON and Arrow, which cannot carry code."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from dphh.udfs.text.arrow_bytes import packed, unpacked
 
 Message = dict[str, Any]
 
-#: What a child inherits of the environment. Not the ledger's place, nor any password.
+#: Environment variables that a child inherits: neither the ledger's path nor any password.
 _INHERITED = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "SYSTEMROOT")
 
-#: How long a child may take nothing of what it is sent; then it counts as gone.
+#: How long a child may leave a message unread before it counts as gone.
 _SEND_TIMEOUT = struct.pack("@ll", 60, 0)
 
 
-class Gone(Exception):  # noqa: N818 - an end, which may have been asked for
-    """The process at the other end has ended, or was ended."""
+class Gone(Exception):  # noqa: N818 - the end may have been requested
+    """The process at the other end has ended."""
 
 
 class Pipe:
-    """One end: messages, each with a table or without."""
+    """One end of a pipe. Each message may come with a table."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def send(self, message: Message, table: pa.Table | bytes | None = None) -> None:
-        """With a table, or one that is packed already."""
+        """Send a message, with a table as an Arrow table or already packed, or without one."""
         try:
             self._connection.send_bytes(json.dumps([message, table is not None]).encode())
             if table is not None:
@@ -56,7 +56,7 @@ class Pipe:
         return message, None if table is None else unpacked(table)
 
     def receive_packed(self) -> tuple[Message, bytes | None]:
-        """The table as it came, for whoever only passes it on."""
+        """Like `receive`, but leaves the table packed, for callers that only pass it on."""
         try:
             message, with_table = json.loads(self._connection.recv_bytes())
             return message, self._connection.recv_bytes() if with_table else None
@@ -64,7 +64,7 @@ class Pipe:
             raise Gone from None
 
     def waits(self, seconds: float) -> bool:
-        """Whether a message, or the end, is there within so many seconds."""
+        """Whether a message or the end of the pipe arrives within this many seconds."""
         try:
             return self._connection.poll(max(seconds, 0.0))
         except OSError:
@@ -75,7 +75,7 @@ class Pipe:
 
 
 class Child:
-    """A Python process that runs one module of the gateway, in an empty folder of its own."""
+    """A Python process that runs one module of the gateway, in its own empty folder."""
 
     def __init__(self, module: str, *arguments: str) -> None:
         self._folder = PrivateFolder()
@@ -91,7 +91,7 @@ class Child:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C at the terminal is for the gateway to pass on
+                start_new_session=True,  # the gateway, not the terminal, decides on Ctrl-C
             )
         self.pipe = Pipe(Connection(ours.detach()))
 
@@ -99,7 +99,7 @@ class Child:
         return self._process.poll() is None
 
     def end(self, patience: float = 0.0) -> None:
-        """Interrupt, so that it cleans up behind itself; after `patience` seconds, kill."""
+        """Interrupt the process so that it cleans up; after `patience` seconds, kill it."""
         with suppress(ProcessLookupError):
             if patience:
                 self._process.send_signal(signal.SIGINT)
@@ -109,14 +109,14 @@ class Child:
         self._process.wait()
 
     def close(self) -> None:
-        """End it, and remove what it left in its folder."""
+        """End the process and remove its folder."""
         self.end()
         self.pipe.close()
         self._folder.close()
 
 
 def serve(handle: Callable[[Pipe, Message, pa.Table | None], None]) -> None:
-    """The child's side: handle each message until the other end is gone."""
+    """The child's main loop: handle each message until the other end is gone."""
     leave_pandas_out()
     pipe, parent = Pipe(Connection(int(sys.argv[1]))), os.getppid()
     threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
@@ -127,21 +127,22 @@ def serve(handle: Callable[[Pipe, Message, pa.Table | None], None]) -> None:
         _until_ended(parent)
     except KeyboardInterrupt:
         pass
-    remove_if_left(Path.cwd())  # whoever made it may have been killed
+    remove_if_left(Path.cwd())  # the parent may have been killed before it could
 
 
 def _until_ended(parent: int, seconds: float = 5.0) -> None:
-    """What was killed loses its pipes a moment before its locks, by which folders are known."""
+    """Wait for the parent to end: a killed process loses its pipes just before its locks, and the
+    locks tell whether its folder is still in use."""
     until = time.monotonic() + seconds
     while os.getppid() == parent and time.monotonic() < until:
         time.sleep(0.01)
 
 
 def _end_with_parent(parent: int) -> None:
-    """A gateway that was killed leaves no run behind that nobody would see the end of."""
+    """End this process when the gateway was killed, so that no run continues unnoticed."""
     while os.getppid() == parent:
         time.sleep(1.0)
-    os.kill(os.getpid(), signal.SIGINT)  # so that it removes what it spilled
+    os.kill(os.getpid(), signal.SIGINT)  # lets it remove its spill files
     time.sleep(5.0)
     close_all()
     remove_if_left(Path.cwd())

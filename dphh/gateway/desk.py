@@ -1,7 +1,7 @@
-"""Where an analyst's statement runs: a child process that holds macros and nothing else.
+"""Runs an analyst's statement in a child process that has macros and no data.
 
-It has no file to read, no room to write, little memory and a time limit; if a statement brings it
-down, that statement is all that is lost. What a macro answers comes from the office, over the pipe.
+The child can read no file and write none, and has little memory and a time limit. If a statement
+crashes it, only that statement is lost. The office answers the macros, over the pipe.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from dphh.sources.quiet import without_bar
 
 log = logging.getLogger("dphh.gateway")
 
-#: Answers for one analyst, whom the desk need not know.
+#: Answers a macro for one analyst, whom the desk does not know.
 Answering = Callable[[str, dict[str, Any]], pa.Table]
 
-SECONDS = 60.0  # that a statement may take, beside the runs that it waits for
-TOTAL_SECONDS = 4 * 3600.0  # and with them
-CALLS = 64  # of macros by one statement, which may call them for each row of a table
+SECONDS = 60.0  # the time limit of a statement, not counting the runs that it waits for
+TOTAL_SECONDS = 4 * 3600.0  # the time limit including runs
+CALLS = 64  # macro calls per statement, which may call macros for each row of a table
 _MEMORY = "512MB"
-_ADDRESSES = 4 * 2**30  # bytes, of which DuckDB's own limit does not count all
+_ADDRESSES = 4 * 2**30  # bytes of address space; DuckDB's own limit does not count everything
 
 
 class Desk:
-    """The gateway's side of one desk."""
+    """The gateway's handle of one desk process."""
 
     def __init__(self, *, guarded: bool = True) -> None:
         self._child = Child(__name__, *([] if guarded else ["unguarded"]))
         self.stopped = False
 
     def ask(self, statement: str, answering: Answering, seconds: float = SECONDS) -> Rows:
-        """Run one statement, answering its macros. Its rows stay here until the next."""
+        """Run one statement and answer its macros. The child keeps the rows until the next one."""
         pipe = self._child.pipe
         start = time.monotonic()
         until, calls = start + seconds, 0
@@ -63,13 +63,13 @@ class Desk:
                     raise UsageError(f"The query calls dphh more than {CALLS} times; ask for less")
                 asked = time.monotonic()
                 self._call(message, answering)
-                if macros()[message["call"]].spends:  # a run, which has bounds of its own
+                if macros()[message["call"]].spends:  # a run has its own limits
                     until = min(until + time.monotonic() - asked, start + TOTAL_SECONDS)
         except Gone:
             raise self._ended() from None
 
     def forget(self) -> None:
-        """The rows have been taken, or will not be."""
+        """Drop the rows of the last statement."""
         try:
             self._child.pipe.send({"forget": True})
         except Gone:
@@ -96,19 +96,19 @@ class Desk:
             table = answering(message["call"], message["arguments"])
         except (UsageError, BudgetRefused) as problem:
             self._child.pipe.send({"refused": str(problem)})
-        except DphhError as problem:  # it may name the ledger, or say what is wrong with it
+        except DphhError as problem:  # its message may name the ledger, so only the owner sees it
             log.error("%s", problem)
             self._child.pipe.send(
                 {"refused": "The gateway failed, and why is for its owner to see"}
             )
         except BaseException:
-            self.stop()  # it waits for an answer that will not come
+            self.stop()  # the child waits for an answer that will not come
             raise
         else:
             self._child.pipe.send({}, table)
 
     def stop(self) -> None:
-        """From any thread: whoever waits in `ask` is told."""
+        """Stop the desk, from any thread; a thread that waits in `ask` gets an error."""
         self.stopped = True
         self._child.end()
 
@@ -117,7 +117,7 @@ class Desk:
 
 
 def _main() -> None:
-    """The child."""
+    """The main function of the child process."""
     guarded = sys.argv[2:] != ["unguarded"]
     if guarded:
         _limit_process()
@@ -140,7 +140,7 @@ def _main() -> None:
         con.execute("SET lock_configuration = true")
     guard = Guard(frozenset(f"dphh_{kind}{name}" for name in macros() for kind in ("", "asked_")))
 
-    batches: list[pa.Table] = []  # of the latest answer
+    batches: list[pa.Table] = []  # of the last answer
 
     def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
         if "batch" in message:
@@ -176,7 +176,7 @@ def _limit_process() -> None:
 
 
 def _without_prefix(problem: str) -> str:
-    """DuckDB puts its own kind before what `error` says; the server does so once more."""
+    """DuckDB prefixes messages of its `error` function; the server adds the prefix again."""
     return problem.removeprefix("Invalid Input Error: ")
 
 

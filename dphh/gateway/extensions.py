@@ -1,4 +1,4 @@
-"""DuckDB's extensions for the gateway, from the packages that `dphh[shell]` installs."""
+"""The DuckDB extensions that the gateway needs, from the packages of `dphh[shell]`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import duckdb
 from dphh.engines.duckdb.stores import extension_file
 from dphh.errors import UsageError
 
-#: In the order in which they load: quack speaks HTTP through httpfs.
+#: In loading order: quack speaks HTTP through httpfs.
 NAMES = ("httpfs", "quack")
 
 
 def extension_files() -> list[Path]:
-    """The files of the extensions for this DuckDB; refused with what to install."""
+    """The extension files for this DuckDB version. Refuses, with what to install, if missing."""
     return [_file(name) for name in NAMES]
 
 
 def shell_program() -> str:
-    """The stock DuckDB shell: the program in its package, whose `duckdb` command is a script that
-    a Ctrl-C would end."""
+    """The stock DuckDB shell: the program inside its package. The package's `duckdb` command is a
+    script, which Ctrl-C would end."""
     spec = importlib.util.find_spec("duckdb_cli")
     for folder in (spec and spec.submodule_search_locations) or ():
         for name in ("duckdb", "duckdb.exe"):

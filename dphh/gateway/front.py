@@ -1,8 +1,8 @@
-"""The gateway's door: the one that listens, and lets in one small whole message a connection.
+"""The gateway's listener: accepts one small complete message per connection.
 
-It speaks as much HTTP as a client needs: a POST of a message, within a deadline, and its answer.
-Whoever sends slowly is not waited for; where more come than may, those who have waited longest
-without a whole message go first, so that a stranger who holds connections open keeps nobody out.
+It speaks as much HTTP as a client needs: a POST of a message, within a deadline, and its answer. A
+slow sender is cut off at the deadline. If too many connections wait, those that have waited longest
+without a complete message are closed first, so idle connections cannot keep others out.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ T = TypeVar("T")
 
 log = logging.getLogger("dphh.gateway")
 
-#: A message's answer: takes the body of a request, and gives that of the response.
+#: Takes the body of a request and returns the body of the response.
 Answer = Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a stranger may take of the machine."""
+    """Limits on what unauthenticated clients may use of the machine."""
 
     seconds: float = 10.0  # for a request, from its connection to its last byte
     header_bytes: int = 16 << 10
     body_bytes: int = MOST_BYTES
-    waiting: int = 256  # connections whose request is not there yet
-    waiting_each: int = 128  # of one address that is not the loopback, where a proxy would be
-    answering: int = 32  # requests that are answered at once
-    queued: int = 96  # that wait for their turn
-    sending: int = 96  # answers that their clients have not taken yet; past these, and past
-    sending_bytes: int = 256 << 20  # so much of them, those that were sent for longest end
-    stalled_seconds: float = 30.0  # that a client may take none of its answer
+    waiting: int = 256  # connections whose request is not complete
+    waiting_each: int = 128  # of one address, except the loopback, where a proxy may be
+    answering: int = 32  # requests that are answered at the same time
+    queued: int = 96  # requests that wait for a worker
+    sending: int = 96  # answers that clients have not taken yet; beyond this number, or beyond
+    sending_bytes: int = 256 << 20  # this size, the oldest answers are dropped
+    stalled_seconds: float = 30.0  # how long a client may take nothing of its answer
 
 
 class Front:
-    """Listens until it is closed; answers are made by a few threads."""
+    """Listens until it is closed; a pool of threads makes the answers."""
 
     def __init__(
         self, host: str, port: int, answer: Answer, allowed: Allowance | None = None
     ) -> None:
         self._answer, self._allowed = answer, allowed or Allowance()
-        self._waiting: dict[asyncio.Task[None], str] = {}  # the oldest first, and from where
-        self._sending: dict[asyncio.Task[None], int] = {}  # the oldest first, and how many bytes
+        self._waiting: dict[asyncio.Task[None], str] = {}  # oldest first; values are addresses
+        self._sending: dict[asyncio.Task[None], int] = {}  # oldest first; values are sizes in bytes
         self._tasks: set[asyncio.Task[None]] = set()
         self._workers = ThreadPoolExecutor(self._allowed.answering, "dphh-front")
         self._loop = asyncio.new_event_loop()
@@ -92,7 +92,7 @@ class Front:
         try:
             await self._served(task, reader, writer)
         except (OSError, TimeoutError, asyncio.CancelledError):
-            pass  # it was slow, or others' turn had come, or it has gone
+            pass  # the client was slow, was closed in favour of others, or has gone
         finally:
             self._tasks.discard(task)
             self._waiting.pop(task, None)
@@ -129,7 +129,7 @@ class Front:
         await self._respond(wire, writer, status, body)
 
     def _make_room(self, address: str) -> None:
-        """Who has waited longest without saying what for gives way; first of an address of many."""
+        """Close the oldest connection without a request; first one of an address with many."""
         of_address = [each for each, peer in self._waiting.items() if peer == address]
         if address not in ("127.0.0.1", "::1") and len(of_address) >= self._allowed.waiting_each:
             oldest = of_address[0]
@@ -141,7 +141,7 @@ class Front:
         oldest.cancel()
 
     def _end_longest_sent(self, latest: asyncio.Task[None]) -> None:
-        """Who takes an answer slowly holds its memory and a place: for as long as there is room."""
+        """Drop the oldest unfinished answers while there are too many or they are too large."""
         while latest is not (oldest := next(iter(self._sending))) and (
             len(self._sending) > self._allowed.sending
             or sum(self._sending.values()) > self._allowed.sending_bytes
@@ -150,7 +150,7 @@ class Front:
             oldest.cancel()
 
     async def _body(self, wire: h11.Connection, reader: asyncio.StreamReader) -> bytes:
-        """Of one whole request; what is no POST of a message is refused before its body is read."""
+        """The body of one whole request. Anything but a POST is refused before its body is read."""
         body = bytearray()
         while True:
             event = wire.next_event()
@@ -195,7 +195,7 @@ class Front:
                 async with asyncio.timeout(self._allowed.stalled_seconds):
                     await writer.drain()
         except (TimeoutError, asyncio.CancelledError):
-            writer.transport.abort()  # what it has buffered goes as well
+            writer.transport.abort()  # also drops what is buffered
             raise
         writer.close()
         async with asyncio.timeout(self._allowed.stalled_seconds):

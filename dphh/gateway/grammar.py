@@ -1,8 +1,9 @@
-"""What an analyst's statement may be made of. Whatever is not written here is refused.
+"""The grammar of an analyst's statement. Whatever is not listed here is refused.
 
-A line lists the fields of one kind of node of DuckDB's parsed tree, as `json_serialize_sql` of
-DuckDB 1.5 writes it. `field` holds plain names and numbers; `field*` holds nodes, checked in turn;
-`field*KIND` holds nodes that do not name their own kind; `field!` must be empty.
+Each line lists the fields of one kind of node of DuckDB's parsed tree, as `json_serialize_sql` of
+DuckDB 1.5 writes it. `field` contains plain names and numbers; `field*` contains nodes, which are
+checked in turn; `field*KIND` contains nodes that do not name their own kind; `field!` must be
+empty.
 """
 
 from __future__ import annotations
@@ -78,10 +79,10 @@ _TYPES = """
     BOOLEAN TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT
     FLOAT DOUBLE DECIMAL VARCHAR DATE TIME TIMESTAMP INTERVAL LIST STRUCT NULL
 """
-#: What a value may be cast to.
+#: The types that a value may be cast to.
 TYPES = frozenset(_TYPES.split()) | {"TIMESTAMP WITH TIME ZONE"}
 
-#: What may stand where a table stands, beside the macros of dphh.
+#: Table functions that are allowed besides the macros of dphh.
 TABLE_FUNCTIONS = frozenset(("unnest", "range", "generate_series"))
 
 _FUNCTIONS = """
@@ -127,11 +128,11 @@ _FUNCTIONS = """
     last_value nth_value fill
 """
 #: Scalar functions, aggregates and window functions. None reads a file, a setting, a catalogue, a
-#: variable or another statement; none takes a function's name as a text; none makes much of little,
-#: as `repeat` would.
+#: variable or another statement; none takes a function's name as text; none produces much output
+#: from little input, as `repeat` would.
 FUNCTIONS = frozenset(_FUNCTIONS.split())
 
-#: Functions that DuckDB calls by their bare names, as if they were columns.
+#: Functions that DuckDB calls by their bare names, without parentheses, like columns.
 _BARE = """
 current_catalog current_date current_role current_schema current_time current_timestamp current_user
 localtime localtimestamp session_user user

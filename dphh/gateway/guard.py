@@ -1,9 +1,10 @@
-"""Lets a statement in only as what its parsed tree, checked node by node, writes itself as.
+"""Checks the parsed tree of a statement node by node, and lets in only what that tree writes.
 
-The text is parsed in an empty DuckDB that holds nothing. Each node and each field of the tree must
-be in the grammar, each function in its list, each table a name that the statement itself defines.
-What runs then is not the text but what DuckDB writes from the checked tree, read and checked once
-more, so nothing hides between two readings of one text: no comment, no quoting, no Unicode space.
+The text is parsed in an empty DuckDB without data. Each node and each field of the tree must be in
+the grammar, each function in its list, and each table a name that the statement itself defines.
+What runs is not the text but what DuckDB writes from the checked tree, parsed and checked once
+more. So nothing can hide in a difference between two parses of one text: no comment, no quoting,
+no Unicode space.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ class Guard:
         self._con.execute("SET lock_configuration = true")
 
     def checked(self, statement: str) -> str:
-        """The statement, written anew from its checked tree; or a refusal that says why."""
+        """The statement, rewritten from its checked tree. Raises a refusal that says why."""
         if len(statement) > LONGEST:
             raise _refused(f"it is longer than {LONGEST:,} characters")
         written = self._written(statement)
-        # DuckDB leaves some names that it writes without quotes, such as those before a star, so
-        # what it wrote may say more than the tree did: that is read and checked as well.
+        # DuckDB writes some names without quotes, such as those before a star, so the written
+        # text may mean more than the tree did. It is parsed and checked again.
         self._written(written)
         return written
 
@@ -49,7 +50,7 @@ class Guard:
             raise _refused("it is not one statement")
         try:
             self._check(parsed["statements"][0], "STATEMENT", frozenset())
-            # What was walked is what is written: not the text that it was parsed from.
+            # Write from the tree that was checked, not from the original text.
             return self._ask("json_deserialize_sql", json.dumps(parsed))
         except RecursionError:
             raise _refused("it is nested too deeply") from None
@@ -83,14 +84,14 @@ class Guard:
     def _field(self, node: Node, kind: str, name: str, rule: str, scope: Scope) -> None:
         value = node[name]
         if name == "cte_map":
-            return  # checked already, for what it brings into scope
+            return  # checked already, when its names were added to the scope
         if rule == "!":
             if not _empty(value):
                 raise _refused(f"it holds {kind} with {name}, which is not on the list")
         elif rule.startswith("*"):
             if kind == "RECURSIVE_CTE_NODE" and name == "right":
                 scope = scope | {node["cte_name"].lower()}
-            if kind != "TABLE_FUNCTION":  # whose function `_named` checks
+            if kind != "TABLE_FUNCTION":  # `_named` checks its function
                 self._inside(value, rule[1:] or None, scope)
         elif not _plain(value):
             raise _refused(f"it holds {kind} with {name} of an unknown shape")
@@ -103,7 +104,7 @@ class Guard:
             self._check(value, kind, scope)
 
     def _named(self, node: Node, kind: str, scope: Scope) -> None:
-        """What names something must name what is on a list, or what the statement defines."""
+        """Check that each function, table and type is on a list or defined by the statement."""
         if kind in ("FUNCTION", "WINDOW"):
             _check_function(node, FUNCTIONS, "function")
         elif kind == "TABLE_FUNCTION":
@@ -116,7 +117,7 @@ class Guard:
             rest = {**function, "children": [], "function_name": "abs"}
             self._check(rest, "FUNCTION", scope)
         elif kind == "COLUMN_REF" and len(node["column_names"]) == 1:
-            # Where there is no such column, DuckDB calls a function by these names.
+            # If there is no such column, DuckDB calls a function of this name.
             (name,) = node["column_names"]
             if name.lower() in BARE_FUNCTIONS - FUNCTIONS:
                 raise _refused(
@@ -128,7 +129,7 @@ class Guard:
             raise _refused(f"the type {node['id']} is not on the list")
 
     def _common_tables(self, cte_map: Node, scope: Scope) -> Scope:
-        """Each WITH sees those before it; what follows sees them all."""
+        """The scope after a WITH clause: each table sees those before it."""
         for entry in cte_map["map"]:
             name, table = entry["key"].lower(), entry["value"]
             if set(entry) != {"key", "value"} or not set(table) <= _WITH:
@@ -142,7 +143,7 @@ class Guard:
         return scope
 
 
-#: An instance with no way out: no files, no network, no extensions, no variables of Python.
+#: A DuckDB instance without access to files, network, extensions or Python variables.
 EMPTY: dict[str, Any] = {
     "enable_external_access": False,
     "autoload_known_extensions": False,
@@ -172,7 +173,7 @@ def _check_function(node: Node, allowed: frozenset[str], what: str) -> None:
 
 
 def _plain(value: Any) -> bool:
-    """Names, numbers, and lists of them; and the two halves of a large integer."""
+    """Names, numbers, and lists of them; also the two halves of a large integer."""
     if isinstance(value, list):
         return all(_plain(each) for each in value)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
 """The process that prices a plan or runs it: the only one that opens private data.
 
-It is told a verb, its options and the name of a corpus in the ledger; no SQL of anybody's reaches
-it. A run has a process of its own, so that whatever becomes of it the gateway goes on.
+It takes a verb, its options and the name of a corpus in the ledger; no analyst's SQL reaches it. A
+run has its own process, so that the gateway survives whatever happens to it.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
             warnings.simplefilter("ignore")
             table = _answer(message)
     except (BudgetRefused, UsageError) as problem:
-        # About what was asked and what it costs, which the analyst may know.
-        asked = " ".join(map(str, problem.args))  # as it was written: shown, names may be escaped
+        # These errors are about the request and its price, which the analyst may know.
+        asked = " ".join(map(str, problem.args))  # unescaped: str() would escape file names
         kind = "failed" if _names_a_place(asked, message["ledger"]) else "refused"
         told = {"elsewhere": True} if isinstance(problem, ElsewhereRefused) else {}
         pipe.send({kind: str(problem), **told})
     except DphhError as problem:
-        # About the data or the machine: for the owner's eyes.
+        # These errors are about the data or the machine: only the owner may see them.
         pipe.send({"failed": str(problem)})
     except Exception as problem:
         pipe.send({"failed": f"a defect of dphh, {type(problem).__name__}"})
@@ -64,7 +64,7 @@ def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
 
 
 def _names_a_place(said: str, ledger: str) -> bool:
-    """Where the ledger lies, or any corpus: for the owner's eyes, whatever else is said."""
+    """Whether a message names the ledger's path or a corpus's, which only the owner may see."""
     sources = [account.source for account in Ledger(ledger).accounts()]
     places = [ledger, *(where for source in sources for where in source.where)]
     return any(place in said for place in places)
@@ -89,7 +89,7 @@ def _answer(message: Message) -> pa.Table:
             threads=message["threads"],
         ).table
     if macro.shows_queries:
-        # Where the corpus lies, and how it is read, is its owner's to know.
+        # The corpus is left out: only its owner may know where it is and how it is read.
         return queries_table(Plan(plan.price), arguments)
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
@@ -106,8 +106,8 @@ def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
 
 
 def _refuse_counting(plan: Plan, declared: Groups) -> None:
-    """A run that takes the number of users for known would tell it exactly by its failing, and one
-    within groups that there is such a column, unless its owner declared them."""
+    """Refuse runs whose failure would reveal the exact number of users, and runs within groups that
+    the owner has not declared, whose failure would reveal whether there is such a column."""
     if known := VERBS[plan.verb].takes_for_known(plan.price):
         asked = dict(plan.price.parameters)
         column, groups = asked.get("by"), asked.get("groups")
@@ -122,7 +122,7 @@ def _refuse_counting(plan: Plan, declared: Groups) -> None:
 
 @contextmanager
 def _little() -> Iterator[None]:
-    """Pricing reads no data, so what makes it take long or much is an option that cannot be."""
+    """Limit time and memory of pricing. Pricing reads no data, so only an absurd option is slow."""
     import resource
 
     def too_long(*_: Any) -> None:
@@ -147,5 +147,5 @@ def _little() -> Iterator[None]:
 
 if __name__ == "__main__":
     os.umask(0o077)
-    with stopping():  # a container that stops tells every process of it
+    with stopping():  # a container that stops signals all its processes
         serve(handle)

@@ -1,9 +1,9 @@
-"""Answers the macros for one analyst: what they may see of the ledger, and what they may spend.
+"""Answers the macros for one analyst, within what they may see of the ledger and may spend.
 
-An analyst sees the corpora that they have a share of, what they themselves have spent and have
-left there, and every settled release of those corpora, whoever asked for it. An identical request
-of the same analyst is one run: asked again, on any connection, it comes from the ledger and costs
-nothing; if it was stopped, it goes on. Whoever wants a second draw gives it a `run_id` of its own.
+An analyst sees the corpora that they have a share of, what they have spent and have left there, and
+every settled release of those corpora, whoever asked for it. The same request of the same analyst
+is one run: repeated on any connection, its release comes from the ledger and costs nothing; if the
+run was stopped, it continues. To draw again, an analyst gives the request a `run_id` of its own.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from dphh.ledger.nouns import checked_run_id
 from dphh.release import Release
 
 _SEARCHES, _SEARCHING_SECONDS = 5, 24 * 3600.0
-_PRICING_SECONDS = 90.0  # the worker's own limit is shorter, unless something holds it up
+_PRICING_SECONDS = 90.0  # the worker's own limit is shorter, so this ends only a blocked worker
 
 log = logging.getLogger("dphh.gateway")
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What runs may use: how many at once in all and for one analyst, and what each may take."""
+    """Limits on runs: how many at the same time, in all and per analyst, and their resources."""
 
     jobs: int = 2
     jobs_each: int = 1
@@ -54,10 +54,10 @@ class Office:
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger, self._terms = ledger, terms
         self._lock = threading.Lock()
-        self._working: dict[Child, str] = {}  # which analyst it works for
+        self._working: dict[Child, str] = {}  # the analyst whom each worker works for
         self._stopped: set[Child] = set()
-        self._runs = 0  # that the ledger has had
-        #: When another corpus, which the analyst is not to know of, refused.
+        self._runs = 0  # the largest number of runs seen in the ledger
+        #: Times of refusals because of another corpus, which the analyst must not learn about.
         self._elsewhere: dict[str, list[float]] = defaultdict(list)
         self._spare: list[Child] = [Child("dphh.gateway.job")]
 
@@ -88,7 +88,7 @@ class Office:
         return self._run(analyst, what, arguments)
 
     def stop(self, analyst: str | None = None) -> None:
-        """End what is being worked on for an analyst, or for all."""
+        """End the workers of one analyst, or of all."""
         with self._lock:
             stopping = [child for child, name in self._working.items() if analyst in (None, name)]
             self._stopped |= set(stopping)
@@ -108,21 +108,21 @@ class Office:
         if earlier is not None and arguments.get("run_id") is None and earlier.state == "settled":
             return self._stored(run_id)
         self._refuse_searching(analyst)
-        # Of this request alone: what another one has reserved under the same id is not let go here.
+        # A token of this request's own: it cannot cancel another request's reservation.
         hold = Hold(run_id, secrets.token_hex(16))
         with self._worker(analyst) as worker:
             try:
                 return self._work(worker, analyst, verb, arguments, hold)
             finally:
-                # The worker has answered or is dead. If all that it did was to reserve, it drew
-                # nothing, and the price comes back unless somebody else is at the same run.
+                # The worker has answered or is dead. If it only reserved, it drew nothing, and
+                # the price is given back unless another process works on the same run.
                 with suppress(DphhError):
                     self._ledger.cancel(hold)
                 with suppress(DphhError):
                     self._seen(len(self._ledger.runs()))
 
     def _refuse_older_ledger(self, runs: int) -> None:
-        """No run of a ledger is ever deleted: one that has fewer forgot what was spent."""
+        """No run is ever deleted from a ledger, so one with fewer runs is an outdated copy."""
         before = self._seen(runs)
         if runs < before:
             raise LedgerError(
@@ -131,14 +131,14 @@ class Office:
             )
 
     def _seen(self, runs: int) -> int:
-        """How many runs the ledger was seen to have before; it has so many now."""
+        """Record how many runs the ledger has, and return the largest number seen before."""
         with self._lock:
             before, self._runs = self._runs, max(self._runs, runs)
         return before
 
     def _refuse_searching(self, analyst: str) -> None:
-        """By asking ever less until another corpus no longer refuses, one would learn what it has
-        left: a few refusals a day are answers, and then nothing more is tried."""
+        """Limit refusals because of another corpus to a few per day: by asking for less and less
+        until it no longer refuses, an analyst could learn what that corpus has left."""
         late = time.monotonic() - _SEARCHING_SECONDS
         recent = [when for when in self._elsewhere[analyst] if when > late]
         self._elsewhere[analyst] = recent
@@ -186,7 +186,7 @@ class Office:
 
     @contextmanager
     def _worker(self, analyst: str) -> Iterator[Child]:
-        """A process to work for an analyst; kept for the next one unless it has ended."""
+        """A worker process for one analyst; kept for the next request unless it has ended."""
         with self._lock:
             working = Counter(self._working.values())
             if working.total() >= self._terms.jobs or working[analyst] >= self._terms.jobs_each:
@@ -214,7 +214,7 @@ class Office:
         return budgets(self._ledger, analyst)
 
     def _visible(self, analyst: str, mine: Set[str]) -> list[Entry]:
-        """Runs on nothing but `mine`, whoever asked, and the analyst's own that touch these."""
+        """Runs that touch only corpora in `mine`, and the analyst's own runs that touch any."""
         return [
             run
             for run in self._ledger.runs()
@@ -239,7 +239,7 @@ class Office:
 
 
 def budgets(ledger: Ledger, analyst: str) -> Sequence[Account | Share]:
-    """What somebody may spend: an analyst their shares, the owner every named corpus."""
+    """What someone may spend: an analyst their shares, the owner every named corpus."""
     if analyst == OWNER:
         return [account for account in ledger.accounts() if account.name is not None]
     return ledger.shares(analyst)
@@ -257,7 +257,7 @@ def _holds(run: Entry, run_id: str) -> bool:
 
 
 def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:
-    """The analyst's own name for the run, or one that only the same request has."""
+    """The run id that the analyst gave, or a hash of the request."""
     given = arguments.get("run_id")
     request = {name: _plain(value) for name, value in arguments.items()}
     asked = json.dumps([verb, {**request, "run_id": None}], sort_keys=True)
@@ -270,7 +270,7 @@ def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """1.0 and 1 are one number, however SQL wrote it."""
+    """Makes 1.0 and 1 the same number, so that both give the same run id."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

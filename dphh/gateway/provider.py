@@ -1,7 +1,8 @@
-"""Analysts who sign in as they do elsewhere: tokens of an identity provider (OpenID Connect).
+"""Analysts who sign in with tokens of an identity provider (OpenID Connect).
 
-A token counts if the provider signed it, for this gateway, it is in force, and the owner has added
-the analyst whom it names. Whom the owner removes is out, whatever tokens they still get.
+A token is accepted if the provider signed it for this gateway, it has not expired, and the owner
+has added the analyst that it names. An analyst whom the owner removes is refused at once, even with
+a valid token.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from dphh.gateway.analysts import Analysts
 
 log = logging.getLogger("dphh.gateway")
 
-#: Signed by a key that only the provider has: none that a gateway could sign with as well.
+#: Asymmetric signatures only: the gateway itself must not be able to sign a token.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_KEYS_SECONDS = 300.0  # that keys are taken for the provider's
-_ASK_SECONDS = 30.0  # between two askings for keys, whoever brings tokens of keys unknown
+_KEYS_SECONDS = 300.0  # how long the provider's keys are cached
+_ASK_SECONDS = 30.0  # the least time between two key requests because of unknown keys
 _MOST_BYTES = 1 << 20
 
 
 @dataclass
 class Provider:
-    """Whose tokens count: of this issuer, for this audience; `claim` names the analyst."""
+    """A provider: tokens of this issuer for this audience; `claim` names the analyst."""
 
     issuer: str
     audience: str
@@ -46,7 +47,7 @@ class Provider:
         self._ask()
 
     def named(self, token: str) -> str | None:
-        """The name in a token that counts."""
+        """The analyst's name in a valid token, else None."""
         try:
             key = self._key(str(jwt.get_unverified_header(token).get("kid", "")))
             if key is None:
@@ -76,7 +77,7 @@ class Provider:
             return self._keys.get(name)
 
     def _ask(self) -> None:
-        """For the provider's keys, by the address that it gives for them."""
+        """Fetch the provider's keys from the address that it publishes."""
         self._asked = time.monotonic()
         about = _json(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
         if about.get("issuer") != self.issuer:
@@ -92,7 +93,7 @@ class Provider:
 
 
 class SignedIn:
-    """Analysts by either: the tokens that `add-analyst` printed, or those of a provider."""
+    """Analysts by tokens that `add-analyst` printed, or by tokens of a provider."""
 
     def __init__(self, analysts: Analysts, provider: Provider) -> None:
         self._analysts, self._provider = analysts, provider
@@ -107,7 +108,7 @@ class SignedIn:
         return name if name in self._analysts.names() else None
 
     def still(self, analyst: str, token: str) -> bool:
-        """A provider's token may run out under a run that it began: the run goes on."""
+        """Whether a run may continue; it may even if the provider's token has expired since."""
         return analyst in self.names() and (
             self._analysts.who(token) == analyst or token.count(".") == 2
         )

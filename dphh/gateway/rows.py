@@ -1,7 +1,7 @@
-"""An answer's rows on their way from the desk to what serves them: measured, and in batches.
+"""Moves an answer's rows from the desk to the process that serves them, in measured batches.
 
-What serves them is one process for all, so an answer crosses in pieces small enough that somebody
-else's turn comes between any two; and no piece that a client fetches later is large.
+One process serves all analysts, so an answer crosses in batches small enough that others get their
+turn in between, and no piece that a client fetches later is large.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import pyarrow as pa
 from dphh.errors import UsageError
 from dphh.udfs.text.arrow_bytes import packed
 
-#: Of one answer, by `weight`.
+#: The largest answer, by `weight`.
 ANSWER_BYTES = 256 * 2**20
-#: So many rows lie together where they are served, and take so many bytes at most.
+#: Rows of one vector where answers are served, and the bytes that it may have at most.
 VECTOR, VECTOR_BYTES = 2048, 8 * 2**20
-#: About what crosses at once: some tens of milliseconds of the one process's time.
+#: About the size of one batch: some tens of milliseconds of the serving process's time.
 BATCH_BYTES = 4 * 2**20
-#: Beside Arrow's bytes: what DuckDB takes of each column, and of each value, however small.
+#: DuckDB's overhead beyond Arrow's bytes, for each column and for each value.
 _COLUMN_BYTES, _VALUE_BYTES = 128 << 10, 5
 
 
 @dataclass(frozen=True)
 class Rows:
-    """An answer that is still at the desk, or anywhere: its batches are asked for one by one."""
+    """An answer that is still in another process; its batches are fetched one by one."""
 
     names: list[str]
-    size: int  # in bytes, at most, where it is served
+    size: int  # an upper bound in bytes of its size where it is served
     batches: int  # at least one, which may be empty
-    batch: Callable[[int], bytes]  # as an Arrow stream, its columns named `c0`, `c1`, ...
+    batch: Callable[[int], bytes]  # returns an Arrow stream with columns `c0`, `c1`, ...
 
 
 def of_table(table: pa.Table) -> Rows:
-    """A small answer of the gateway's own."""
+    """A small answer of the gateway itself."""
     (only,), size = in_batches(table.to_batches(), table.schema)
     return Rows(table.column_names, size, 1, lambda _: packed(only))
 
 
 def in_batches(found: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[list[pa.Table], int]:
-    """The rows in batches, and what they weigh; refused as soon as they are too much."""
+    """The rows in batches, and their total size; refused as soon as they are too large."""
     kept = pa.schema([field.with_name(f"c{n}") for n, field in enumerate(schema)])
     leaves = sum(_leaves(field.type) for field in schema)
     size = leaves * _COLUMN_BYTES
@@ -66,7 +66,7 @@ def in_batches(found: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[list
 
 
 def reading(place: str, names: list[str]) -> str:
-    """The SQL that reads what was kept there, by the names that the rows came with."""
+    """The SQL that reads stored rows under their original column names."""
     selected = ", ".join(f"c{n} AS {_identifier(name)}" for n, name in enumerate(names))
     return f"SELECT {selected} FROM {place}"
 
@@ -78,7 +78,7 @@ def _vectors(found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _leaves(kind: pa.DataType) -> int:
-    """How many columns DuckDB keeps of one of this type: itself, and those within it."""
+    """How many columns DuckDB stores for this type: itself and all nested ones."""
     return 1 + sum(_leaves(kind.field(index).type) for index in range(kind.num_fields))
 
 

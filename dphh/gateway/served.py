@@ -1,8 +1,8 @@
-"""The DuckDB that speaks quack: a child process that holds finished rows and hears nobody else.
+"""The DuckDB that speaks quack: a child process that stores finished rows and serves them.
 
-It listens on the loopback, under a secret of its own, to messages that the gateway has written. No
-analyst's token, statement or message reaches it. If it dies all the same, another one is started;
-what was paid for is in the ledger, and what was not yet fetched is asked for again.
+It listens on the loopback, with a secret of its own, and only the gateway sends it messages. No
+analyst's token, statement or message reaches it. If it dies, another one is started: releases that
+were paid for are in the ledger, and clients ask again for what they had not fetched.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from dphh.gateway.extensions import load
 from dphh.gateway.guard import EMPTY
 from dphh.gateway.rows import Rows
 
-_SECONDS = 60.0  # to answer a message: it only reads a table
-_PROBE_SECONDS = 10.0  # to take a new session, if it is well
-#: Of `rows.VECTOR` rows, in what a client fetches at once.
+_SECONDS = 60.0  # the time limit of one message: the process only reads a table
+_PROBE_SECONDS = 10.0  # the time limit of the health check, which opens a session
+#: How many vectors of `rows.VECTOR` rows a client fetches at once.
 VECTORS_AT_ONCE = 4
-_ADDRESSES = 16 * 2**30  # bytes, of which DuckDB's own limit does not count all
+_ADDRESSES = 16 * 2**30  # bytes of address space; DuckDB's own limit does not count everything
 
 
 class Served:
-    """The gateway's side. Once it has gone it stays gone."""
+    """The gateway's handle of the process. Once the process has ended, it is not restarted."""
 
     def __init__(self) -> None:
         self._child = Child(__name__)
         self._token = secrets.token_urlsafe(32)
-        # One thread tells the process what to keep, in the order in which it was asked to: whoever
-        # has many batches waits for a turn with each.
+        # One thread sends the process its batches in order, so that answers with many batches
+        # take turns with others.
         self._teller = ThreadPoolExecutor(1, "dphh-served")
         try:
             self._port = int(self._told({"serve": self._token})["port"])
@@ -60,7 +60,7 @@ class Served:
         return wire.session_of(self.send(wire.Connect(self._token)))
 
     def keep(self, name: str, rows: Rows, wanted: Callable[[], bool]) -> None:
-        """Keep the rows under a name, batch by batch, as long as they are wanted."""
+        """Store the rows as a table, batch by batch, as long as `wanted` returns true."""
         try:
             for number in range(rows.batches):
                 what = "more" if number else "keep"
@@ -85,7 +85,7 @@ class Served:
             self._told({"drop": listed})
 
     def send(self, message: wire.Message) -> bytes:
-        """What quack answers. What goes wrong with one message ends nothing of others'."""
+        """Send a message to quack and return its answer. One message's failure ends no other's."""
         if (answer := self._posted(message, _SECONDS)) is not None:
             return answer
         if self.alive() and self._posted(wire.Connect(self._token), _PROBE_SECONDS) is not None:
@@ -108,7 +108,7 @@ class Served:
     def _told(self, message: Message, table: bytes | None = None) -> Message:
         try:
             return self._teller.submit(self._tell, message, table).result()
-        except (CancelledError, RuntimeError):  # it was closed meanwhile, or before
+        except (CancelledError, RuntimeError):  # the thread pool was closed
             raise Gone from None
 
     def _tell(self, message: Message, table: bytes | None) -> Message:
@@ -118,7 +118,7 @@ class Served:
                 raise Gone
             return self._child.pipe.receive()[0]
         except Gone:
-            self._child.end()  # it takes milliseconds: whatever holds it up holds everybody up
+            self._child.end()  # this takes milliseconds; a process that hangs blocks everyone
             raise
 
 
@@ -127,7 +127,7 @@ def _no_room() -> UsageError:
 
 
 def _main() -> None:
-    """The child."""
+    """The main function of the child process."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -169,7 +169,7 @@ def _listen(con: duckdb.DuckDBPyConnection, token: str) -> int:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = int(probe.getsockname()[1])
-        with suppress(duckdb.Error):  # somebody was quicker
+        with suppress(duckdb.Error):  # another process took the port
             con.execute("CALL quack_serve(?, token := ?)", [f"quack:127.0.0.1:{port}", token])
             con.execute("SET enable_external_access = false")
             con.execute("SET lock_configuration = true")

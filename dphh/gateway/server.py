@@ -1,9 +1,9 @@
-"""The gateway: knows who asks, and has answered what may be.
+"""The gateway's core: authenticates clients and has their statements answered.
 
-What a client sends comes through the front, whole and small, as one of four messages. A statement
-goes to a desk; its rows are kept in the DuckDB that serves them, and all that is told to run is the
-reading of those rows. So nothing that an analyst writes is executed, or even parsed, where the
-answers lie; and what is refused is said from here.
+A client's input comes through the front, complete and small, as one of four messages. A statement
+goes to a desk. Its rows are stored in the DuckDB that serves them, which only runs queries that
+read such rows. So nothing that an analyst writes is executed, or even parsed, where the answers are
+stored. Refusals are sent from here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dphh.ledger import Ledger
 if TYPE_CHECKING:
     from dphh.gateway.provider import SignedIn
 
-#: What a client asks by itself when it attaches: which schemas and tables there are. None.
+#: What a client asks by itself when it attaches: the schemas and tables. There are none.
 _ATTACHING = {
     "SELECT catalog_name, schema_name FROM information_schema.schemata "
     "WHERE catalog_name NOT IN ('system', 'temp') ORDER BY ALL": (
@@ -47,12 +47,12 @@ _ATTACHING = {
 }
 
 _NOT_IN_FORCE = "Not authorised: connect again with a token that is in force"
-_DESKS, _DESKS_EACH = 6, 3  # statements at once, in all and of one analyst
-_SESSIONS, _SESSIONS_EACH = 512, 128  # past these, those that were not used for longest end
-_KEPT_SECONDS, _KEPT_ANSWERS = 60.0, 4  # of one session's answers, for clients that fetch slowly
-_KEPT_BYTES_EACH = 512 * 2**20  # of all of one analyst's, so that they leave room for others'
-_KEPT_BYTES = 1024 * 2**20  # of all
-_WATCH_SECONDS = 0.5  # between two looks at whose tokens are in force
+_DESKS, _DESKS_EACH = 6, 3  # statements at the same time, in all and per analyst
+_SESSIONS, _SESSIONS_EACH = 512, 128  # beyond these, the least recently used sessions end
+_KEPT_SECONDS, _KEPT_ANSWERS = 60.0, 4  # per session, for clients that fetch slowly
+_KEPT_BYTES_EACH = 512 * 2**20  # per analyst, so that there is room for others
+_KEPT_BYTES = 1024 * 2**20  # in all
+_WATCH_SECONDS = 0.5  # between two checks for removed tokens
 
 
 @dataclass(eq=False)
@@ -61,7 +61,7 @@ class _Session:
     token: str = field(repr=False)
     used: float = field(default_factory=time.monotonic)
     ended: bool = False
-    quack: tuple[Served, str] | None = None  # its session where the answers lie
+    quack: tuple[Served, str] | None = None  # its session in the process that serves answers
 
 
 @dataclass(eq=False)
@@ -75,10 +75,10 @@ class _Answer:
 
 
 class Gateway:
-    """One served instance over the corpora that a ledger names.
+    """A running gateway for the corpora that a ledger names.
 
-    `guarded=False` is for the test that its attacks would be noticed: statements then run as they
-    are written, in an instance that may open files. No command can ask for it.
+    `guarded=False` is for a test of the attack tests: statements then run as written, in an
+    instance that may open files, and the attacks must be noticed. No command sets it.
     """
 
     def __init__(
@@ -95,8 +95,8 @@ class Gateway:
         self.uri = f"quack:{host}:{port}"
         self.ledger, self._analysts, self._guarded = ledger, analysts, guarded
         self._sessions: dict[str, _Session] = {}
-        self._answers: list[_Answer] = []  # the latest last
-        self._desks: dict[Desk, _Session] = {}  # busy, and for whom
+        self._answers: list[_Answer] = []  # oldest first
+        self._desks: dict[Desk, _Session] = {}  # busy desks and their sessions
         self._idle: list[tuple[str, Desk]] = []
         self._lock = threading.Lock()
         self._starting = threading.Lock()
@@ -113,8 +113,8 @@ class Gateway:
         threading.Thread(target=self._watch, daemon=True).start()
 
     def stop(self, analyst: str | None = None) -> None:
-        """Stop what an analyst, or everybody, has running. What had begun stays spent."""
-        # Desks first, and while none can change hands: a query that comes next is not meant.
+        """Stop the statements and runs of one analyst, or of all. What had begun stays spent."""
+        # Desks first, under the lock, so that no desk goes to a later query meanwhile.
         with self._lock:
             for desk, session in self._desks.items():
                 if analyst in (None, session.analyst):
@@ -137,14 +137,14 @@ class Gateway:
     # Messages
 
     def _answered(self, data: bytes) -> bytes:
-        """What is said to a message, whatever it is."""
+        """The answer to any message."""
         try:
             return self._said(wire.read(data))
         except (UsageError, BudgetRefused) as problem:
-            # About what was asked and what it costs, which whoever asks may know.
+            # About the request and its price, which the analyst may know.
             return wire.refused(str(problem))
         except DphhError as problem:
-            # About the ledger or the machine, for the owner's eyes.
+            # About the ledger or the machine: only the owner may see it.
             log.error("%s", problem)
             return wire.refused("The gateway failed, and why is for its owner to see")
         except Exception as problem:
@@ -179,7 +179,7 @@ class Gateway:
         return session
 
     def _too_many(self, analyst: str) -> list[_Session]:
-        """Those that end so that there is room for one more of this analyst's."""
+        """Sessions to end so that this analyst can have one more."""
         ended = []
         for most, whose in ((_SESSIONS_EACH, {analyst}), (_SESSIONS, None)):
             names = [n for n, s in self._sessions.items() if whose is None or s.analyst in whose]
@@ -215,7 +215,7 @@ class Gateway:
             return None
 
     def _watch(self) -> None:
-        """Whose token goes has nothing running any more: neither a statement nor a run."""
+        """Stop the statements and runs of analysts whose token was removed."""
         while not self._ended.wait(_WATCH_SECONDS):
             with self._lock:
                 busy = list(self._desks.items())
@@ -237,7 +237,7 @@ class Gateway:
     def _shown(
         self, session: _Session, message: wire.Prepare, rows: Rows | None, sql: str
     ) -> bytes:
-        """Served as rows; if what serves them dies of it, once more by the next."""
+        """Serve the rows; if the serving process dies of them, try once more with a new one."""
         for _ in range(2):
             try:
                 served, quack = self._quack(session)
@@ -258,7 +258,7 @@ class Gateway:
         raise UsageError("Result has been closed; ask again, what was paid for costs nothing")
 
     def _serving(self) -> Served:
-        """Where answers lie, started again if it has died."""
+        """The process that serves answers, started again if it has died."""
         with self._starting:
             if self._served is None or not self._served.alive():
                 if self._served is not None:
@@ -301,7 +301,7 @@ class Gateway:
                     "The gateway is answering as many queries as it may, in all or for you; ask "
                     "again in a moment"
                 )
-            # A desk is one analyst's for good: nothing of one is ever where another asks.
+            # A desk belongs to one analyst for good, so that analysts share no state.
             own = next((each for each in self._idle if each[0] == analyst), None)
             if own is not None:
                 self._idle.remove(own)
@@ -323,7 +323,7 @@ class Gateway:
     # Answers
 
     def _kept(self, session: _Session, served: Served, rows: Rows) -> str:
-        """Room is made first, so that at no moment more is kept than may be."""
+        """Store the rows as a table. Old answers are dropped first, to stay within the limits."""
         answer = _Answer(session, served, f"answer_{uuid.uuid4().hex}", rows.size)
         with self._lock:
             self._answers.append(answer)
@@ -344,7 +344,7 @@ class Gateway:
         self._answers = [each for each in self._answers if not each.gone]
 
     def _forget(self, sessions: Iterable[_Session]) -> None:
-        """What these ended ones had where the answers lie."""
+        """Drop all answers of ended sessions."""
         for session in sessions:
             session.ended = True
             with self._lock:
@@ -364,7 +364,7 @@ class Gateway:
 
 
 def _too_much(answers: Sequence[_Answer]) -> list[_Answer]:
-    """Of one session the last few stay, for a while; of an analyst, and of all, so many bytes."""
+    """The answers to drop, by the limits per session, per analyst and in all."""
     *_, latest = answers
     of_session: Counter[_Session] = Counter()
     of_analyst: Counter[str] = Counter()
@@ -388,5 +388,5 @@ def _too_much(answers: Sequence[_Answer]) -> list[_Answer]:
     return going
 
 
-#: `FROM dphh_stop()`, with or without a semicolon: what Ctrl-C in `dphh shell` sends.
+#: `FROM dphh_stop()`, with or without a semicolon: sent by Ctrl-C in `dphh shell`.
 _STOP = "fromdphh_stop()"

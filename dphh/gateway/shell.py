@@ -1,7 +1,7 @@
-"""The stock DuckDB shell, attached to a gateway: dphh's macros work in it as typed.
+"""The stock DuckDB shell, attached to a gateway, with dphh's macros defined.
 
-The shell's own macros forward: each packs its arguments as JSON and asks the gateway's macro of
-that name. The token reaches the shell in a file without a name: no command line has it.
+Each macro in the shell packs its arguments as JSON and calls the gateway's macro of that name. The
+shell reads the token from an unnamed file, so it is in no command line.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from dphh.wording.lines import plural
 
 @dataclass(frozen=True)
 class Address:
-    """Where a gateway is, and what it takes to speak to it."""
+    """The address of a gateway, and what a client needs to connect to it."""
 
     uri: str
     token: str = field(repr=False)
-    #: Whom to believe that the host is who it says, if not those this machine believes.
+    #: The certificate authority that vouches for the host, if not one that this machine trusts.
     ca_cert: Path | None = None
 
     def __post_init__(self) -> None:
@@ -49,12 +49,12 @@ class Address:
         return f"{believed}CREATE SECRET (TYPE quack, TOKEN {_text(self.token)});"
 
     def ask_sql(self, asked: str) -> str:
-        """On a connection of its own, as a query with two macros, or CREATE TABLE AS, needs."""
+        """The query, on its own connection: CREATE TABLE AS and queries with two macros need it."""
         return f"FROM quack_query({_text(self.uri)}, {asked})"
 
 
 def start_script(address: Address) -> str:
-    """What the shell runs before its first line, without a word of output."""
+    """The commands that the shell runs before its first prompt, without output."""
     lines = [
         ".output /dev/null",
         load_sql(),
@@ -79,7 +79,7 @@ def forwarding_sql(address: Address, name: str, parameters: Parameters) -> str:
 
 
 def banner(address: Address) -> str:
-    """Which corpora there are, and how much budget."""
+    """A text that lists the corpora and their remaining budgets."""
     with _client(address) as con:
         rows = con.execute(
             f"SELECT corpus, left_epsilon, left_delta, cap_epsilon, cap_delta, used, runs "
@@ -98,15 +98,15 @@ def banner(address: Address) -> str:
 
 
 def open_shell(address: Address, stop: Callable[[], None], arguments: tuple[str, ...] = ()) -> int:
-    """Run the shell until it ends; Ctrl-C stops what the gateway has running for it."""
-    with tempfile.TemporaryFile("w", encoding="utf-8") as script:  # has no name in any folder
+    """Run the shell until it ends; Ctrl-C stops what the gateway runs for it."""
+    with tempfile.TemporaryFile("w", encoding="utf-8") as script:  # an unnamed file
         script.write(start_script(address))
         script.flush()
         file = script.fileno()
         shell = subprocess.Popen(
             [shell_program(), "-cmd", f".read /dev/fd/{file}", *arguments], pass_fds=[file]
         )
-    # The terminal sends SIGINT to the shell too, which waits for the gateway's answer.
+    # The terminal also sends SIGINT to the shell, which keeps waiting for the gateway's answer.
     before = signal.signal(signal.SIGINT, lambda *_: _in_background(stop))
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: shell.terminate())
@@ -117,10 +117,10 @@ def open_shell(address: Address, stop: Callable[[], None], arguments: tuple[str,
 
 
 def own_gateway(ledger: Ledger, terms: Terms) -> tuple[Gateway, Address]:
-    """A gateway for this user alone, at a free port of the loopback, and its address."""
+    """A gateway for this user only, on a free port of the loopback, and its address."""
     owner = OnlyOwner()
     for _ in range(10):
-        with suppress(PortTakenError):  # by somebody who was quicker
+        with suppress(PortTakenError):  # another process took the port
             gateway = Gateway(ledger, owner, port=_free_port(), terms=terms)
             return gateway, Address(gateway.uri, owner.token)
     raise UsageError("shell: found no free port to listen at; close something that listens")
@@ -159,7 +159,7 @@ def _in_background(stop: Callable[[], Any]) -> None:
 
 
 def read_token(file: Path | None, environment: str | None) -> str:
-    """From a file, or from the environment: a command line may be seen by others."""
+    """The token, from a file or the environment: other users can see command lines."""
     if file is not None:
         try:
             return file.read_text(encoding="utf-8").strip()

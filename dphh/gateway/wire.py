@@ -1,10 +1,10 @@
-"""Quack's messages, of which a client needs four: connect, prepare a statement, fetch, disconnect.
+"""The four quack messages that a client needs: connect, prepare a statement, fetch, disconnect.
 
-A message is two objects of DuckDB's binary serialisation, a head and a body: fields in the order of
-their two-byte numbers, each object ended by 0xffff; whole numbers in groups of seven bits, texts by
-their length. What a client sends is read by this grammar to its last byte, or refused; nothing of
-it is passed on as it came. So quack, which reads a message before it asks whose it is, sees none
-that was not written here.
+A message is two objects of DuckDB's binary serialisation, a head and a body. Their fields are in
+the order of their two-byte numbers, and each object ends with 0xffff. Integers are in groups of
+seven bits; texts begin with their length. A client's message is parsed by this grammar to its last
+byte or refused, and none of its bytes is passed on. So quack, which parses a message before it
+checks who sent it, sees only messages that were written here.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 
 from dphh.errors import UsageError
 
-#: The longest message that a client may send, and the longest answer to read for its last field.
+#: The longest message of a client, and how much of an answer `session_of` reads.
 MOST_BYTES = 1 << 20
 
 _CONNECT, _CONNECTED, _PREPARE, _FETCH, _DONE, _DISCONNECT, _ERROR = 1, 2, 3, 7, 10, 11, 100
 _END = b"\xff\xff"
-_NONE = (1 << 64) - 1  # a number that is not given
+_NONE = (1 << 64) - 1  # stands for a number that is not given
 _MOST_TOKEN = 16 << 10
 
 
-class Malformed(UsageError):  # noqa: N818 - what came, not what failed
-    """Not one of the messages that a client needs, or not as a client writes it."""
+class Malformed(UsageError):  # noqa: N818 - describes the message
+    """Not one of the four messages, or not in the form in which a client writes them."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Prepare:
 @dataclass(frozen=True)
 class Fetch:
     session: str
-    result: tuple[int, int]  # a number of 128 bits: its upper half, signed, and its lower
+    result: tuple[int, int]  # a 128-bit number: its upper half, signed, and its lower half
     query: int = _NONE
 
 
@@ -54,11 +54,11 @@ class Disconnect:
 Message = Connect | Prepare | Fetch | Disconnect
 
 
-# What a client sends
+# Messages of clients
 
 
 def read(data: bytes) -> Message:
-    """The message, if it is one of the four; everything else is refused unread."""
+    """The message, if it is one of the four; anything else is refused."""
     if len(data) > MOST_BYTES:
         raise Malformed("The message is too long")
     reader = _Reader(data)
@@ -78,7 +78,7 @@ def read(data: bytes) -> Message:
 def _body(reader: _Reader, kind: int, session: str, query: int) -> Message:
     if kind == _CONNECT:
         token = reader.text(_MOST_TOKEN) if reader.is_field(1) else ""
-        # Which DuckDB it is, on what, and the oldest and the newest protocol that it speaks.
+        # DuckDB's version and platform, and the oldest and newest protocol that it speaks.
         for number, reads in ((2, "text"), (3, "text"), (4, "number"), (5, "number")):
             if reader.is_field(number):
                 reader.text(256) if reads == "text" else reader.number()
@@ -96,7 +96,7 @@ class _Reader:
         self._data, self._at = data, 0
 
     def is_field(self, number: int) -> bool:
-        """Whether the next field is this one; then its value comes next."""
+        """Whether the next field has this number; if so, moves on to its value."""
         found = self._data[self._at : self._at + 2] == number.to_bytes(2, "little")
         self._at += 2 * found
         return found
@@ -106,7 +106,7 @@ class _Reader:
             raise Malformed("The message is not as a client writes it")
 
     def number(self) -> int:
-        """Groups of seven bits, the lowest first; at most 64 in all."""
+        """An integer in groups of seven bits, lowest first; at most 64 bits."""
         found = 0
         for shift in range(0, 70, 7):
             byte = self._take(1)[0]
@@ -148,7 +148,7 @@ class _Reader:
         return self._data[self._at - length : self._at]
 
 
-# What quack is sent, and what a client is told without it
+# Messages to quack, and answers that the gateway sends to clients itself
 
 
 def written(message: Message) -> bytes:
@@ -182,7 +182,7 @@ def refused(why: str) -> bytes:
 
 
 def session_of(answer: bytes) -> str:
-    """The session that quack gave for a connect."""
+    """The session in quack's answer to a connect message."""
     reader = _Reader(answer[:MOST_BYTES])
     if not (reader.is_field(1) and reader.number() == _CONNECTED and reader.is_field(2)):
         raise Malformed("The server gave no session")

@@ -1,20 +1,20 @@
-"""Valid grams that nobody holds, as the noise would have treated them, without writing them down.
+"""Draws the spurious grams of a forecast level: valid grams that no user holds but noise lifts.
 
-In both rounds every valid gram gets noise, held or not, and there are far too many to list. A gram
-that nobody holds has no weight, so its two noised weights are two independent draws of the noise.
-What the rounds ask of it is its bin in round 1, the sign in round 2, and, if it passes, its key and
-both noised weights. So, a class at a time:
+In both rounds every valid gram gets noise, held or not, and there are too many valid grams to list.
+A gram that no user holds is called absent. Its weight is 0, so its two noised weights are two
+independent draws of the noise. The rounds use only its bin in round 1, its sign in round 2 and, if
+it passes, its key and both noised weights. So, for each class:
 
     bins: Multinomial(absent grams of the class, P[noise in bin]);
-    negatives of a row: Binomial(bin's number, P[noise <= 0]);
+    negatives of a row: Binomial(number in the bin, P[noise <= 0]);
     passing, for a threshold t > 0: Binomial(number - negatives, P[noise >= t] / P[noise > 0]);
-    which: keys drawn uniformly from the class, none twice, none that somebody holds;
+    which: keys drawn uniformly from the class, without replacement, among those no user holds;
     noised weights: the noise given its bin, and the noise given that it reaches t.
 
-This is the joint law of noise added to all of them. Thresholds are above 0 (`signs.py` of the
-mechanism), so what is negative never passes.
+This is the same joint distribution as adding noise to every absent gram. Thresholds are above 0
+(`signs.py` of the mechanism), so a gram with a negative weight never passes.
 
-Numbers of absent grams are private: they are made of how many grams somebody holds.
+The numbers of absent grams are private: they depend on how many valid grams some user holds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dphh.udfs.draws.binomials import draw_binomial_of_any_size, draw_multinomia
 from dphh.udfs.draws.noise import draw_above, draw_between
 from dphh.udfs.draws.randomness import Randomness, uniform_below
 
-#: Given keys, says which of them somebody holds. The answer is private and stays in the engine.
+#: Tells for each key whether some user holds it. The answer is private and stays in the engine.
 Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
 
 
@@ -60,7 +60,7 @@ class Spurious:
 
 
 def absent_bins(absent: Integers, law: Bins, randomness: Randomness, purpose: str) -> Integers:
-    """Bins of the absent grams, (classes, bins), of so many of each class."""
+    """The bins of `absent[c]` absent grams of each class c, as counts by (class, bin)."""
     of_classes = enumerate(absent.tolist())
     return np.array(
         [bins_of_class(*of_class, law, randomness, purpose) for of_class in of_classes],
@@ -76,7 +76,7 @@ def bins_of_class(
 
 
 def absent_negatives(absent: Integers, law: Bins, randomness: Randomness, purpose: str) -> Integers:
-    """Of the absent grams of each row, (classes, bins), how many are at 0 or below in round 2."""
+    """How many of the absent grams of each (class, bin) are at 0 or below in round 2."""
     rows, columns = absent.shape
     return np.array(
         [
@@ -96,7 +96,7 @@ def negatives_of_row(
     group: int, column: int, absent: int, law: Bins, randomness: Randomness, purpose: str
 ) -> int:
     if not absent:
-        return 0  # of none, none is negative
+        return 0
     at_most_zero = 1 - Fraction(law.noise.survival(1), ONE)
     row = group * len(law.starts) + column
     return draw_binomial_of_any_size(
@@ -114,7 +114,7 @@ def spurious_grams(
     randomness: Randomness,
     purpose: str,
 ) -> Spurious:
-    """The absent grams that pass `thresholds`, (classes, bins)."""
+    """The absent grams that pass `thresholds`, which are by (class, bin)."""
     return Spurious.joined(
         [
             spurious_of_class(valid, group, *rows, held, law, randomness, purpose)
@@ -134,7 +134,7 @@ def spurious_of_class(
     randomness: Randomness,
     purpose: str,
 ) -> Spurious:
-    """The absent grams of a class that pass, by its bins' numbers and thresholds."""
+    """The absent grams of one class that pass, from its numbers and thresholds by bin."""
     lifted = lifted_of_class(valid, group, absent, negatives, thresholds, law, randomness, purpose)
     if not len(lifted.bins):
         return Spurious.none()
@@ -144,10 +144,10 @@ def spurious_of_class(
 
 @dataclass(frozen=True)
 class Lifted:
-    """What noise lifts over the thresholds of a class, before it is known which grams are held.
+    """The bins and weights of a class's passing absent grams, before the held grams are known.
 
-    The first of `proposed` that nobody holds has the first bin and weights, and so on; any split
-    is fair, since the order of `proposed` is drawn.
+    The first absent key of `proposed` gets the first bin and weights, and so on. Any assignment
+    has the right distribution, since `proposed` is in random order.
     """
 
     proposed: Integers
@@ -166,10 +166,10 @@ def lifted_of_class(
     randomness: Randomness,
     purpose: str,
 ) -> Lifted:
-    """How many absent grams of a class pass, their noised weights, and keys for them."""
+    """How many absent grams of a class pass, their noised weights, and candidate keys for them."""
     noise = law.noise
     positive = noise.survival(1)
-    # Past the table's reach, and of no grams, none passes: there is nothing to draw.
+    # Beyond the noise table's reach, and where no gram is absent, none passes: nothing is drawn.
     passing = np.zeros(len(absent), dtype=np.int64)
     for column in np.flatnonzero((absent > 0) & (thresholds <= noise.reach)).tolist():
         threshold = int(thresholds[column])
@@ -200,20 +200,20 @@ def lifted_of_class(
 def proposed_of_class(
     valid: ValidClasses, group: int, number: int, absent: int, randomness: Randomness, purpose: str
 ) -> Integers:
-    """Keys of a class of which the first `number` that nobody holds are taken."""
+    """Keys of a class; the caller takes the first `number` that no user holds."""
     size = int(valid.sizes[group])
     return valid.keys(group, proposed(size, number, absent, randomness, f"{purpose} {group}/keys"))
 
 
 def proposed(size: int, number: int, absent: int, randomness: Randomness, purpose: str) -> Integers:
-    """Numbers below `size` in the order drawn, uniformly and none twice: so many that `number` of
-    the `absent` ones are among them. The first `number` of these are a uniform choice.
+    """Numbers below `size` in uniformly random order without repetition, enough to contain `number`
+    of the `absent` ones. The first `number` of these are a uniform choice.
 
-    While fewer than `number` absent grams were met, a draw meets a new one with a probability of
-    (absent - number + 1) / size at least. Of draws whose mean number of such is m = 2 number + 710,
-    fewer than `number` meet one with a probability of exp(-(m - number)^2 / (2 m)) < 2^-256 at most
-    (Chernoff). Where that takes `size` draws or more, all numbers are proposed, in random order,
-    and none is missing.
+    While fewer than `number` absent grams were drawn, each draw hits a new one with probability at
+    least (absent - number + 1) / size. If the mean number of hits is m = 2 number + 710, there are
+    fewer than `number` with probability at most exp(-(m - number)^2 / (2 m)) < 2^-256 (Chernoff).
+    If that takes `size` draws or more, all numbers are returned in random order, so none is
+    missing.
     """
     draws = -(-(2 * number + _MORE) * size // (absent - number + 1))
     if draws >= size:
@@ -228,8 +228,8 @@ _MORE = 710
 
 
 def _in_random_order(count: int, randomness: Randomness, purpose: str) -> Integers:
-    """The numbers below `count`: words are drawn for them until no two are equal, which favours no
-    order, and sort them."""
+    """A uniformly random permutation of the numbers below `count`: sorts random words, drawn again
+    until no two are equal."""
     while True:
         words = randomness.words(count, purpose)
         order = np.argsort(words)

@@ -1,14 +1,14 @@
-"""Valid grams by class of forecast: what the released level below foretells of each pair.
+"""Groups valid grams into classes by the weight that the level below forecasts for them.
 
 Every released gram of the level below has a mass, about the sum of its holders' plain weights. For
-a pair (l, r) that overlap in o, independence would give mass[l] mass[r] / mass[o]. In steps of
-STEP nats this is a_l + b_r, with
+a pair (l, r) that overlaps in o, independence would give the mass mass[l] mass[r] / mass[o]. In
+steps of STEP nats its logarithm is a_l + b_r, with
 
     a = floor((ln mass - ln mass[suf] / 2) / STEP),  b = floor((ln mass - ln mass[pre] / 2) / STEP),
 
-suf and pre being the gram without its first and without its last token; of a word, both are the
-empty gram, whose mass is that of all words. The class is that sum, the forecast its middle.
-Everything here is made from releases alone.
+where suf and pre are the gram without its first and without its last token. For a word, both are
+the empty gram, whose mass is that of all words. The class is the sum a_l + b_r, and the forecast is
+the middle of the class. Everything here depends on releases only.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class OtherWords:
 
 @dataclass(frozen=True, eq=False)
 class ValidClasses:
-    """V_k (pruning "both") by class, counted and indexed without writing it down.
+    """V_k (pruning "both") by class, counted and indexed without listing it.
 
     A block is an overlap o, a step a of what ends in it and a step b of what begins with it: all
     its pairs are of one class. With a prior, steps of what the public text lets expect are among
@@ -54,11 +54,11 @@ class ValidClasses:
     #: Grams ordered by (suf, a), and by (pre, b).
     ending: Integers
     beginning: Integers
-    #: Blocks, ordered by class: where both sides start in these orders, how many the right one has.
+    #: Blocks ordered by class: where both sides start in these orders, and the right side's size.
     starts_ending: Integers
     starts_beginning: Integers
     begins: Integers
-    #: Valid grams of all blocks up to and including each; blocks of class c end at `ends[c]`.
+    #: Valid grams of all blocks up to and including each; the blocks of class c end at `ends[c]`.
     cumulative: Integers
     ends: Integers
     #: With a prior: what the public text says.

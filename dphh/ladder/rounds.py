@@ -1,4 +1,4 @@
-"""What an engine is asked in the two rounds of a level of the forecast ladder; what it tells."""
+"""What an engine computes in the two rounds of a level of the forecast ladder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dphh.privacy.forecast_rounds import Bins
 
 @dataclass(frozen=True)
 class FirstRound:
-    """How many valid grams of each class stand in each bin of round 1, and noised list sizes."""
+    """How many valid grams of each class fall into each bin of round 1, and noised list sizes."""
 
     counts: Integers
     lists: Integers
@@ -20,7 +20,7 @@ class FirstRound:
 
 @dataclass(frozen=True)
 class Passed:
-    """What a level releases, spurious grams among it, ascending by key."""
+    """The grams that a level releases, including spurious ones, ascending by key."""
 
     keys: Integers
     bins: Integers
@@ -47,24 +47,24 @@ class PassedWords(Passed):
 
 
 class Rounds(Protocol):
-    """What an engine does for a level. Only what these return leaves it."""
+    """What an engine computes for a level. Only the returned values leave the engine."""
 
     def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound: ...
 
     def second_round(self, weights: Integers, unit: int) -> Integers:
-        """Weights by (class, bin). Returns how many valid grams of each stand at 0 or below."""
+        """Takes weights by (class, bin). Returns how many valid grams of each are at 0 or below."""
         ...
 
     def passed(self, thresholds: Integers) -> Passed: ...
 
 
 class Released(Protocol):
-    """What a level released, as a journal keeps it."""
+    """What a level released, in the form that the journal stores."""
 
     def to_table(self) -> Any: ...
 
 
 class TwoRoundsOf(Protocol):
-    """A level that asks for its rounds, one after the other."""
+    """A level that runs its two rounds on an engine, one after the other."""
 
     def run(self, rounds: Rounds) -> Released: ...

@@ -1,10 +1,10 @@
 """The ladder of released n-grams: each gram of level k is a pair of released grams of level k - 1.
 
-Everything here is made from released sets alone. A gram of level k >= 2 is (u, v): its first k - 1
-tokens and its last k - 1 tokens, both by their number among the released grams of level k - 1
-(pruning "both"); or its first k - 1 tokens and its last token (pruning "single"). A pair is kept as
-one integer key, u * 2^32 + v. The numbers of a level are the ranks of its keys, so that they
-depend on the released set alone.
+Everything here depends on released sets only. A gram of level k >= 2 is (u, v): its first k - 1
+tokens and its last k - 1 tokens, each by its number among the released grams of level k - 1
+(pruning "both"); or its first k - 1 tokens and its last token (pruning "single"). A pair is stored
+as one integer key, u * 2^32 + v. A gram's number is the rank of its key in its level, so it depends
+on the released set only.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _RIGHT = np.int64(2**PAIR - 1)
 
 @dataclass(frozen=True, eq=False)
 class Rung:
-    """The released grams of one level, in the order of their numbers."""
+    """The released grams of one level, ordered by number."""
 
     level: int
-    #: The pair of each gram, ascending; for words, their own numbers.
+    #: The pair key of each gram, ascending; for words, their own numbers.
     keys: Integers
-    #: Each gram's tokens, as numbers of released words: one row a gram, `level` columns.
+    #: Each gram's tokens as word ids: one row per gram, `level` columns.
     words: Integers
 
     def __len__(self) -> int:
@@ -39,15 +39,15 @@ class Rung:
 
 
 def first_rung(count: int) -> Rung:
-    """The released words, numbered as they are sorted."""
+    """The released words, numbered in sorted order."""
     numbers = np.arange(count, dtype=np.int64)
     return Rung(1, numbers, numbers.reshape(-1, 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """What has been released so far: the words, sorted, as an Arrow array; and all rungs, that of
-    the words first. A gram's number is its place in its rung."""
+    """The released grams so far: the words as a sorted Arrow array, and all rungs, words first. A
+    gram's number is its index in its rung."""
 
     vocabulary: Any
     rungs: tuple[Rung, ...]
@@ -59,11 +59,11 @@ class Ladder:
 
     @property
     def ahead(self) -> int:
-        """How many places after the start of a gram of the top the other piece of a pair starts."""
+        """The distance from the start of a pair's left gram to the start of its right one."""
         return 1 if self.pruning == "both" else self.top.level
 
     def up_to(self, rungs: int) -> Ladder:
-        """The lowest so many rungs."""
+        """The lowest `rungs` rungs."""
         return replace(self, rungs=self.rungs[:rungs])
 
     def valid_grams(self) -> ValidGrams:
@@ -71,7 +71,7 @@ class Ladder:
         return valid_grams(self.top, self.rungs[0], self.pruning)
 
     def with_next(self, keys: Integers) -> Ladder:
-        """The ladder with one more rung: of the released pairs `keys`, which must be ascending."""
+        """The ladder with one more rung, of the released pairs `keys`, which must ascend."""
         return replace(
             self, rungs=(*self.rungs, next_rung(self.top, self.rungs[0], keys, self.pruning))
         )
@@ -90,29 +90,29 @@ def next_rung(below: Rung, words: Rung, keys: Integers, pruning: Pruning) -> Run
 
 @dataclass(frozen=True, eq=False)
 class ValidGrams:
-    """V_k, the valid grams of a level, counted and indexed without writing them down.
+    """V_k, the valid grams of a level, counted and indexed without listing them.
 
     "both": V_k = (S_{k-1} x S_1) n (S_1 x S_{k-1}): the pairs (u, v) where u without its first
-    token is v without its last. They share an overlap c, so |V_k| is the sum over overlaps of
+    token equals v without its last. They share an overlap c, so |V_k| is the sum over overlaps of
     (grams that end in c) x (grams that begin with c). "single": V_k = S_{k-1} x S_1.
     """
 
-    #: Grams ordered by what they end in, and by what they begin with.
+    #: Grams sorted by the overlap that they end in, and by the overlap that they begin with.
     ending: Integers
     beginning: Integers
-    #: For each overlap: how many of each there are, and where they start in the two orders.
+    #: For each overlap: how many grams end and begin with it, and where they start in these orders.
     ends: Integers
     begins: Integers
     starts_ending: Integers
     starts_beginning: Integers
-    #: Valid grams of all overlaps up to and including each.
+    #: Number of valid grams of all overlaps up to and including each.
     cumulative: Integers
 
     def __len__(self) -> int:
         return int(self.cumulative[-1]) if len(self.cumulative) else 0
 
     def keys(self, indices: Integers) -> Integers:
-        """The keys of the valid grams of these indices, 0 to len - 1, each once."""
+        """The keys of the valid grams at these indices, from 0 to len - 1."""
         overlap = np.searchsorted(self.cumulative, indices, side="right")
         before = self.cumulative[overlap] - self.ends[overlap] * self.begins[overlap]
         within = indices - before
@@ -142,7 +142,7 @@ def valid_grams(below: Rung, words: Rung, pruning: Pruning) -> ValidGrams:
 
 
 def spelled(rung: Rung, vocabulary: Any, joiner: str) -> tuple[Any, Any]:
-    """The grams in words: Arrow arrays of their items (tokens joined) and of their tokens."""
+    """The grams as text: Arrow arrays of their items (tokens joined) and of their tokens."""
     flat = vocabulary.take(pa.array(rung.words.ravel()))
     offsets = pa.array(np.arange(len(rung) + 1, dtype=np.int32) * np.int32(rung.level))
     tokens = pa.ListArray.from_arrays(offsets, flat)

@@ -1,1 +1,1 @@
-"""Which files a view, a query or a frame reads, and whether it makes each row of one row alone."""
+"""Which files a view, a query or a frame reads, and whether it makes each row from one row."""

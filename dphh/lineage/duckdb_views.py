@@ -1,14 +1,14 @@
-"""The files that a DuckDB relation reads: told by its SQL, and by the views and macros in it.
+"""The files that a DuckDB relation reads, found from its SQL and the views and macros in it.
 
-DuckDB writes no plan down that has a file in it, and what a plan prints leaves file names out. So
-the relation's SQL is read as a tree: a table's name is a view's, whose SQL is read in turn, or a
-table's of a database file, or a file itself; table functions name their files in constants. What
-is none of these (a table in memory, a frame of Python's, a name that is computed) cannot be told.
-Nothing is run but a look at the catalog, on the relation's own connection.
+DuckDB cannot serialise a plan with a file in it, and a printed plan omits file names. So the
+relation's SQL is parsed as a tree. A table name in it is a view, whose SQL is parsed in turn; or a
+table of a database file; or a file. Table functions name their files in constants. For anything
+else (a table in memory, a Python frame, a computed name), the files are unknown. Only a catalog
+query is run, on the relation's own connection.
 
-The same SQL over the same files is the same data, if files are all that it reads and nothing in it
-changes by itself: no chance, no clock, no variable, no parameter, no function of somebody's own.
-Settings that bear on rows, and where names are looked for, belong to the query.
+The same SQL over the same files gives the same data if it reads nothing but files and nothing in it
+changes by itself: no randomness, clock, variable, parameter or user-defined function. Settings that
+affect rows, and the search path of names, are part of the query.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ import duckdb
 from dphh.lineage.origin import Origin
 from dphh.lineage.row_by_row_duckdb import NOT_SHOWN, mixing
 
-#: Table functions that read nothing from anywhere.
+#: Table functions that read no data.
 READ_NOTHING = {"range", "generate_series", "unnest", "repeat", "repeat_row"}
-#: Functions that give what the connection or the machine is told elsewhere.
+#: Functions whose value comes from the connection or the environment.
 TOLD_ELSEWHERE = {"getvariable", "getenv", "current_setting"}
-#: Table functions whose files, as they are named, are all that they read.
+#: Table functions that read only the files in their arguments.
 READ_FILES = {
     "read_parquet", "parquet_scan", "read_csv", "read_csv_auto", "read_json", "read_json_auto",
     "read_ndjson", "read_ndjson_auto", "read_json_objects", "read_ndjson_objects",
 }  # fmt: skip
-#: DuckDB's two that read what a text says, as a query or as a table's name.
+#: DuckDB's two functions that read a text as a query or as a table name.
 READ_QUERIES = {"query", "query_table"}
-#: Settings by which one query reads other rows of the same files.
+#: Settings that change which rows a query reads from the same files.
 SETTINGS = (
     "binary_as_string", "Calendar", "default_collation", "default_null_order", "default_order",
     "ieee_floating_point_ops", "integer_division", "old_implicit_casting",
     "schema", "search_path", "TimeZone",
 )  # fmt: skip
-#: Of the connection that a relation is of: where files are looked for, its settings, its views and
-#: functions, and where its tables lie.
+#: What is read from the relation's connection: the file search path, settings, views, functions,
+#: and the files of its tables.
 _CATALOG = f"""
     count(*) AS none,
     concat(current_setting('file_search_path'), current_setting('home_directory')) AS searched,
@@ -55,12 +55,12 @@ _CATALOG = f"""
     (SELECT list([table_name, path]) FROM duckdb_tables()
         JOIN duckdb_databases() USING (database_name)) AS tables
 """
-#: Of DuckDB's own functions, those that give the same for the same, and all others.
+#: DuckDB's own functions: deterministic ones, and all others.
 _STEADY = """
     SELECT stability = 'CONSISTENT', list(DISTINCT function_name) FROM duckdb_functions()
     WHERE internal AND function_type <> 'table' GROUP BY ALL
 """
-#: Those that ask one row alone, and are the same throughout a query; and how some are written.
+#: Functions of a single row that are constant within a query, and DuckDB's own macros.
 _OF_ONE_ROW = """
     SELECT list(DISTINCT function_name) FILTER (function_type = 'scalar' AND stability LIKE
             'CONSISTENT%' AND function_name NOT IN (SELECT function_name FROM duckdb_functions()
@@ -68,37 +68,37 @@ _OF_ONE_ROW = """
         list([function_name, macro_definition]) FILTER (function_type = 'macro')
     FROM duckdb_functions() WHERE internal
 """
-#: A view's SQL says where its query begins; so may its name, or a column's, so each is tried.
+#: The AS in a view's SQL; its name or a column may contain one too, so each match is tried.
 _BEGINS = re.compile(r"\sAS\s", re.IGNORECASE)
 _FILE_LIKE = re.compile(r"[./\\*]")
-#: What DuckDB calls a relation, otherwise each time.
+#: The name that DuckDB gives an unnamed relation; it differs each time.
 _UNNAMED = re.compile(r"unnamed_relation_[0-9a-f]+")
-#: How DuckDB 1.5 writes tables of Python's, which it then cannot read itself.
+#: How DuckDB 1.5 writes Python tables, which it cannot parse itself.
 _POINTER = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
 @dataclass
 class Search:
-    """What was found on the way through a query and all that it names."""
+    """What was found while walking through a query and everything that it names."""
 
-    #: Where queries are read as trees: a connection without data.
+    #: A connection without data, used to parse queries.
     con: duckdb.DuckDBPyConnection
-    #: By name, how views and macros were made, and where tables lie: a name may be of several.
+    #: By name: the SQL of views and macros, and the files of tables. Names may be ambiguous.
     views: dict[str, list[str]]
     macros: dict[str, list[str]]
     tables: dict[str, list[str | None]]
-    #: How functions of one row were made, the user's and DuckDB's own, and the user's own names.
+    #: By name: the SQL of scalar macros, both the user's and DuckDB's; and all of the user's names.
     shorthands: dict[str, list[str]]
     own: set[str]
-    #: Functions that give the same for the same, and those of which that is not known.
+    #: Functions known to be deterministic, and those that may not be.
     steady: frozenset[str] = frozenset()
     unsteady: frozenset[str] = frozenset()
-    #: Whether nothing was met that may give other rows from the same files.
+    #: Whether nothing was found that may give other rows from the same files.
     same: bool = True
     files: set[str] = field(default_factory=set)
-    #: Whether nothing was met of which it cannot be told.
+    #: Whether the files of everything found are known.
     whole: bool = True
-    #: What may make one row of several; '' where nothing was met that does.
+    #: What may make one row from several; '' if nothing was found that does.
     mixes: str = ""
     seen: set[str] = field(default_factory=set)
     settings: list[list[str]] = field(default_factory=list)
@@ -128,7 +128,7 @@ class Search:
         self.mixes = self.mixes or NOT_SHOWN
 
     def _of_one_row(self, called: str) -> None:
-        """A function among expressions: what it is short for is read in turn, files and all."""
+        """Handle a function in an expression. A macro's SQL is parsed in turn, files included."""
         name = called.lower()
         for body in (bodies := self.shorthands.get(name, [])):
             self.query(f"SELECT {body}")
@@ -136,16 +136,16 @@ class Search:
             return
         theirs = _functions()
         if name in self.own or not (name in theirs.steady or name in theirs.unsteady):
-            self.whole = False  # what somebody's function reads is not told
+            self.whole = False  # a user-defined function may read anything
         if name in self.own or not (name in theirs.of_one_row or name == "unnest"):
             self.mixes = self.mixes or called
 
     def _changes(self, node: dict[str, Any]) -> bool:
-        """By itself: by chance, by the clock, by what the connection is told elsewhere."""
+        """Whether a node may change by itself: by randomness, a clock or the connection's state."""
         match node.get("class"):
             case "PARAMETER":
                 return True
-            case "COLUMN_REF":  # `current_date` is one, and so may be a column of that name
+            case "COLUMN_REF":  # `current_date` parses as a column, and a column may have that name
                 names = node["column_names"]
                 return len(names) == 1 and str(names[0]).lower() in self.unsteady
             case "FUNCTION" | "WINDOW":
@@ -153,9 +153,9 @@ class Search:
         return node.get("sample") is not None
 
     def _view(self, made: str) -> None:
-        """`CREATE VIEW ... AS query`; DuckDB 1.5 says nothing of a registered table of Arrow's."""
+        """Handle `CREATE VIEW ... AS query`; a registered Arrow table has no SQL in DuckDB 1.5."""
         if not made:
-            self.whole = False  # rows in memory: nothing between them and the view
+            self.whole = False  # rows in memory
             return
         for begins in _BEGINS.finditer(made):
             if self.tree(body := made[begins.end() :].rstrip().rstrip(";")) is not None:
@@ -175,11 +175,11 @@ class Search:
             return
         for made in (views := self.views.get(plain, [])):
             self._view(made)
-            self.same = self.same and len(views) == 1  # which it is hangs on where names are sought
+            self.same = self.same and len(views) == 1  # the search path decides between several
         for path in (tables := self.tables.get(plain, [])):
-            self.same = False  # who has the file open may have written to it
+            self.same = False  # the process that has the file open may have written to it
             if path is None:
-                self.whole = False  # rows in memory, loaded by whoever it was
+                self.whole = False  # rows in memory, of unknown origin
             else:
                 self.files.add(f"{path}/{name}")
         if views or tables:
@@ -187,7 +187,7 @@ class Search:
         if _FILE_LIKE.search(name):
             self.files.add(name)
         else:
-            self.whole = False  # a frame of Python's, by the name of its variable
+            self.whole = False  # a Python frame, named by its variable
 
     def _function(self, function: dict[str, Any]) -> None:
         name = str(function["function_name"]).lower()
@@ -198,13 +198,13 @@ class Search:
         self.same = self.same and (len(macros) == 1 or name in READ_FILES)
         found = [_constants(argument) for argument in _arguments(function, name in READ_FILES)]
         self._named(name, {text for texts in found for text in texts or ()})
-        # A macro hands its arguments on: in it they are names, and here they are what is named.
+        # A macro passes its arguments on, so the files named in a call are its arguments here.
         known = name in READ_FILES or name in READ_QUERIES
         if not macros and (not known or None in found or not any(found)):
             self.whole = False
 
     def _named(self, function: str, texts: set[str]) -> None:
-        """What a table function's constants name: files, but for DuckDB's two that read names."""
+        """Record what a table function's constants name: files, or a query or table name."""
         for text in texts:
             if function == "query":
                 self.query(text)
@@ -222,7 +222,7 @@ def origin_of_relation(relation: Any) -> Origin:
 
 
 def query_of_relation(relation: Any) -> str:
-    """All SQL that makes its rows of its files; '' where more than that may make them."""
+    """All SQL that makes the rows from the files; '' if anything else may affect them."""
     search = _read(relation)
     if search is None or not (search.whole and search.same and search.files):
         return ""
@@ -237,7 +237,7 @@ def _read(relation: Any) -> Search | None:
             relation.limit(0).aggregate(_CATALOG).fetchall()
         )
     except duckdb.Error:
-        return None  # what it reads is not there: the run says so
+        return None  # a file or table is missing: the run will report it
     own = {str(name).lower() for name, *_ in functions or []}
     macros = [(name, made) for name, kind, made in functions or [] if kind == "table_macro"]
     shorthands = _by_name([(name, made) for name, kind, made in functions or [] if kind == "macro"])
@@ -255,7 +255,7 @@ def _read(relation: Any) -> Search | None:
 
 
 class Functions(NamedTuple):
-    """DuckDB's own."""
+    """DuckDB's own functions."""
 
     steady: frozenset[str]
     unsteady: frozenset[str]
@@ -288,8 +288,8 @@ def _by_name(listed: list[tuple[str, Any]] | None) -> dict[str, list[Any]]:
 def _nodes(
     tree: Any, within: frozenset[str] = frozenset()
 ) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:
-    """Each node, and what WITH names around it: a part of it sees those before it, and itself only
-    where it recurs. `WITH v AS (FROM v) FROM v` reads a view v."""
+    """Each node, with the WITH names in its scope. A WITH part sees those before it, and itself
+    only if it is recursive: `WITH v AS (FROM v) FROM v` reads a view v."""
     if isinstance(tree, dict):
         yield tree, within
         for part in tree.get("cte_map", {}).get("map", ()):
@@ -309,7 +309,7 @@ def _nodes(
 
 
 def _arguments(function: dict[str, Any], of_files: bool = False) -> list[dict[str, Any]]:
-    """Those without names: which files; options are named, and so may a macro's files be."""
+    """Positional arguments. Files are positional and options are named; a macro's may be either."""
     found = function.get("arguments") or function.get("children") or []
     if of_files:  # `delim := ';'`, which DuckDB 1.5 calls by an alias
         found = [each for each in found if not each.get("name") and not each.get("alias")]
@@ -318,7 +318,7 @@ def _arguments(function: dict[str, Any], of_files: bool = False) -> list[dict[st
 
 
 def _set_apart(function: dict[str, Any]) -> None:
-    """From what is said of rows: a table's function, and its options' names, no columns'."""
+    """Mark the nodes of a table function and its option names: they are not row expressions."""
     function["class"] = "of a table"
     for each in function.get("arguments") or function.get("children") or []:
         if (option := each.get("expression", each))["class"] == "COMPARISON":
@@ -326,7 +326,7 @@ def _set_apart(function: dict[str, Any]) -> None:
 
 
 def _constants(expression: dict[str, Any]) -> list[str] | None:
-    """The texts of an argument; None where some of it is not written out."""
+    """The texts of an argument; None if a part of it is not a constant."""
     if expression["class"] == "CONSTANT":
         literal = expression.get("literal")
         if literal is not None:

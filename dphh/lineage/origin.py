@@ -1,4 +1,4 @@
-"""Where the rows of a frame, a view or a relation come from, as far as its query tells."""
+"""Where the rows of a frame, a view or a relation come from, as far as its query shows."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-#: So many files are listed by name.
+#: At most this many files are listed by name.
 FEW_FILES = 8
-#: What folders' names spell (user=7/part-0.parquet), and the file in them.
+#: Hive-style partition folders (user=7/part-0.parquet) and the file in them.
 _PARTITIONS = re.compile(r"[^/]*=[^/]*/.*", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a query tells, without a row of it."""
+    """What a query shows without reading a row."""
 
-    #: Paths and globs that it reads.
+    #: The paths and globs that it reads.
     files: tuple[str, ...] = ()
-    #: Whether these are all that it reads.
+    #: Whether it reads nothing else.
     whole: bool = False
-    #: What in it may make one row of several users' rows, by the engine's name; '' where nothing
-    #: that can be seen does.
+    #: The operation that may combine several users' rows into one, by the engine's name; '' if
+    #: no visible operation does.
     mixes: str = ""
 
 
 def folded(files: Iterable[str]) -> set[str]:
-    """Files as an engine lists them; of many, and of what folders' names spell, the folders: how
-    many files there are may be how many users."""
+    """The files that an engine lists. Partition folders, and many files, are replaced by their
+    parent folder: the number of files may be the number of users."""
     plain = {_PARTITIONS.sub("", file) for file in files}
     if len(plain) <= FEW_FILES:
         return plain

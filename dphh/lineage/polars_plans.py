@@ -1,12 +1,12 @@
-"""The files that a lazy Polars frame reads: told by its plan, which Polars shows part by part.
+"""The files that a lazy Polars frame reads, found from its plan.
 
-Polars hands the plan of a query to whoever asks before it runs it: each part by its type, a scan
-with its paths. Here it is looked at and given back unrun. Names and schemas are looked up on the
-way, as for any plan; no row is read.
+Before Polars runs a query, it hands the plan to a callback, which can look at each node: its type
+and, for a scan, its paths. The callback then cancels the query. As for any plan, Polars looks up
+names and schemas on the way; no row is read.
 
-Which files are meant (a glob rather than those that it finds now) stands in the plan as Polars
-writes it down, where it can: rows and functions of Python's are not written, and nothing is told
-of what they read. Such a plan is not whole, nor is one of which Polars does not show a part.
+The serialised plan shows the files as they were asked for (a glob, not the files that it finds
+now), if Polars can serialise it: rows and Python functions cannot be, and what they read is
+unknown. Such a plan is not `whole`, nor is one with a node that Polars does not show.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from dphh.lineage.origin import Origin, folded
 from dphh.lineage.row_by_row_polars import mixing
 
 NOT_LOOKED_AT = "a plan that Polars did not show: what it reads is not there, or not as it says"
-#: In a plan as it is written down: rows, functions of Python's or of a plugin's.
+#: Names in a serialised plan of in-memory rows, Python functions and plugins.
 _NOT_OF_FILES = re.compile(
     r"python|anonymous|plugin|callback|Buffers|DataFrameScan|^PipeWithSchema$|^Map$", re.IGNORECASE
 )
-#: And chance.
+#: Names of random functions and methods.
 _BY_CHANCE = re.compile(r"^Random$|^random$")
-#: Formats whose files are all that a scan reads.
+#: Formats whose scans read only their files.
 _FORMATS = {"Parquet", "Csv", "NDJson", "Ipc", "Lines"}
-#: Bytes of a written plan beyond which it holds data, which writing it as JSON would multiply.
+#: A larger serialised plan contains data, which JSON would multiply; it is not looked at.
 _LONGEST_PLAN = 1 << 24
 
 
 @dataclass
 class Walk:
-    """What was met on the way through a plan."""
+    """What was found while walking through a plan."""
 
     files: set[str] = field(default_factory=set)
-    #: Whether each part was shown, but for scans: what these read is written down too.
+    #: Whether each node but scans was shown; what scans read is in the serialised plan.
     shown: bool = True
-    #: Whether rows come from elsewhere than from files: from memory, or from a function.
+    #: Whether some rows come from memory or from a function rather than from files.
     elsewhere: bool = False
     mixes: str = ""
 
@@ -68,8 +68,8 @@ class Walk:
             ahead += inputs
 
 
-class _Enough(Exception):  # noqa: N818 - it is no error: Polars is not to run what it has shown
-    """Ends a query that was to be looked at."""
+class _Enough(Exception):  # noqa: N818 - not an error: cancels the query
+    """Cancels a query after its plan was looked at."""
 
 
 def is_lazy(frame: Any) -> bool:
@@ -91,7 +91,7 @@ def origin_of_lazy(frame: Any) -> Origin:
 
 
 def query_of_lazy(frame: Any) -> str:
-    """The plan as Polars writes it down; '' where it may give other rows of the same files."""
+    """The serialised plan; '' if it may give other rows from the same files."""
     if not origin_of_lazy(frame).whole:
         return ""
     written = _as_asked(_written(frame))
@@ -99,8 +99,8 @@ def query_of_lazy(frame: Any) -> str:
 
 
 def _walked(frame: Any) -> Walk | None:
-    """None where it could not be walked to its end: what it reads is not there, or this version of
-    Polars shows plans otherwise."""
+    """The walk through the frame's plan; None if it failed: what the frame reads is missing, or
+    this version of Polars shows plans differently."""
     import polars as pl
 
     found: list[Walk] = []
@@ -111,9 +111,9 @@ def _walked(frame: Any) -> Walk | None:
         found.append(walk)
         raise _Enough
 
-    with suppress(Exception, pl.exceptions.PanicException):  # whatever it is, nothing is told then
-        # As it was asked for: an optimiser drops parts, and the files of what nothing passes.
-        # `visit()` would show it too, and waits for itself where Python says which files there are.
+    with suppress(Exception, pl.exceptions.PanicException):  # on any failure, nothing is known
+        # Without optimisations: an optimiser drops nodes, and the files of unused inputs.
+        # `visit()` would also show the plan, but deadlocks if a Python function lists the files.
         frame.collect(
             engine="in-memory", optimizations=pl.QueryOptFlags.none(), post_opt_callback=look
         )
@@ -121,10 +121,10 @@ def _walked(frame: Any) -> Walk | None:
 
 
 def _written(frame: Any) -> Any:
-    """The plan as JSON; None where Polars cannot write it, or it holds data."""
+    """The plan as JSON; None if Polars cannot serialise it, or it contains data."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the format may change
+            warnings.simplefilter("ignore")  # Polars warns that the format may change
             if len(frame.serialize()) > _LONGEST_PLAN:
                 return None
             return json.loads(frame.serialize(format="json"))
@@ -135,7 +135,7 @@ def _written(frame: Any) -> Any:
 
 
 def _files_alone(written: Any) -> bool:
-    """Whether files, by their names, are all that a written plan reads."""
+    """Whether a serialised plan reads nothing but named files."""
     for part in _parts(written):
         if "scan_type" not in part:
             continue
@@ -148,7 +148,7 @@ def _files_alone(written: Any) -> bool:
 
 
 def _as_asked(plan: Any) -> Any:
-    """Polars keeps beside a part of a plan what it has found out of it, once it was looked at."""
+    """The plan without what Polars caches in it after the plan was looked at."""
     if isinstance(plan, dict):
         if plan.keys() == {"IR"}:
             return _as_asked(plan["IR"]["dsl"])
@@ -157,7 +157,7 @@ def _as_asked(plan: Any) -> Any:
 
 
 def _parts(plan: Any) -> Iterator[dict[str, Any]]:
-    """Of a schema its types alone: what columns are called says nothing of a plan."""
+    """All objects of a plan. From schemas only the types: column names are arbitrary text."""
     if isinstance(plan, dict):
         yield plan
         schema = plan["fields"] if isinstance(plan.get("fields"), dict) else {}
@@ -168,7 +168,7 @@ def _parts(plan: Any) -> Iterator[dict[str, Any]]:
 
 
 def _names(plan: Any) -> Iterator[str]:
-    """And methods, of which chance is one: of ranks among equals."""
+    """The names of operations and methods; some rank methods are random."""
     for part in _parts(plan):
         yield from part
         if isinstance(method := part.get("method"), str):

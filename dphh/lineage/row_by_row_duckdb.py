@@ -1,8 +1,8 @@
-"""What in a DuckDB query may make one row of several: all that is not known to go row by row.
+"""What in a DuckDB query may make one row from several: all that is not known to work row by row.
 
-As of Polars' plans (`row_by_row_polars`). A query is read as the tree that DuckDB makes
-of its SQL; each node of it is asked. Which functions ask one row alone is for whoever knows what
-the names mean (`dphh.lineage.duckdb_views`).
+This is the counterpart of `row_by_row_polars`. It classifies each node of the tree that DuckDB
+parses from the SQL. Which functions depend on one row only is decided where names are resolved
+(`dphh.lineage.duckdb_views`).
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Callable
 from typing import Any
 
 NOT_SHOWN = "a query that DuckDB does not show"
-#: Table functions that make rows of one row's values, beside it.
+#: Table functions that make rows from the values of one row.
 OF_ITS_ROW = {"unnest", "range", "generate_series"}
-#: Expressions of one row's values; what functions ask is asked besides.
+#: Expressions of one row's values; functions among them are checked separately.
 _EXPRESSIONS = {
     "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT",
     "FUNCTION", "LAMBDA", "LAMBDA_REF", "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR",
     "TYPE", "of a table",
 }  # fmt: skip
-#: Where rows lie, which is not theirs alone.
+#: Columns that give a row's position, which depends on other rows.
 _PLACES = {"rowid", "file_row_number"}
-#: Of SELECT, by what it does to rows.
+#: Fields of SELECT that work row by row.
 _OF_SELECT = {
     "type", "modifiers", "cte_map", "select_list", "from_table", "where_clause",
     "aggregate_handling",
@@ -31,12 +31,12 @@ _SAID = {
     "group_expressions": "GROUP BY", "group_sets": "GROUP BY", "having": "HAVING",
     "qualify": "QUALIFY", "sample": "a sample",
 }  # fmt: skip
-#: What has a type in the tree and is no part of a query that rows go through.
+#: Node types that no rows go through.
 _BESIDE = {"ORDER_MODIFIER", "ORDER_DEFAULT", "ASCENDING", "DESCENDING"}
 
 
 def mixing(node: dict[str, Any]) -> str:
-    """What mixes rows in a node of a query's tree, by itself; '' where nothing does."""
+    """The operation of this node that may mix rows; '' if there is none."""
     kind = node.get("type")
     if "class" in node:
         return _of_expression(node)
@@ -50,7 +50,7 @@ def _of_expression(node: dict[str, Any]) -> str:
     kind = str(node["class"])
     if kind not in _EXPRESSIONS:
         return kind
-    if kind == "FUNCTION":  # of an aggregate, whatever its name
+    if kind == "FUNCTION":  # only an aggregate has these fields, whatever its name
         ordered = (node.get("order_bys") or {}).get("orders")
         return "an aggregate" if node.get("filter") or node.get("distinct") or ordered else ""
     if kind == "COLUMN_REF":
@@ -68,7 +68,7 @@ def _of_select(node: dict[str, Any]) -> str:
 
 
 def _of_set_operation(node: dict[str, Any]) -> str:
-    """`UNION ALL` alone has all rows of both, each as it is."""
+    """Only `UNION ALL` keeps all rows of both sides unchanged."""
     kind = str(node["setop_type"])
     all_rows = kind in ("UNION", "UNION_BY_NAME") and node["setop_all"]
     return "" if all_rows else kind.partition("_")[0]
@@ -82,7 +82,7 @@ def _of_table(node: dict[str, Any]) -> str:
 
 
 def _of_join(node: dict[str, Any]) -> str:
-    """`FROM t, unnest(t.tags)` has each row beside what its own values make."""
+    """`FROM t, unnest(t.tags)` joins each row only with rows made from its own values."""
     plain = node["join_type"] in ("INNER", "LEFT") and node["ref_type"] in ("CROSS", "REGULAR")
     return "" if plain and _is_made(node["right"]) else "JOIN"
 
@@ -93,7 +93,7 @@ def _is_made(table: dict[str, Any]) -> bool:
     return str(table["function"]["function_name"]).lower() in OF_ITS_ROW
 
 
-#: What rows go through, and what asks it.
+#: The node types that rows go through, and the function that checks each.
 _PARTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "BASE_TABLE": _of_table,
     "CTE_NODE": lambda _: "",

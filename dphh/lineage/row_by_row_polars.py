@@ -1,9 +1,10 @@
-"""What in a Polars plan may make one row of several: all that is not known to go row by row.
+"""What in a Polars plan may make one row from several: all that is not known to work row by row.
 
-A privacy statement is about all rows of a user. If each row of a frame is made of one row of its
-files, a user more or less is that user's rows more or less. Where rows are joined, grouped, put in
-order for a window or cut to so many, what a user adds hangs on others' rows. So what follows lists
-what is known to take rows one by one; whatever is not listed is named, kinds that are new too.
+A privacy statement is about all rows of a user. If each row of a frame is made from one row of its
+files, adding or removing a user adds or removes that user's rows only. If rows are joined, grouped,
+ordered for a window, or limited to a number, what a user contributes depends on other users' rows.
+So this module lists the operations that are known to work row by row. Any other operation,
+including new ones, is reported by name.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-#: What Polars has no view of: functions of Python's among them, and some of its own.
+#: For nodes that Polars does not show: Python functions among them, and some of its own.
 NOT_SHOWN = "an operation that Polars does not show, as a function of Python's"
-#: Parts of a plan that make each row of one row, or leave it out by itself, or pass it on.
+#: Plan nodes that make each row from one row, filter rows one by one, or pass them on.
 _BY_ROW = {
     "Cache", "Filter", "HStack", "MapFunction", "Scan", "Select", "SimpleProjection", "Sort",
     "Union",
 }  # fmt: skip
-#: Rows that come from elsewhere: how they were made cannot be seen.
+#: Rows from outside the plan: how they were made is unknown.
 _ELSEWHERE = {"DataFrameScan", "PythonScan"}
-#: Of `MapFunction`: each row's own list or struct, or one row for each of its columns.
+#: Kinds of `MapFunction` that use each row's own list or struct, or make a row per column.
 _MAPS = {"explode", "rechunk", "unnest", "unpivot"}
-#: Expressions of one row's values, and where the expressions within them are.
+#: Expressions of one row's values, and the fields with their inner expressions.
 _WITHIN = {
     "Agg": (),
     "BinaryExpr": ("left", "right"),
@@ -32,7 +33,7 @@ _WITHIN = {
     "Literal": (),
     "Ternary": ("predicate", "truthy", "falsy"),
 }
-#: Functions of one row's values, as Polars' view of a plan names them.
+#: Functions of one row's values, by their names in Polars' view of a plan.
 _FUNCTIONS = {
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "as_struct", "atan2",
     "cbrt", "ceil", "clip", "coalesce", "cos", "cosh", "cot", "degrees", "exp", "fill_null",
@@ -78,8 +79,8 @@ _FUNCTIONS_OF = {
 
 
 def mixing(plan: Any, view: Any) -> str:
-    """What mixes rows in the part of a plan that its traverser stands at; '' where nothing does.
-    `view` is that part as Polars shows it, None where it does not."""
+    """The operation that may mix rows in the plan's current node; '' if there is none. `view` is
+    the node as Polars shows it, or None."""
     kind = type(view).__name__
     if view is None:
         return NOT_SHOWN if plan.get_inputs() else ""
@@ -87,13 +88,13 @@ def mixing(plan: Any, view: Any) -> str:
         return ""
     if kind not in _BY_ROW:
         return kind
-    if (found := _of_part(kind, view)) or kind == "Sort":  # by what it sorts is of no matter
+    if (found := _of_part(kind, view)) or kind == "Sort":  # the sort key does not matter
         return found
     return next((found for each in plan.get_exprs() if (found := _within(plan, each.node))), "")
 
 
 def _of_part(kind: str, view: Any) -> str:
-    """Of parts that go row by row unless something is said of them."""
+    """Checks the options of nodes that otherwise work row by row."""
     match kind:
         case "Scan" if _hangs_on_places(view):
             return "rows by where they lie (n_rows, row_index_name, skip_rows_after_header)"
@@ -105,7 +106,7 @@ def _of_part(kind: str, view: Any) -> str:
 
 
 def _hangs_on_places(scan: Any) -> bool:
-    """A number or a limit of rows, or some that are passed over: which they are hangs on others."""
+    """Whether a scan numbers, limits or skips rows, which depends on the other rows."""
     kind, *options = scan.scan_type
     passed = json.loads(options[0])["skip_rows_after_header"] if kind == "csv" else 0
     counted = scan.file_options.row_index, scan.file_options.n_rows
@@ -113,7 +114,7 @@ def _hangs_on_places(scan: Any) -> bool:
 
 
 def _within(plan: Any, expression: int) -> str:
-    """What in an expression asks more than one row."""
+    """The operation in an expression that needs more than one row; '' if there is none."""
     ahead = [expression]
     while ahead:
         view = _viewed(plan, ahead.pop())
@@ -140,23 +141,23 @@ def _of_expression(plan: Any, view: Any) -> str:
             return "a Series beside columns" if _is_of_rows(view.value) else ""
         case "Function":
             return _asks_others(view.function_data)
-        case "Agg":  # what others are looked for among: `is_in(pl.Series([1, 2]))`
+        case "Agg":  # the constant list of `is_in(pl.Series([1, 2]))` appears as an aggregate
             among = type(_viewed(plan, view.arguments[0])).__name__ == "Literal"
             return "" if view.name == "implode" and among else str(view.name)
     return "" if kind in _WITHIN else kind
 
 
 def _is_of_rows(value: Any) -> bool:
-    """A literal of several values has one for each place, and so has a range, written as a pair."""
+    """Whether a literal has one value per row: a Series of several values, or a range (a pair)."""
     return isinstance(value, tuple) or (type(value).__name__ == "PySeries" and value.len() != 1)
 
 
 def _asks_others(function: tuple[Any, ...]) -> str:
-    """A function's name where it may ask other rows than the one that it is of."""
+    """The function's name if it may depend on other rows, else ''."""
     if isinstance(function[0], str):
         constant = function[0] == "fill_null_with_strategy" and function[1] in ("zero", "one")
         return "" if constant or function[0] in _FUNCTIONS else function[0]
     kind, _, name = str(function[0]).partition(".")
-    if (kind, name) == ("StringFunction", "Strptime"):  # else the first text decides how all read
+    if (kind, name) == ("StringFunction", "Strptime"):  # without a format, the first text sets it
         return "" if function[1] is not None else "a format that is inferred (Strptime)"
     return "" if name in _FUNCTIONS_OF.get(kind, set()) else f"{kind}.{name}"

@@ -1,8 +1,8 @@
-"""The files that a Spark frame reads, by its plan as it was before what is cached took their place.
+"""The files that a Spark frame reads, found from its analysed plan.
 
-`inputFiles()` asks the optimised plan, which has no files of a frame that was cached, and says
-nothing of rows that are no file's beside them. So the leaves of the analysed plan are asked too,
-those of subqueries among them: each is of files, or of rows from elsewhere.
+`inputFiles()` uses the optimised plan, which has no files for a cached frame and ignores rows that
+come from elsewhere. So the leaves of the analysed plan, including subqueries, are checked too: each
+leaf reads files, or rows from elsewhere.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from urllib.parse import unquote
 
 from dphh.lineage.origin import Origin, folded
 
-#: A second mention of what `WITH` defined, whose own leaves are there once.
+#: A further reference to a `WITH` part, whose leaves are listed at its definition.
 _MENTION = "CTERelationRef"
-#: What a leaf reads, and whether that is all it reads.
+#: The files of a leaf, and whether it reads nothing else.
 Files = tuple[list[str], bool]
 ELSEWHERE: Files = ([], False)
 
 
 def origin_of_spark(frame: Any) -> Origin:
-    """The files as Spark lists them, and whether they are all. How rows were made is not seen."""
+    """The files as Spark lists them, and whether they are all; row mixing is not analysed."""
     try:
         found = [*_of_leaves(frame)]
     except Exception as problem:
@@ -35,7 +35,7 @@ def origin_of_spark(frame: Any) -> Origin:
 def _of_leaves(frame: Any) -> Iterator[Files]:
     here = getattr(frame, "_jdf", None)
     yield frame.inputFiles(), here is not None
-    if here is None:  # by Spark Connect the plan is elsewhere
+    if here is None:  # with Spark Connect, the plan is on the server
         return
     plan = here.queryExecution().analyzed()
     for each in (plan, *_all(plan.subqueriesAll())):
@@ -54,7 +54,7 @@ def _of_leaf(kind: str, leaf: Any) -> Files:
                 return [*leaf.relation().inputFiles()], True
             case "DataSourceV2Relation":
                 return [*leaf.table().fileIndex().inputFiles()], True
-    except Py4JError:  # no relation of files has these: rows at hand, a database's, a catalog's
+    except Py4JError:  # not a file relation: local rows, a database table or a catalog table
         pass
     return ELSEWHERE
 

@@ -1,2 +1,2 @@
-"""Looking at releases: phrases and trees of them, charts, why something is not there, and the page
-that shows it all. What is here reads releases and public words alone, so it costs nothing."""
+"""Ways to look at a release: phrases, trees, charts, why a phrase is missing, and the report page.
+All of it reads releases and public words only, so it costs nothing."""

@@ -1,4 +1,4 @@
-"""How notebooks show plans and releases: the answer first, what proves it folded away."""
+"""Plans and releases as shown in notebooks: the answer first, the proof folded away."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from dphh.wording import shown
 from dphh.wording.counted import how_many
 from dphh.wording.lines import plural
 
-#: Bars in a card: of each length if there are several, else of all.
+#: Bars in a card: FEW for each length if there are several lengths, else MANY.
 FEW, MANY = 5, 10
 
 
 def release_card(release: Released) -> str:
-    """What was found, as bars; what is promised, to unfold."""
+    """What was found, as bars, with the privacy statement folded away."""
     manifest, privacy = release.manifest, release.privacy
     warning = f"<p><b>{escape(manifest['randomness'])}</b></p>" if release.is_test else ""
     lengths = len(set(release.table.column("level").to_pylist()))
@@ -53,7 +53,7 @@ def release_card(release: Released) -> str:
 
 
 def plan_card(price: Price, corpus: Corpus | None, ledger: Ledger | None = None) -> str:
-    """What it would find, what it costs and what is left; levels and theorem to unfold."""
+    """What the plan finds, what it costs and what is left; levels and theorem are folded away."""
     weak = [("Warning", said) for said in price.privacy.warnings]
     if corpus is not None:
         how_made = how_rows_were_made(corpus)
@@ -86,14 +86,14 @@ def _stop(price: Price, corpus: Corpus | None, ledger: Ledger | None) -> str:
     try:
         refusal = None if corpus is None else refused(price, corpus, ledger)
     except DphhError:
-        return ""  # `_left` says it
+        return ""  # `_left` reports the error
     if refusal is None:
         return ""
     return f"<p><b>The ledger would refuse it.</b> {escape(refusal)}</p>"
 
 
 def _left(corpus: Corpus | None, ledger: Ledger | None) -> str:
-    """What is left of the accounts that would pay."""
+    """What is left in the accounts that would pay."""
     if corpus is None:
         return "<p>The plan has no corpus yet.</p>"
     try:
@@ -106,7 +106,7 @@ def _left(corpus: Corpus | None, ledger: Ledger | None) -> str:
 
 
 def _finds(finds: Finds) -> str:
-    """How many people make a thing found, as a table where it depends on what they hold."""
+    """How many users an item needs to be found, as a table if that depends on what they hold."""
     head = f"Finds, with probability {finds.probability:g}, what is held by at least"
     note = f"<p class='more'>({escape(finds.note)})</p>" if finds.note else ""
     cells = [

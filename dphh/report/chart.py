@@ -1,9 +1,9 @@
-"""Bars of what a release found: people with intervals where they were counted, else the score.
+"""Bar charts of a release: users with intervals if they were counted, else scores.
 
-A score is a noised weight. It orders what has one length and is no number of people, so each
-length has a panel and a scale of its own, and the chart says which of the two it shows. People
-compare, whatever the length. Counted within groups, each item has a bar in each group: what they
-come to together was not counted, and is shown nowhere.
+A score is a noised weight. It orders items of one length and is not a number of people, so each
+length has its own panel and scale, and the chart states what it shows. Numbers of users compare
+across lengths. If users were counted within groups, each item has one bar per group. The total over
+groups was not counted and is never shown.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ IN_GROUPS = "Who is in several groups counts in each, so the groups do not add u
 
 @dataclass(frozen=True)
 class Chart:
-    """Panels of bars: shows in notebooks, and saves as a page (.html) or a picture (.svg)."""
+    """Panels of bars. Shows in notebooks; saves as a page (.html) or a picture (.svg)."""
 
     title: str
     measure: str
@@ -54,7 +54,7 @@ class Chart:
         return figure_svg(self.title, self.measure, self.panels)
 
     def save(self, path: str | Path) -> Path:
-        """Write the chart: `.svg`, whose text stays text, or `.html`."""
+        """Write the chart as `.svg`, with its text kept as text, or as `.html`."""
         out = written_here("chart", path)
         if out.suffix not in (".svg", ".html"):
             raise UsageError(f"chart: found {out.name!r}; give a name that ends in .svg or .html")
@@ -79,18 +79,18 @@ def chart_html(chart: Chart) -> str:
 
 
 def chart_of(release: Released, top: int, counts: Released | None = None) -> Chart:
-    """The `top` by people where they were counted, of phrases and of single tokens; else the `top`
-    of each length, by score."""
+    """If users were counted, the `top` phrases and the `top` single tokens by users; else the
+    `top` items of each length by score."""
     if isinstance(top, bool) or not isinstance(top, int) or top < 1:
         raise UsageError(f"top: found {top!r}; give a number of bars from 1")
     if people := people_of(counts if counts is not None else release):
         return _of_people(release, people, top)
     everything = release.table.to_pylist()
-    # Of a trie, what people wrote are the sequences that end; beginnings are on the way to them.
+    # In a trie, complete sequences are what users wrote; beginnings only lead to them.
     rows = [row for row in everything if row.get("ended") is not False] or everything
     panels = []
     for length, group in groupby(sorted(rows, key=_length), key=_length):
-        # A trie says twice of a sequence that it is there and that it ends.
+        # A trie may have two rows for one sequence: as a prefix, and as ending there.
         there = {tuple(row["tokens"]): row for row in sorted(group, key=_order, reverse=True)}
         best = sorted(there.values(), key=_order)
         bars = tuple(Bar(row["item"], row.get("score")) for row in best[:top])
@@ -117,7 +117,7 @@ def _of_people(release: Released, people: People, top: int) -> Chart:
 
 
 def within_groups(release: Released, top: int, counts: Released | None = None) -> Chart | None:
-    """A panel for each group: its own `top`, by people. None where nothing was counted so."""
+    """One panel per group with its own `top` by users; None if nothing was counted in groups."""
     people = people_of(counts if counts is not None else release)
     if people.groups is None or not people:
         return None
@@ -142,8 +142,8 @@ def _title(release: Released) -> str:
 
 
 def _counted(release: Released, people: People) -> tuple[dict[Tokens, str], list[Tokens]]:
-    """What of a release was counted, with its text; and of that, the most held first, what is no
-    part of a longer phrase that says as much. Sequences of a trie are no parts of one another."""
+    """The counted items with their texts, and the tokens of those that no longer phrase makes
+    redundant, most users first. In a trie, no sequence is part of another."""
     columns = [name for name in ("item", "tokens") if name in release.table.column_names]
     items = {
         tuple(row["tokens"]): row["item"]

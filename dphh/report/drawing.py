@@ -1,7 +1,6 @@
-"""How panels of bars are drawn: as HTML tables, as one SVG picture, and as text on a terminal.
+"""Draws panels of bars as HTML tables, as one SVG picture, and as text for a terminal.
 
-A panel has a bar for each of its texts; a grid has one for each of its texts in each group, on one
-scale.
+A panel has one bar per text; a grid has one bar per text and group, all on one scale.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from html import escape
 from dphh.wording import shown
 from dphh.wording.lines import padded, shorten, width_of, wrapped
 
-#: Characters of a label that wraps; the table has all of it.
+#: Characters up to which a label is shown; the release's table has the whole text.
 _CUT = 60
 
 
@@ -32,7 +31,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Panel:
-    """Bars on one scale, such as those of one length. `more`: how many of it were left out."""
+    """Bars on one scale, such as those of one length. `more`: how many were left out."""
 
     title: str
     bars: tuple[Bar, ...]
@@ -45,11 +44,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Grid:
-    """For each text a bar in each group: the texts go down, the groups across."""
+    """One bar for each text in each group: texts are rows, groups are columns."""
 
     title: str
     groups: tuple[str, ...]
-    #: Each with as many bars as there are groups.
+    #: Each row has one bar per group.
     rows: tuple[tuple[str, tuple[Bar, ...]], ...]
     more: int
 
@@ -61,7 +60,7 @@ class Grid:
 Part = Panel | Grid
 
 
-# As HTML: tables, so that they read without their style, wrap on a phone and keep any script.
+# As HTML tables, which read without their style, wrap on a phone and need no script.
 
 
 def figure_html(measure: str, parts: Sequence[Part], *, of_people: bool) -> str:
@@ -106,7 +105,7 @@ def _bar_html(bar: Bar, longest: float) -> str:
 
 
 def _drawn(bar: Bar, longest: float) -> str:
-    """One bar in percent, so that it is as wide as there is room; a whisker where it has ends."""
+    """One bar, with widths in percent so that it scales; a whisker if there is an interval."""
     if bar.value is None:
         return ""
     drawn = f"<rect class='fill' y='15%' height='70%' width='{_percent(bar.value, longest)}'/>"
@@ -132,17 +131,17 @@ def _said(bar: Bar, interval: str = "<small>{}</small>") -> str:
     return f"{bar.value:,.0f} {interval.format(f'{bar.low:,.0f}–{bar.high:,.0f}')}"
 
 
-# As one SVG: for slides and papers. Labels stand above their bars, so that no width is guessed.
+# As one SVG, for slides and papers. Labels are above their bars, so no text width is guessed.
 
 _WIDTH, _LINE, _BAR, _GAP = 640, 18, 10, 8
-#: What a group takes at least of a grid, and what stands between two.
+#: The least width of a group's column in a grid, and the space between two columns.
 _COLUMN, _BETWEEN = 150, 16
-#: About so many characters of a label fit beside its number.
+#: About how many characters of a label fit beside its number.
 _LABEL = 64
 
 
 class _Picture:
-    """What stands in it so far, and how far down that goes."""
+    """The SVG elements drawn so far, and the vertical position of the next one."""
 
     def __init__(self, width: int) -> None:
         self.width, self.y = width, 0
@@ -208,14 +207,14 @@ def figure_svg(title: str, measure: str, parts: Sequence[Part]) -> str:
     )
 
 
-#: A picture goes onto slides and paper, so it brings its own ground and knows no dark.
+#: A picture is for slides and paper, so it has a white background and no dark mode.
 _SVG_CSS = (
     "text{font:13px system-ui,sans-serif;fill:#1d2330;unicode-bidi:isolate}"
     ".title{font-weight:600}.fill{fill:#5b8bd0}.ends{stroke:#1d2330;stroke-width:1.5}"
 )
 
 
-# As text: 24 characters of bar.
+# As text: a full bar is 24 characters.
 
 
 def figure_text(title: str, measure: str, parts: Sequence[Part]) -> str:

@@ -1,4 +1,4 @@
-"""Heat maps as tables: what a colour says is written in its cell too."""
+"""Heat maps as HTML tables; each cell also contains its value as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dphh.report.style import CHART_CSS
 
 @dataclass(frozen=True)
 class Cell:
-    """A value, smaller being better; what is written, and below it; what is said on pointing."""
+    """A value (smaller is better), the cell's text, a line below it, and a tooltip."""
 
     value: float | None
     text: str
@@ -22,7 +22,7 @@ class Cell:
     struck: bool = False
 
 
-#: Which map, which row, which column.
+#: Keys: which map, which row, which column.
 Cells = Mapping[tuple[tuple[tuple[str, Any], ...], Any, Any], Cell]
 
 
@@ -60,7 +60,7 @@ def heat_html(title: str, down: str, across: str, cells: Cells) -> str:
 
 
 def _cell(cell: Cell, least: float, most: float) -> str:
-    """From a fifth of the colour to all of it, by orders of magnitude; hatched if refused."""
+    """Colour strength follows the order of magnitude; a refused plan's cell is hatched."""
     colour = "none"
     if cell.value is not None:
         strength = 1.0 if most == least else (most - log(max(1, cell.value))) / (most - least)

@@ -1,7 +1,7 @@
-"""One page for people: what was found, what is promised, what is left. One file, no network.
+"""One HTML report for readers: what was found, the privacy statement, and the remaining budget.
 
-Its policy lets nothing in from anywhere, and no style or script run but the two that stand in it,
-named by their digests: whatever an item says, it stays text.
+It is one file without network access. Its content security policy loads nothing and allows only the
+page's own style and script, named by their digests, so the text of an item is never executed.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from dphh.wording.lines import plural
 if TYPE_CHECKING:
     from dphh.ledger import Ledger
 
-#: Of each length, so many rows unfold on a page; browsers take tens of thousands, not millions.
+#: Rows of each length that the tree contains; browsers handle tens of thousands, not millions.
 MOST = 5_000
-#: Bars of each length, and phrases in the list of the longest.
+#: Bars of each length, and phrases in the list of the longest phrases.
 TOP, LONGEST = 15, 60
 
 
@@ -66,7 +66,7 @@ def page_of(
     counts: Released | None = None,
     ledger: Ledger | None = None,
 ) -> str:
-    """The page as text."""
+    """The page as HTML text."""
     _check_counts(release, counts)
     chart = chart_of(release, TOP, counts)
     heading = title or "What many people share"
@@ -151,7 +151,7 @@ def _found(release: Released, chart: Chart) -> str:
 
 
 def _by_group(chart: Chart | None, counts: Released) -> str:
-    """What most people hold in each group that was counted within."""
+    """The items with the most users in each group, if users were counted within groups."""
     if chart is None:
         return ""
     by = str(counts.manifest.get("parameters", {}).get("by") or "group")
@@ -159,7 +159,7 @@ def _by_group(chart: Chart | None, counts: Released) -> str:
 
 
 def _sight(release: Released) -> str:
-    """What an absence means; where people were counted alone, what a number near 0 means."""
+    """What it means that an item is missing; for `counts`, what a number near 0 means."""
     finds = release.manifest.get("finds")
     if release.manifest["verb"] == "counts":
         return escape(
@@ -191,7 +191,7 @@ def _counted_from(finds: dict[str, Any] | None) -> str:
 
 
 def _by_chance(release: Released) -> int:
-    """How many spurious n-grams DPNE's thresholds let expect: a share of the level below each."""
+    """The expected number of spurious n-grams by DPNE's thresholds: a share of the level below."""
     levels = release.manifest["levels"]
     below = {level["level"]: level.get("released", 0) for level in levels}
     expected: float = sum(
@@ -203,7 +203,7 @@ def _by_chance(release: Released) -> int:
 
 
 def _longest(release: Released) -> str:
-    """Phrases inside no longer one: short ones say little where a longer one stands."""
+    """Phrases that are part of no longer phrase; a part says little if the longer one is shown."""
     frame = phrases(release)
     long = frame.filter(frame["tokens"].list.len() > 1)
     if not len(long) or "ended" in frame.columns:
@@ -283,7 +283,7 @@ def _terms(lines: list[tuple[str, str]]) -> str:
 
 
 def _budget(ledger: Ledger, release: Released) -> str:
-    """Of the accounts that paid for this run; of all where the ledger does not know it."""
+    """The accounts that paid for this run, if the ledger knows it."""
     paid = [run.accounts for run in ledger.runs() if run.run_id == release.run_id]
     labels = {label for accounts in paid for label in accounts}
     accounts = [each for each in ledger.accounts() if each.label in labels]

@@ -1,8 +1,8 @@
-"""How many people hold what a release has, in all or within each of its groups.
+"""How many users hold each item of a release, in total or within each group.
 
-A release that counts within groups has a row for each item in each group. Nobody may take one
-group's number for the number of all, or an item for as many items: whoever reads counts, reads
-them here.
+A release that counts within groups has one row for each item and group. All code that reads counts
+reads them here, so that no group's number is taken for the total, and no item is counted once per
+group.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import NamedTuple
 from dphh.report.released import Released
 from dphh.wording.counted import groups_of, intervals_hold
 
-#: The columns of a release that says how many people.
+#: The columns of a release that counts users.
 PEOPLE = ("users", "low", "high")
 Tokens = tuple[str, ...]
 
 
 class Count(NamedTuple):
-    """How many users, and the ends of the interval."""
+    """A number of users and the ends of its interval."""
 
     users: float
     low: float
@@ -30,26 +30,26 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True)
 class People:
-    """Of each item that was counted: one count, or one for each of the groups, in their order."""
+    """The counts of each item: one in total, or one per group in the order of `groups`."""
 
     counts: Mapping[Tokens, tuple[Count | None, ...]]
-    #: None where people were counted in all.
+    #: None if users were counted in total.
     groups: tuple[str, ...] | None
-    #: The column that the groups are values of.
+    #: The column whose values are the groups.
     by: str
-    #: How far an interval can be relied on.
+    #: A sentence that says how far an interval can be relied on.
     held: str
 
     def __len__(self) -> int:
         return len(self.counts)
 
     def weight(self, tokens: Tokens) -> float:
-        """What orders items: who is in several groups counts in each."""
+        """The sort key of items: the sum over groups, so a user in several groups adds to each."""
         return sum(count.users for count in self.counts[tokens] if count is not None)
 
     def said_by_longer(self) -> set[Tokens]:
-        """Parts of longer phrases that as many people may hold, whatever the group: the longer one
-        says all that they say. As many: the counts differ by no more than their noise."""
+        """Parts of longer phrases that may have as many users in every group, so that the longer
+        phrase makes them redundant. As many: the counts differ by at most their noise."""
         said = set()
         for longer, theirs in self.counts.items():
             for part in parts_of(longer):
@@ -60,7 +60,7 @@ class People:
 
 
 def people_of(release: Released) -> People:
-    """What this release says of people; of nobody, where it counted nobody."""
+    """The user counts of a release; empty if it counted no users."""
     manifest, table = release.manifest, release.table
     by = str(manifest.get("parameters", {}).get("by") or "group")
     if not set(PEOPLE) <= set(table.column_names):
@@ -78,7 +78,7 @@ def people_of(release: Released) -> People:
 
 
 def parts_of(tokens: Tokens) -> set[Tokens]:
-    """What stands inside a phrase and is shorter."""
+    """All shorter contiguous parts of a phrase."""
     length = len(tokens)
     return {
         tokens[start:stop]

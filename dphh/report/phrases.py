@@ -1,6 +1,6 @@
-"""What a release found, as a list to read: without what is inside a longer phrase, without filler.
+"""A release as a list to read, without parts of longer phrases and without filler.
 
-Everything here is post-processing of a release, so it costs nothing and changes no promise.
+Everything here is post-processing of a release: it costs nothing and changes no guarantee.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dphh.report.people import parts_of
 from dphh.report.readable import readable
 from dphh.report.released import Released
 
-#: A token that is a number: digits, and the signs that are written with them.
+#: A token that is a number: digits, with punctuation and symbols.
 NUMBER = r"^[\p{N}\p{P}\p{S}]*\p{N}[\p{N}\p{P}\p{S}]*$"
 
 
@@ -25,7 +25,7 @@ def phrases(
     stop_words: Collection[str] = (),
     numbers: bool = True,
 ) -> pl.DataFrame:
-    """The released rows that are worth reading, the longest first."""
+    """The released rows that are worth reading, longest first."""
     if isinstance(stop_words, str):
         raise UsageError(f"stop_words: found the text {stop_words!r}; give a list of words")
     filler = pl.element().str.to_lowercase().is_in([word.lower() for word in stop_words])
@@ -43,7 +43,7 @@ def phrases(
 
 
 def _maximal(frame: pl.DataFrame) -> pl.Series:
-    """Whether a row's tokens lie inside no longer one's; in a trie, whether they end or lead on."""
+    """Whether a row is part of no longer phrase; in a trie, if it ends or cannot be continued."""
     all_tokens = [tuple(tokens) for tokens in frame["tokens"].to_list()]
     inside: set[tuple[str, ...]] = set()
     of_trie = "ended" in frame.columns
@@ -55,7 +55,7 @@ def _maximal(frame: pl.DataFrame) -> pl.Series:
 
 
 def _whole_sequences(frame: pl.DataFrame, alone: pl.Series) -> pl.Series:
-    """A sequence that ends has a row that says so; the row of its last token is not needed too."""
+    """Drop the prefix row of a sequence that also has a row saying that it ends there."""
     ended = frame["ended"].fill_null(False)
     complete = frame.select(
         pl.col("tokens")
@@ -66,7 +66,7 @@ def _whole_sequences(frame: pl.DataFrame, alone: pl.Series) -> pl.Series:
 
 
 def next_words(release: Released, context: Sequence[str]) -> pl.DataFrame:
-    """What follows these tokens, or the longest ending of them that anything follows."""
+    """What follows these tokens, or their longest suffix that has a continuation."""
     if isinstance(context, str):
         raise UsageError(f"context: found the text {context!r}; give a list of tokens")
     given = list(context)
@@ -93,7 +93,7 @@ def next_words(release: Released, context: Sequence[str]) -> pl.DataFrame:
 
 
 def gained_and_lost(before: Released, after: Released) -> pl.DataFrame:
-    """What only one of two releases has, and what both have, as `dphh_compare` in SQL."""
+    """The rows that only one of two releases has, and those of both, as `dphh_compare` in SQL."""
     old, new = (_best(release) for release in (before, after))
     both = old.join(new, on=["level", "tokens"], how="full", coalesce=True, suffix="_after")
     change = (
@@ -125,7 +125,7 @@ def _best(release: Released) -> pl.DataFrame:
 
 
 def _scored(release: Released) -> pl.DataFrame:
-    """The table, with scores of NULL where it has none."""
+    """The table, with a score column of NULLs if it has none."""
     frame = release.to_polars()
     if "score" in frame.columns:
         return frame

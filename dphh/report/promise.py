@@ -1,4 +1,4 @@
-"""What a release's promise means, in words that need no theorem. Each sentence is exact."""
+"""The privacy guarantee in words that need no theorem. Each sentence is exact."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dphh.unit import checked_row_wise, proviso
 
 
 def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
-    """A term, and its sentence."""
+    """The guarantee as (term, sentence) pairs."""
     privacy = typed(privacy)
     epsilon, delta = promised(privacy), float(privacy["delta"])
     what, their = _whom(privacy)
@@ -73,8 +73,8 @@ def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def guessing(epsilon: float, delta: float, their: str) -> str:
-    """What the best guess can do: (1 + TV)/2, where (epsilon, delta) in both directions bounds the
-    total variation by (e^epsilon - 1 + 2 delta)/(e^epsilon + 1)."""
+    """The success probability of the best guess: (1 + TV)/2, where (epsilon, delta) in both
+    directions bounds the total variation by (e^epsilon - 1 + 2 delta)/(e^epsilon + 1)."""
     right = min(1.0, (1 + delta * exp(-epsilon)) / (1 + exp(-epsilon)))
     return (
         f"Somebody who knows everything else and has to guess, at even odds, whether {their} in "
@@ -91,7 +91,7 @@ def _whom(privacy: dict[str, Any]) -> tuple[str, str]:
 
 
 def _factor(epsilon: float) -> str:
-    """e^epsilon to four digits, never rounded down."""
+    """e^epsilon to four digits, rounded up."""
     if epsilon > 20:
         return f"e^{epsilon:.4g}"
     digits = max(0, 3 - int(epsilon / log(10)))
@@ -106,7 +106,7 @@ def _rarity(delta: float) -> str:
 
 
 def _up(probability: float) -> str:
-    """In percent, never rounded down."""
+    """A probability in percent, rounded up but below 100% if it is."""
     for digits in (1, 2, 4, 8):
         tenths = 10.0**digits
         up = -(-probability * 100 * tenths // 1) / tenths

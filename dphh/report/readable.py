@@ -1,4 +1,4 @@
-"""Frames that people read: what would steer a terminal is written out in them."""
+"""Frames meant for reading: control characters in their texts are escaped."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dphh.characters.unseen import STEERS, steerless
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:
-    """Its texts as they may be printed. What Polars prints is not escaped, nor what is made of it;
-    the release's own table keeps its texts as they are."""
+    """The frame with its texts escaped. Polars prints texts as they are, and so do frames derived
+    from them; the release's own table keeps the exact texts."""
     return frame.with_columns(
         [_readable(column) for column in frame if column.dtype in (pl.String, pl.List(pl.String))]
     )

@@ -1,4 +1,4 @@
-"""What this folder asks of a release. `Release` has it; this folder need not know that class."""
+"""What this folder needs of a release, so that it does not import the class `Release`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Released(Protocol):
-    """A table and its manifest: nothing that is not released already."""
+    """A released table and its manifest."""
 
     @property
     def table(self) -> Any: ...

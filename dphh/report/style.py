@@ -1,4 +1,4 @@
-"""The style sheets and the script of what is drawn here, read from their own files."""
+"""The style sheets and the script of charts and pages, read from their own files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def _read(name: str) -> str:
     return files("dphh.report").joinpath(name).read_text(encoding="utf-8").strip()
 
 
-#: What charts and trees look like wherever they stand: in a notebook of any theme, on a page.
+#: The style of charts and trees, in notebooks of any theme and on pages.
 CHART_CSS = _read("chart.css")
 PAGE_CSS = _read("page.css")
 PAGE_JS = _read("page.js")

@@ -1,4 +1,4 @@
-"""A release as a file that spreadsheets open."""
+"""A release as a CSV file that spreadsheets open safely."""
 
 from __future__ import annotations
 

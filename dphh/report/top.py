@@ -1,4 +1,4 @@
-"""The heaviest of a release, so many and no more. Post-processing: it costs nothing."""
+"""The first k items of a release. Post-processing: it costs nothing."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dphh.columns import in_turn
 from dphh.errors import UsageError
 from dphh.report.released import Released
 
-#: What makes a row heavy: how many users hold it, where that was counted; else its score.
+#: Columns to sort by, in order of preference: the number of users, else the score.
 HEAVY = ("users", "score")
 
 
 def top_of(release: Released, k: int) -> Any:
-    """The first of each level, then the second of each, and so on, until there are k. An item that
-    was counted within groups has all its rows, and who is in several groups counts in each."""
+    """The first of each level, then the second of each, and so on, up to k items. An item counted
+    within groups keeps all its rows and sorts by their sum, so several groups of a user all add."""
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise UsageError(f"k: found {k!r}; give a whole number from 1")
     table = release.table

@@ -1,4 +1,4 @@
-"""A release as a tree: each phrase below the phrase that it goes on from."""
+"""A release as a tree: each phrase is below its longest proper prefix."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from dphh.errors import UsageError
 from dphh.report.released import Released
 from dphh.wording import shown
 
-#: Lines that a tree prints.
+#: Lines that a printed tree has at most.
 SHOWN_LINES = 40
 
 
 @dataclass
 class Node:
-    """One phrase. `item` is None for a beginning that was not itself released."""
+    """One phrase. `item` is None for a prefix that was not released itself."""
 
     token: str
     item: str | None = None
     score: float | None = None
-    #: Of tries: whether a sequence ends here.
+    #: For tries: whether a sequence ends here.
     ended: bool | None = None
     below: dict[str, Node] = field(default_factory=dict)
 
     def children(self) -> list[Node]:
-        """Siblings are of one length, so their scores may order them."""
+        """Children by score; siblings have one length, so their scores compare."""
         return sorted(
             self.below.values(), key=lambda node: (-(node.score or 0.0), node.item or node.token)
         )
@@ -34,15 +34,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Tree:
-    """Everything at and below a beginning; prints indented, and unfolds in a notebook."""
+    """The phrases that begin with a prefix; prints indented, and unfolds in a notebook."""
 
     root: Node
     prefix: tuple[str, ...]
-    #: What stands between tokens: nothing, where they are characters.
+    #: The text between tokens: a space, or nothing between characters.
     joiner: str = " "
 
     def __iter__(self) -> Iterator[tuple[int, Node]]:
-        """Each node with its depth, a phrase before what goes on from it."""
+        """Each node with its depth, parents before children."""
         todo = [(0, node) for node in reversed(self.root.children())]
         while todo:
             depth, node = todo.pop()
@@ -97,11 +97,11 @@ def joiner_of(release: Released) -> str:
 
 
 def tree_html(tree: Tree) -> str:
-    """Nested lists that fold; each line has its whole phrase, so that it can be searched."""
+    """Nested lists that fold; each line contains its whole phrase, so that a search finds it."""
     joiner = tree.joiner
     before = "".join(shown.shown(token) + joiner for token in tree.prefix[:-1])
     lines = ["<ul class='tree'>"]
-    # A stack and no recursion: sequences of characters may be longer than Python's own stack.
+    # A stack instead of recursion: sequences may be longer than Python's recursion limit.
     todo: list[str | tuple[Node, str]] = [(node, before) for node in reversed(tree.root.children())]
     while todo:
         if isinstance(step := todo.pop(), str):
@@ -124,7 +124,7 @@ def tree_html(tree: Tree) -> str:
 
 
 def _merged(node: Node, joiner: str) -> tuple[str, Node]:
-    """In a trie, a beginning that goes on in one way alone is one line with what it goes on to."""
+    """Merge a trie's prefix with its only continuation, so that both share one line."""
     token = shown.shown(node.token)
     while node.ended is False and len(node.below) == 1:
         (node,) = node.below.values()

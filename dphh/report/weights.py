@@ -1,10 +1,10 @@
-"""What a release's scores say of the weights that they are of. Free: reads the release alone.
+"""Confidence intervals for the weights behind a release's scores. Free: reads the release only.
 
-An item is seen because its noised weight passed a threshold, so the score is too high on average.
-The interval inverts the noise cut off there (`dphh.privacy.selective`). Which round of several an
-item passed in is not released: the interval then holds those of all rounds that it can have been,
-and the truth at least as often as is said. Scores of the forecast ladder's longer n-grams are made
-of two rounds and of what is foretold: they have no such interval.
+An item is seen because its noised weight passed a threshold, so its score is too high on average.
+The interval inverts the noise truncated at the threshold (`dphh.privacy.selective`). If a level has
+several rounds, the release does not say in which round an item passed. Its interval then contains
+those of all rounds that are possible, and covers the truth at least as often as stated. Scores of
+the forecast ladder's longer n-grams combine two rounds and a forecast: they have no such interval.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Scored(Protocol):
 
 
 def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
-    """level, item, tokens, score, weight_low, weight_high, users_at_least."""
+    """Columns level, item, tokens, score, weight_low, weight_high, users_at_least."""
     import polars as pl
 
     from dphh.report.readable import readable
@@ -69,7 +69,7 @@ def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
 
 
 def _of_round(level: dict[str, Any], scores: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """The intervals, in whole weights, of scores that can be of this round; of others none."""
+    """The intervals, in whole weights, of the scores that this round may have released."""
     unit, threshold = 2.0 ** level["grid_bits"], level["threshold_grid"]
     grid = scores * unit
     can_be = np.flatnonzero((grid == np.rint(grid)) & (grid >= (threshold or 0)))

@@ -1,7 +1,7 @@
-"""Why a phrase is not in a release, as far as the release itself says. Free: reads no row.
+"""Explains why a phrase is not in a release, from the release alone. Free: reads no row.
 
-It cannot say how many people hold the phrase, or whether anybody does: what stays below a
-threshold looks the same either way. That is the promise.
+It cannot say how many users hold the phrase, or whether any does: below the threshold both look the
+same. That is the privacy guarantee.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ Reason = Literal[
     "a part was not released",
     "below",
 ]
-#: Sequences grow from their beginning alone.
+#: Kinds of levels that grow sequences from their beginning.
 _GROWN = ("vote", "batch", "local")
 
 
 @dataclass(frozen=True)
 class Why:
-    """The reason in a word, the parts that it hangs on, and all of it as a sentence."""
+    """The reason as one word, the parts that it depends on, and an explaining sentence."""
 
     tokens: Tokens
     reason: Reason
-    #: What would have had to be released first: the shortest parts that were not.
+    #: The shortest parts that were not released, which the phrase needs.
     missing: tuple[Tokens, ...]
     said: str
 
@@ -47,7 +47,7 @@ class Why:
 
 
 def why(release: Released, phrase: str | Sequence[str]) -> Why:
-    """Whether a phrase was released and, if not, what it failed at."""
+    """Whether a phrase was released and, if not, at which step it was dropped."""
     tokens = _read(release, phrase)
     name = _quoted(release, tokens)
     if not tokens:
@@ -72,7 +72,7 @@ def why(release: Released, phrase: str | Sequence[str]) -> Why:
             f"{'was' if len(missing) == 1 else 'were'} not released, and a phrase is tried only "
             "where its parts were.",
         )  # fmt: skip
-    # Only a pruned level asks for parts.
+    # Only a pruned level requires that the parts were released.
     subject = (
         f"{name}: its parts were released, and it" if _pruned(by_length, len(tokens)) else name
     )
@@ -99,7 +99,7 @@ def _not_looked_at(
 def _missing(
     tokens: Tokens, released: set[Tokens], by_length: dict[int, dict[str, Any]]
 ) -> tuple[Tokens, ...]:
-    """The shortest parts whose absence kept these tokens from being looked at."""
+    """The shortest parts whose absence kept these tokens from being valid."""
     if not _pruned(by_length, len(tokens)):
         return ()
     both = by_length[len(tokens)].get("pruning", "both") == "both"
@@ -149,7 +149,7 @@ def _of_a_trie(release: Released, tokens: Tokens, name: str, levels: int) -> Why
 
 
 def _not_asked_for(release: Released, tokens: Tokens) -> str | None:
-    """Of `ldp_trie`: words said to be known, and those with other characters than the run has."""
+    """For `ldp_trie`: words given as known, and words with characters outside the run's set."""
     asked = release.manifest.get("parameters", {})
     if tokens in {tuple(word) for word in asked.get("known", ())}:
         return "was said to be known, so nobody was asked"
@@ -177,7 +177,7 @@ def _below(release: Released, length: int, subject: str) -> str:
 
 
 def _read(release: Released, phrase: str | Sequence[str]) -> Tokens:
-    """The phrase's tokens, read as the corpus was; a list is taken as it is."""
+    """The phrase's tokens, tokenised as the corpus was; a list is used as it is."""
     if not isinstance(phrase, str):
         tokens = tuple(phrase)
         if not all(isinstance(token, str) for token in tokens):

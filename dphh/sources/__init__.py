@@ -1,1 +1,1 @@
-"""What a corpus may be: formats, lakes, and how a table is read as a stream."""
+"""The kinds of corpora: file formats, lake tables, and how a table is read as a stream."""

@@ -1,8 +1,8 @@
-"""Corpora that are no Parquet files: opened as tables that every engine reads as a stream.
+"""Corpora that are not Parquet files, opened as tables that every engine reads as a stream.
 
-What the names say decides: `.csv` and `.tsv`, `.jsonl` and `.ndjson`, a table of a DuckDB file
-(`app.duckdb/reviews`), a folder that a table format keeps. Names and types of columns are looked at
-and no row, nor does any row decide how others are read: nothing is guessed from the contents.
+The name decides the format: `.csv` and `.tsv`, `.jsonl` and `.ndjson`, a table of a DuckDB file
+(`app.duckdb/reviews`), the folder of a lake table. Opening looks at names and types of columns and
+at no row, and no row decides how others are read: nothing is inferred from contents.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from dphh.wording.lines import plural
 _DELIMITED = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
 _DUCKDB = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
-#: Characters of a first line; DuckDB takes no longer object of JSON.
+#: The longest first line in characters; DuckDB accepts no longer JSON object.
 LONGEST_LINE = 1 << 25
-#: What people try that no engine reads as it stands, and what to do about it.
+#: Formats that no engine reads directly, and what the user can do instead.
 _ADVICE = {
     "json": "write one object a line and call it .jsonl, or pass pl.read_json(...) with name=",
     "txt": "it has no columns; pass pl.DataFrame({...}) with a user column, and name=",
@@ -59,7 +59,7 @@ _ADVICE = {
 
 
 def opened(corpus: Corpus) -> Corpus:
-    """The same corpus with its table opened, where its names mean no Parquet files."""
+    """The same corpus, with its table opened if its paths are not Parquet files."""
     if corpus.kind != "path":
         return corpus
     table: Any = None
@@ -103,7 +103,7 @@ def _refuse_what_nobody_reads(corpus: Corpus) -> None:
 
 
 def _table_of_database(corpus: Corpus, database: str, name: str) -> Any:
-    """A table of a DuckDB file, whose views may read anything and so are refused."""
+    """A table of a DuckDB file. Views are refused, because they may read anything."""
     try:
         con = _quiet(duckdb.connect(database, read_only=True))
         tables = con.execute(
@@ -130,7 +130,7 @@ def _table_of_database(corpus: Corpus, database: str, name: str) -> Any:
 
 
 def _delimited(corpus: Corpus) -> Any:
-    """Text throughout, quoted by `"`; a header says the columns and, by them, the delimiter."""
+    """CSV files: all columns are text, quoted by `"`; the header gives columns and delimiter."""
     con = _quiet(duckdb.connect())
     selects = []
     wanted = list(dict.fromkeys(corpus.columns.values()))
@@ -143,7 +143,7 @@ def _delimited(corpus: Corpus) -> Any:
                     f"{nearest(column, names)}Its first line must name the columns, and has "
                     f"{plural(len(names), 'field')} (not shown: without such a line they are rows)"
                 )
-        # By their places: DuckDB takes names that differ in case alone for one.
+        # By position: DuckDB treats names that differ only in case as equal.
         columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
         picked = ", ".join(
             f"{_read(corpus, name, f'c{names.index(name)}')} AS {identifier(name)}"
@@ -160,7 +160,7 @@ def _delimited(corpus: Corpus) -> Any:
 def _alike(
     con: duckdb.DuckDBPyConnection, corpus: Corpus, wanted: list[str]
 ) -> dict[tuple[str, tuple[str, ...]], list[str]]:
-    """Files by their header: only its first line is read."""
+    """Group the files by header; only the first line of each is read."""
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for file in _files(con, corpus):
         line = _first_line(corpus, file)
@@ -181,7 +181,7 @@ def _alike(
 
 
 def _fields(line: str, delimiter: str) -> tuple[str, ...] | None:
-    """Its names, unless there is none by this delimiter: a name has an end."""
+    """The fields of the header, or None if it cannot be split by this delimiter."""
     try:
         return tuple(next(csv.reader([line], delimiter=delimiter), []))
     except csv.Error:
@@ -189,7 +189,7 @@ def _fields(line: str, delimiter: str) -> tuple[str, ...] | None:
 
 
 def _json_lines(corpus: Corpus) -> Any:
-    """One object a line; every value is read as text, or as a list of texts."""
+    """JSON lines: one object per line; every value is read as text or as a list of texts."""
     con = _quiet(duckdb.connect())
     files = _files(con, corpus)
     try:
@@ -249,8 +249,8 @@ def _files(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
 
 
 def _first_line(corpus: Corpus, file: str) -> str:
-    """The header alone, however the file is compressed; of a file without line ends, no more than
-    of any other."""
+    """The first line, decompressed if needed. Reads at most LONGEST_LINE characters, even of a
+    file without line ends."""
     try:
         with pa.input_stream(file, compression="detect") as stream:
             refuse_other_encodings(file, stream.read(2))
@@ -267,7 +267,7 @@ def _first_line(corpus: Corpus, file: str) -> str:
 
 
 def _quiet(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """DuckDB's own bar would tell how much of the data each step reads; nothing is spilled here."""
+    """No progress bar, which would show how much data each step reads; no spilling to disk."""
     without_bar(con)
     con.execute("SET temp_directory = ''")
     con.execute(query("periods"))  # by which these rows are looked at before a run pays

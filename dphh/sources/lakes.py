@@ -1,11 +1,12 @@
-"""Folders that a table format keeps: Delta, Iceberg, and those of which only the keeper can tell.
+"""Folders of lake tables: Delta, Iceberg, and formats that only their own reader can read.
 
-Such a folder's Parquet files hold rows that were deleted, updated or never committed. What is in
-the table is in its log: so the table is read as its log has it now, or not at all. The files must
-lie in the folder, which is what the ledger knows of it: a clone's log names another table's files.
+The Parquet files in such a folder may contain rows that were deleted, updated or never committed;
+the table's log says which rows are current. So the table is read at its log's current version, or
+not at all. Its files must be inside the folder, by which the ledger identifies it: the log of a
+clone names another table's files.
 """
 
-# Addresses and links are texts that pathlib would tidy away.
+# Addresses and links stay strings: pathlib would normalise them.
 # ruff: noqa: PTH112, PTH114, PTH118, PTH120, PTH208
 from __future__ import annotations
 
@@ -28,15 +29,15 @@ from dphh.sources.reading import Streamed, refuse_what_waits
 _METADATA = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 _ADDRESS = re.compile(r"(s3a?|gs|gcs)://")
 _ELSEWHERE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]*:|(^|/)\.\.(/|$)")
-#: What readers of addresses drop, or take for a slash. Writers of logs write it otherwise.
+#: Characters that URL parsers drop or take for a slash. Log writers escape them.
 _DROPPED = re.compile(r"[\x00-\x1f\x7f\\]")
-#: What they take for a dot or a slash, in the name of a table's own folder.
+#: Escapes that URL parsers take for a dot or a slash, if in the name of a table's folder.
 _DECODED = re.compile(r"%(2e|2f|5c)", re.IGNORECASE)
 _WILD = re.compile(r"[*?\[{]")
 
 
 def lake_table(corpus: Corpus, place: str) -> Streamed | None:
-    """The table whose folder this is, as its log has it now."""
+    """The table in this folder, at its log's current version; None if it is not a lake table."""
     kept_by = keeper(place) if "://" not in place else _remote_keeper(place)
     if kept_by is not None and "://" not in place:
         refuse_what_waits(files_of(place))
@@ -48,7 +49,7 @@ def lake_table(corpus: Corpus, place: str) -> Streamed | None:
 
 
 def keeper(folder: str) -> str | None:
-    """Which format keeps this very folder."""
+    """The format of the table whose folder this is; None if it is no table's folder."""
     if os.path.isdir(os.path.join(folder, "_delta_log")):
         return "Delta"
     if os.path.isdir(os.path.join(folder, ".hoodie")):
@@ -57,7 +58,7 @@ def keeper(folder: str) -> str | None:
 
 
 def refuse_files_of_tables(corpus: Corpus) -> None:
-    """Files of a table that are not read by its log may hold deleted rows."""
+    """Refuse files of a lake table that are read without its log: they may have deleted rows."""
     looked: dict[str, str | None] = {}
     for place in corpus.where:
         found = _remote_tables(place) if "://" in place else _tables_of_files(place, looked)
@@ -66,7 +67,7 @@ def refuse_files_of_tables(corpus: Corpus) -> None:
 
 
 def warn_of_files_of_tables(files: Iterable[str]) -> None:
-    """What a frame or a view reads is its owner's query, so it is not refused."""
+    """Warn instead of refusing, because the owner wrote the query of a frame or a view."""
     looked: dict[str, str | None] = {}
     for file in files:
         for folder, kept_by in () if "://" in file else _tables_of_files(file, looked):
@@ -128,7 +129,7 @@ def _read_safely(corpus: Corpus, place: str, kept_by: str, read: Any) -> Streame
 def _delta(place: str) -> Streamed:
     folder = place if "://" in place else _as_its_reader_takes_it(place)
     table = import_module("deltalake").DeltaTable(folder)
-    # As the log spells them: a clone's are addresses, which `file_uris` would put below the folder.
+    # The paths as the log writes them: `file_uris` would place a clone's addresses in the folder.
     paths = pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist()
     if any(map(_leads_elsewhere, paths)):
         raise _elsewhere(place)
@@ -136,7 +137,7 @@ def _delta(place: str) -> Streamed:
 
 
 def _as_its_reader_takes_it(folder: str) -> str:
-    """Where links and `..` lead, which the reader of an address would follow in its own way."""
+    """The folder with links and `..` resolved; Delta's reader would resolve them differently."""
     real = os.path.realpath(folder)
     if _DROPPED.search(real) or _DECODED.search(real):
         raise CorpusError(
@@ -148,11 +149,11 @@ def _as_its_reader_takes_it(folder: str) -> str:
 
 
 def _leads_elsewhere(spelled: str) -> bool:
-    """Whether a path of a log may mean a file outside of the table's folder.
+    """Whether a path in a log may mean a file outside the table's folder.
 
-    Its reader takes it as browsers take an address relative to the folder: it drops tabs and line
-    ends wherever they are and spaces around it, takes a backslash for a slash, and `%2e` for a dot.
-    Without these, only a scheme, a leading slash and `..` lead out.
+    The reader resolves it as browsers resolve a relative URL: it drops tabs and line ends anywhere
+    and spaces at the ends, takes a backslash for a slash, and `%2e` for a dot. Apart from these,
+    only a scheme, a leading slash and `..` lead outside.
     """
     readings = (spelled, unquote(spelled))
     return any(_DROPPED.search(each) or _ELSEWHERE.search(each.strip()) for each in readings)
@@ -165,7 +166,7 @@ def _iceberg(folder: str) -> Streamed:
     metadata = import_module("pyiceberg.serializers").FromInputFile.table_metadata(
         files.new_input(metadata_file)
     )
-    # Not `from_metadata`: it would open files by whatever the table's own properties say.
+    # Not `from_metadata`: it would open files as the table's own properties say.
     table = tables.StaticTable(
         identifier=("static-table", metadata_file),
         metadata=metadata,
@@ -175,7 +176,7 @@ def _iceberg(folder: str) -> Streamed:
     )
     for task in table.scan().plan_files():
         for file in (task.file, *task.delete_files):
-            files.new_input(file.file_path)  # now, before anything is paid
+            files.new_input(file.file_path)  # checked now, before anything is paid
 
     def read(names: list[str]) -> Any:
         return table.scan(selected_fields=tuple(names)).to_arrow_batch_reader()
@@ -184,8 +185,8 @@ def _iceberg(folder: str) -> Streamed:
 
 
 def _files_within(folder: str) -> Any:
-    """Iceberg's way to open files, which opens none outside of the folder: where a name leads is
-    asked of what opens it."""
+    """An Iceberg FileIO that opens no file outside the folder. It checks each location as the
+    FileIO itself parses it."""
     files = import_module("pyiceberg.io.pyarrow").PyArrowFileIO()
     opened = files.new_input
     within = os.path.join(os.path.realpath(folder), "")
@@ -202,7 +203,7 @@ def _files_within(folder: str) -> Any:
 
 
 def _elsewhere(folder: str) -> CorpusError:
-    """The ledger knows the table by its folder: what it reads must lie there."""
+    """The error for files outside the folder, by which the ledger identifies the table."""
     return CorpusError(
         f"corpus: {folder} is a table whose log names files outside of its folder (it is a clone, "
         "or was moved), so the ledger could not tell whose budget pays: give the table that the "
@@ -211,7 +212,7 @@ def _elsewhere(folder: str) -> CorpusError:
 
 
 def _current_metadata(folder: str) -> str:
-    """The newest version: a catalog that commits writes one more than it found."""
+    """The newest metadata file; each commit writes the next version number."""
     versions = [(int(m[1]), f) for f in _metadata_files(folder) if (m := _METADATA.search(f))]
     newest = max(number for number, _ in versions)
     of_newest = [file for number, file in versions if number == newest]
@@ -247,13 +248,13 @@ def _remote_keeper(place: str) -> str | None:
 
 
 def _remote_tables(place: str) -> Iterator[tuple[str, str]]:
-    """Tables in, or around, what an address of a store names. Lists names."""
+    """Lake tables inside or above an address in a store. Lists names only."""
     if (scheme := _ADDRESS.match(place)) is None:
-        return  # a plain address lists nothing
+        return  # a web address cannot be listed
     store = scheme[0].replace("s3a:", "s3:").replace("gcs:", "gs:")
     rest = place[len(scheme[0]) :]
     base = _WILD.split(rest)[0]
-    if base != rest:  # up to the last folder before a wildcard
+    if base != rest:  # keep the part up to the last folder before a wildcard
         base = base.rpartition("/")[0]
     try:
         system, path = fs.FileSystem.from_uri(store + base.strip("/"))

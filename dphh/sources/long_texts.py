@@ -1,9 +1,8 @@
-"""How long the longest texts of Parquet files are, told without making them.
+"""Lengths of the longest texts in Parquet files, found without decoding the texts of all rows.
 
-A dictionary page may hold one text of 10 MB, and a million rows that say no more than "that one":
-an engine makes 2,048 of them at a time. Footers and dictionaries tell of nearly all files that
-nothing of the kind is in them; only of others are the lengths of rows looked at, dictionaries kept
-as such.
+A dictionary page may contain one text of 10 MB that a million rows refer to, and an engine decodes
+2,048 rows at a time. For nearly all files, footers and dictionaries show that there is no such
+text. For the others, the lengths of the rows are read, with dictionaries left encoded.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ import pyarrow.parquet as pq
 _TEXTS = {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
 #: Bytes of a footer's signature: a nonce of 12 and a tag of 16.
 SIGNATURE = 28
-#: Rows whose lengths are told at a time, where a dictionary is kept as such.
+#: How many rows' lengths are read at a time if the dictionary is left encoded.
 _ROWS = 1 << 16
 
 
 def longest_texts(files: Iterable[str], column: str, rows: int, fits: int) -> Any:
-    """Bytes of the longest texts of a column, so many rows and in descending order; of row groups
-    in which as many texts are at most `fits` bytes together, none."""
+    """The lengths in bytes of the `rows` longest texts of a column, in descending order. Row groups
+    in which any `rows` texts take at most `fits` bytes together are skipped."""
     longest = np.zeros(0, dtype=np.int64)
     for file in files:
         try:
@@ -35,7 +34,7 @@ def longest_texts(files: Iterable[str], column: str, rows: int, fits: int) -> An
                 both = np.concatenate([longest, lengths])
                 longest = np.sort(both)[::-1][:rows]
         except (OSError, pa.ArrowException):
-            continue  # the engine will say what is wrong with it
+            continue  # the engine will report what is wrong with the file
     return longest
 
 
@@ -48,13 +47,13 @@ def _lengths(file: str, column: str, rows: int, fits: int) -> Any:
     if not places or footer.schema.column(places[0]).physical_type not in _TEXTS:
         return
     if _has_signed_footer(file, footer):
-        return  # some columns are encrypted: Arrow ends the process where it is asked of one
+        return  # some columns are encrypted; reading one would make Arrow abort the process
     dictionaries = pq.ParquetFile(file, read_dictionary=[column])
     for group in range(footer.num_row_groups):
         chunk = footer.row_group(group).column(places[0])
         size = chunk.total_uncompressed_size
         if min(rows, chunk.num_values) * size <= fits:
-            continue  # were each row's text all that the chunk holds
+            continue  # even if each row's text were as long as the whole chunk
         longest = _longest_of_dictionary(dictionaries, group, column)
         if longest * min(rows, chunk.num_values) + size <= fits:
             continue
@@ -64,7 +63,7 @@ def _lengths(file: str, column: str, rows: int, fits: int) -> Any:
 
 
 def _has_signed_footer(file: str, footer: pq.FileMetaData) -> bool:
-    """Behind a plain footer of a file with encrypted columns stand a nonce and a tag."""
+    """A plain footer of a file with encrypted columns is followed by a nonce and a tag."""
     with Path(file).open("rb") as opened:
         opened.seek(-8, os.SEEK_END)
         written = int.from_bytes(opened.read(4), "little")
@@ -72,7 +71,7 @@ def _has_signed_footer(file: str, footer: pq.FileMetaData) -> bool:
 
 
 def _longest_of_dictionary(opened: Any, group: int, column: str) -> int:
-    """Of a chunk's dictionary the first rows have all."""
+    """The longest text of a chunk's dictionary; reading one row loads the whole dictionary."""
     first = next(opened.iter_batches(1, row_groups=[group], columns=[column]), None)
     if first is None or not pa.types.is_dictionary(first.column(0).type):
         return 0

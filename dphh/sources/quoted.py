@@ -1,4 +1,4 @@
-"""Names and texts as DuckDB's SQL has them."""
+"""Identifiers and string literals in DuckDB's SQL syntax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where any engine finds a corpus: which files a path means, and tables that are in memory."""
+"""How any engine finds a corpus: the files that a path means, and tables in memory."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from dphh.errors import CorpusError, DphhError
 from dphh.files.paths import absolute_path, is_remote, keeps_waiting
 from dphh.wording.asked import nearest
 
-#: Of files of text and of queries, rows come so many at a time: what is made of their texts takes
-#: several times what they do, for 2,048 at a time.
+#: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
+#: several times their memory.
 ROWS_OF_A_STREAM = 8_192
-#: Who names a column that is not there is told so many of those that are.
+#: At most this many existing columns are listed in an error about a missing column.
 TOLD_COLUMNS = 100
 NOT_UTF8 = (
     "text, user: a text column holds bytes that are not UTF-8: write it as a binary column "
@@ -57,24 +57,25 @@ ROWS_OF_NOBODY = (
 
 @dataclass(frozen=True)
 class Streamed:
-    """A table of another reader's, which gives the columns that are asked for as a stream."""
+    """A table of another library's reader, which returns the requested columns as a stream."""
 
     schema: pa.Schema
     read: Callable[[list[str]], Any]
 
 
-#: Tables whose rows are at hand: to be looked at twice, and in no time.
+#: Types of tables whose rows are in memory, so that reading them twice is cheap.
 _AT_HAND = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 
 
 def at_hand(corpus: Corpus) -> bool:
-    """Whether a corpus is a table whose rows are there already, rather than a query for them."""
+    """Whether the corpus is a table with its rows in memory, rather than a query."""
     kind = type(corpus.source)
     return (kind.__module__.split(".")[0], kind.__name__) in _AT_HAND
 
 
 def parquet_pattern(path: str) -> str:
-    """What is there is meant, whatever its name; a folder stands for all Parquet files below it."""
+    """A glob for the path: an existing file or folder is taken literally, even with wildcards in
+    its name; a folder means all Parquet files below it."""
     there = Path(path)
     if "://" in path or not there.exists():
         return path
@@ -83,8 +84,8 @@ def parquet_pattern(path: str) -> str:
 
 
 def files_named(place: str) -> list[str]:
-    """The files of this machine that a path, a glob or a folder names; none of an address. As
-    DuckDB lists them: names with a leading dot too, and no folders."""
+    """The local files that a path, a glob or a folder names; none for an address. Like DuckDB's
+    listing, it includes names with a leading dot and excludes folders."""
     if is_remote(place):
         return []
     pattern = parquet_pattern(absolute_path(place))
@@ -93,7 +94,7 @@ def files_named(place: str) -> list[str]:
 
 
 def refuse_what_waits(files: Iterable[str]) -> None:
-    """Before any of them is opened, which is before anything is paid."""
+    """Refuse pipes, sockets and devices before any is opened and before anything is paid."""
     for file in files:
         if keeps_waiting(file):
             raise CorpusError(
@@ -118,8 +119,8 @@ def no_such_file(corpus: Corpus) -> CorpusError:
 
 
 def unreadable(corpus: Corpus, problem: Exception) -> CorpusError:
-    """What an engine says of Parquet files that it cannot open: of a store, that nothing is there,
-    that it lets nobody in, or that it cannot be reached, before that they are no Parquet."""
+    """The error for Parquet files that an engine cannot open. For a store: nothing is there, access
+    is refused, or it cannot be reached; otherwise the files are not Parquet."""
     said, kind = str(problem), type(problem).__name__
     status = getattr(problem, "status_code", None) or 0
     remote = [place for place in corpus.where if is_remote(place)]
@@ -144,13 +145,13 @@ def unreadable(corpus: Corpus, problem: Exception) -> CorpusError:
 
 
 def refuse_columns_twice(corpus: Corpus) -> None:
-    """Nobody can tell which of two columns of one name counts. Of Parquet files of this machine."""
+    """Refuse local Parquet files in which two columns have the same, thus ambiguous, name."""
     for place in corpus.where:
         for file in files_named(place):
             try:
                 names = pq.read_schema(file).names
             except (OSError, pa.ArrowException):
-                continue  # the engine will say what is wrong with it
+                continue  # the engine will report what is wrong with the file
             for option, column in corpus.columns.items():
                 if (there := names.count(column)) > 1:
                     raise CorpusError(
@@ -171,7 +172,7 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
 
 
 def schema_in_memory(corpus: Corpus) -> Any:
-    """The Arrow schema of a table in memory; its rows are not asked for."""
+    """The Arrow schema of a table in memory, without reading rows."""
     source = corpus.source
     with source_errors(corpus):
         if isinstance(source, Streamed):
@@ -180,7 +181,7 @@ def schema_in_memory(corpus: Corpus) -> Any:
             schema = source.limit(0).to_arrow_table().schema
         elif hasattr(source, "collect_schema"):  # a Polars frame
             schema = source.collect_schema().to_frame().to_arrow().schema
-        elif isinstance(source, pa.RecordBatchReader):  # can be read once: not for its schema
+        elif isinstance(source, pa.RecordBatchReader):  # a stream can be consumed only once
             schema = source.schema
         else:
             schema = pa.RecordBatchReader.from_stream(source).schema
@@ -194,7 +195,7 @@ def schema_in_memory(corpus: Corpus) -> Any:
 
 
 def rows_in_memory(corpus: Corpus) -> Any:
-    """The columns that matter, as Arrow: a table, or a stream of what has to be read."""
+    """The needed columns as Arrow: a table, or a stream if the rows must be read."""
     source = corpus.source
     columns = list(dict.fromkeys(corpus.columns.values()))
     with source_errors(corpus):
@@ -202,7 +203,7 @@ def rows_in_memory(corpus: Corpus) -> Any:
             return _checked(pa.RecordBatchReader.from_stream(source.read(columns)))
         if isinstance(source, duckdb.DuckDBPyRelation):
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
-            # As many as it likes would be a million, whatever is in them.
+            # DuckDB's default batch is a million rows, however long their texts are.
             return chosen.to_arrow_reader(ROWS_OF_A_STREAM)
         lazy = hasattr(source, "collect")
         rows = source.select(columns).collect() if lazy else source
@@ -212,8 +213,8 @@ def rows_in_memory(corpus: Corpus) -> Any:
 
 
 def without_views(table: pa.Table) -> pa.Table:
-    """Polars gives strings as views, which Arrow's functions cannot take rows of: DuckDB 1.5 asks
-    them to where such a table is joined."""
+    """The table without string views, as Polars makes them: DuckDB 1.5 takes rows of a joined
+    table by a function of Arrow's that does not support views."""
     if not duckdb.__version__.startswith("1."):
         return table
     return table.cast(pa.schema([field.with_type(_copied(field.type)) for field in table.schema]))
@@ -239,7 +240,7 @@ def _checked(stream: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
 
 def _validate(rows: pa.Table | pa.RecordBatch) -> None:
-    """Engines trust Arrow's strings to be UTF-8, and die where they are not."""
+    """Engines crash on Arrow strings that are not UTF-8, so the strings are validated first."""
     try:
         rows.validate(full=True)
     except pa.ArrowInvalid:
@@ -248,7 +249,7 @@ def _validate(rows: pa.Table | pa.RecordBatch) -> None:
 
 @contextmanager
 def source_errors(corpus: Corpus) -> Iterator[None]:
-    """What a table in memory raises when it is asked may quote data: only its kind passes."""
+    """Replace errors of a table in memory, whose messages may quote data, by their type's name."""
     try:
         yield
     except DphhError:

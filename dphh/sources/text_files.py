@@ -1,4 +1,4 @@
-"""What is wrong with files of text: which line, and how; never what stands there."""
+"""Finds what is wrong in a text file: the line number and the fault, never the line's content."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.sources.reading import files_named
 
-#: In DuckDB's own words, before the line that it quotes and after it.
+#: Patterns of DuckDB's own messages, before and after the line that it quotes.
 _LINE = re.compile(r"^[\w ]*Error: CSV Error on Line: (\d{1,18})\n")
 _FIELDS = re.compile(r"\nExpected Number of Columns: (\d{1,6}) Found: (\d{1,6})\nPossible ")
 _OPEN_QUOTE = re.compile(r"\nValue with unterminated quote found")
-#: What files of other encodings begin with.
+#: Byte order marks of other encodings.
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-#: Lines longer than this are not looked through for what is wrong with them.
+#: Longer lines are not searched for faults.
 _LONGEST = 1 << 25
 
 
 @contextmanager
 def reading_text(corpus: Corpus) -> Iterator[None]:
-    """Of files of text, an engine's complaint becomes which line is wrong, and how. (`corpus`: as
-    it was given, by its files' names.)"""
+    """Replace an engine's error about a text file by the wrong line's number and its fault.
+    (`corpus`: as the caller gave it, with file names.)"""
     try:
         yield
     except duckdb.OutOfMemoryException:
@@ -41,7 +41,7 @@ def reading_text(corpus: Corpus) -> Iterator[None]:
 
 
 def _not_text(corpus: Corpus) -> str | None:
-    """Which line of which file is not UTF-8, and what the file may be instead."""
+    """An error text if a line of a file is not UTF-8, with the encoding that it may have."""
     for file in _files(corpus):
         with pa.input_stream(file, compression="detect") as stream:
             mark = _MARKS.get(stream.read(2))

@@ -1,6 +1,6 @@
-"""Files of very many columns are refused: an engine reads all their names for the sake of two.
+"""Refuses files of very many columns: an engine would read all their names to use two of them.
 
-Of Parquet, how many there are stands at the start of a file's footer: a few bytes tell it.
+The number of columns is at the start of a Parquet file's footer, so a few bytes suffice.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.sources.reading import files_named
 
-#: As many take an engine some five seconds; a million take minutes.
+#: An engine needs about five seconds for this many columns; for a million it needs minutes.
 WIDEST = 1 << 17
-#: At the end of a file: how long its footer is, and this.
+#: The last bytes of a file; the four bytes before them are the footer's length.
 _MAGIC = b"PAR1"
-#: The footer begins with its version, a number, and the list of the schema's elements (Thrift's
-#: compact protocol): the first is the row, the others are columns, and what columns hold.
+#: The footer begins with its version, a number, and the list of schema elements (in Thrift's
+#: compact protocol): the first element is the root; the others are columns and nested columns.
 _VERSION, _LIST, _LONG_LIST = 0x15, 0x19, 0xFC
 
 
 def refuse_wide_files(corpus: Corpus) -> None:
-    """Of files of this machine; looks at their footers alone."""
+    """Check local files; reads only their footers."""
     for place in corpus.where:
         for file in files_named(place):
             refuse_many_columns(file, columns_of_file(file))
@@ -38,7 +38,7 @@ def refuse_many_columns(file: str, columns: int) -> None:
 
 
 def columns_of_file(file: str) -> int:
-    """How many columns a file has, those within others too; 0 where that is not told."""
+    """The number of columns of a file, including nested ones; 0 if it cannot be read."""
     try:
         with Path(file).open("rb") as opened:
             end = opened.seek(0, os.SEEK_END)
@@ -50,11 +50,11 @@ def columns_of_file(file: str) -> int:
             opened.seek(start)
             return _elements(opened.read(20)) - 1
     except OSError:
-        return 0  # the engine will say what is wrong with it
+        return 0  # the engine will report what is wrong with the file
 
 
 def _elements(footer: bytes) -> int:
-    """How long the list of the schema's elements is."""
+    """The length of the list of schema elements."""
     try:
         if footer[0] != _VERSION:
             return 1
@@ -68,7 +68,7 @@ def _elements(footer: bytes) -> int:
 
 
 def _number(data: bytes, place: int) -> tuple[int, int]:
-    """Seven bits a byte, the lowest first; and the place behind it."""
+    """A variable-length integer (seven bits per byte, lowest first) and the position after it."""
     value = shift = 0
     while True:
         value |= (data[place] & 0x7F) << shift

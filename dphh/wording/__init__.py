@@ -1,1 +1,1 @@
-"""How numbers, names and options are said to people."""
+"""How numbers, names and options are written for people."""

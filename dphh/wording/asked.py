@@ -1,4 +1,4 @@
-"""Options that are asked for by name: what is unknown is told with the nearest name."""
+"""Checks of named options; errors suggest the nearest known name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 def named_in_words(
     function: Callable[Options, Result], what: str = ""
 ) -> Callable[Options, Result]:
-    """A call that the function has no place for is a UsageError, and not Python's TypeError."""
+    """Decorate a function so that a call with wrong arguments is a UsageError, not a TypeError."""
     what = what or function.__qualname__.removesuffix(".__init__")
     asked = signature(function)
     takes = {name: option for name, option in asked.parameters.items() if name != "self"}
@@ -41,14 +41,14 @@ def named_in_words(
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """What may have been meant, as the beginning of a sentence; nothing where nothing is near."""
+    """A question that begins a sentence, with the nearest known name; '' if none is near."""
     alike = {each.lower(): each for each in known}
     near = get_close_matches(name.lower(), alike, n=1)
     return f"did you mean {alike[near[0]]!r}? " if near else ""
 
 
 def check_places(given: int, places: Collection[str], known: Collection[str], what: str) -> None:
-    """No more stands without a name than has a place."""
+    """Refuse more positional values than are allowed."""
     if given > len(places):
         alone = f"{', '.join(places)} alone may stand" if places else "nothing may stand"
         named = ", ".join(f"{name}=" for name in known if name not in places)
@@ -59,7 +59,7 @@ def check_places(given: int, places: Collection[str], known: Collection[str], wh
 
 
 def check_known(given: Collection[str], known: Collection[str], what: str) -> None:
-    """Every given option is one of the known."""
+    """Refuse an option that is not known."""
     for name in given:
         if name not in known:
             raise UsageError(
@@ -69,7 +69,7 @@ def check_known(given: Collection[str], known: Collection[str], what: str) -> No
 
 
 def check_given(given: Collection[str], options: Mapping[str, Parameter], what: str) -> None:
-    """Every option without a default is given."""
+    """Refuse if an option without a default is missing."""
     lacking = [
         name
         for name, option in options.items()
@@ -85,6 +85,6 @@ def check_given(given: Collection[str], options: Mapping[str, Parameter], what: 
 
 
 def plain(value: object) -> object:
-    """NumPy's numbers as Python's."""
+    """Convert NumPy scalars to Python numbers."""
     is_numpys = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
     return value.item() if is_numpys and hasattr(value, "item") else value

@@ -1,4 +1,4 @@
-"""What a release is said to have: how many items, within which groups, and what intervals hold."""
+"""Sentences about a release: how many items, within which groups, and what the intervals mean."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dphh.wording.lines import plural, shorten
 
 
 def groups_of(table: Any, manifest: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The groups that a release counted within: as declared, what is none of them last."""
+    """The groups of a release's counts, in the order declared, with OTHER last."""
     if "group" not in table.column_names:
         return None
     there = [group for group in table.column("group").unique().to_pylist() if group is not None]
@@ -20,18 +20,18 @@ def groups_of(table: Any, manifest: Mapping[str, Any]) -> tuple[str, ...] | None
 
 
 def items_in(table: Any) -> int:
-    """How many items a release has: of one that counts within groups, each once."""
+    """How many items a release has; an item counted within groups is one item."""
     if "group" not in table.column_names:
         return int(table.num_rows)
     return int(table.group_by(["level", "item"]).aggregate([]).num_rows)
 
 
 def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
-    """What a release has, in a line: how many were found or counted, and within what."""
+    """One line: how many items were found or counted, and within which groups."""
     verb, items = str(manifest["verb"]), items_in(table)
     said = plural(items, "item") + " counted" if verb == "counts" else f"{items:,} found by {verb}"
     groups = groups_of(table, manifest)
-    if not groups:  # nor is there anything to name, where nothing was found
+    if not groups:  # None if there are no groups, empty if nothing was found
         return said
     by = manifest.get("parameters", {}).get("by") or "group"
     counted = ", " if verb == "counts" else ", counted "
@@ -39,7 +39,7 @@ def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
 
 
 def intervals_hold(manifest: Mapping[str, Any]) -> str:
-    """How often the truth lies in an interval, and what that allows for."""
+    """How often an interval contains the truth, and which errors it accounts for."""
     of_levels = [level for level in manifest.get("levels", ()) if "confidence" in level]
     counting = manifest.get("counting") or (of_levels[0] if of_levels else {})
     if (confidence := counting.get("confidence")) is None:

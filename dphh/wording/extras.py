@@ -1,4 +1,4 @@
-"""Packages that dphh uses where they are installed, and the extra that brings each."""
+"""Optional packages, and the extra of dphh that installs each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXTRAS = {
 
 
 def missing_extra(problem: ModuleNotFoundError) -> str | None:
-    """What to install, where what is missing is no part of a plain install."""
+    """What to install if the missing package belongs to an extra, else None."""
     package = (problem.name or "").split(".")[0]
     extra = EXTRAS.get(package)
     if extra is None:

@@ -8,12 +8,13 @@ from textwrap import wrap
 
 from dphh.characters.unseen import escaped, written_out
 
-#: Kept where they belong (`characters.unseen`), though Python calls them unprintable.
+#: Joiners are kept where they are legitimate (`characters.unseen`), though Python calls them
+#: unprintable.
 _JOINERS = "\u200c\u200d"
 
 
 def number(value: float) -> str:
-    """Four digits or all before the point, written out: 0.3887, 33.87, 12,940."""
+    """At least four significant digits, in plain notation: 0.3887, 33.87, 12,940."""
     digits = max(0, 3 - floor(log10(abs(value)))) if value else 0
     return f"{value:,.{digits}f}"
 
@@ -23,12 +24,12 @@ def plural(count: int, what: str) -> str:
 
 
 def terminal_columns() -> int:
-    """How wide lines may be: the terminal's columns, of at most 100; 100 where there is none."""
+    """The line width: the terminal's columns, between 60 and 100; 100 without a terminal."""
     return max(60, min(100, get_terminal_size((100, 24)).columns))
 
 
 def width_of(text: str) -> int:
-    """What it takes on a terminal: two columns a character of Chinese, Japanese and most emoji."""
+    """Columns on a terminal: two per character of Chinese, Japanese and most emoji."""
     from rich.cells import cell_len
 
     return cell_len(text)
@@ -39,7 +40,7 @@ def padded(text: str, columns: int) -> str:
 
 
 def shorten(item: str, longest: int = 60) -> str:
-    """So many columns of it on one line, with what a terminal would not show written out."""
+    """The text on one line, cut to `longest` columns, with invisible characters escaped."""
     plain = "".join(
         c if c.isprintable() or c in _JOINERS else escaped(c) for c in written_out(item, escaped)
     )
@@ -52,7 +53,7 @@ def shorten(item: str, longest: int = 60) -> str:
 
 
 def wrapped(text: str, first: str = "", below: str = "   ") -> list[str]:
-    """Lines that fit the terminal."""
+    """The text as lines that fit the terminal."""
     return wrap(
         text, terminal_columns() - 2, initial_indent=first, subsequent_indent=below,
         break_long_words=False, break_on_hyphens=False,

@@ -1,7 +1,7 @@
-"""Texts of a release as a page or a picture may show them: harmless, whatever the texts say.
+"""Texts of a release made safe for a page or a picture.
 
-An item is whatever people wrote. On a page it must stay in its place: it is escaped, what steers
-writing from right to left is shown and not obeyed, and what would not be seen is made visible.
+An item is whatever users wrote. On a page it must not affect its surroundings: it is escaped for
+HTML, and characters that reverse text or are invisible are replaced by visible symbols.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from unicodedata import east_asian_width
 
 from dphh.characters.unseen import written_out
 
-#: A text wider than so many columns is cut on pages; the table has it whole.
+#: A wider text is cut on pages; the release's table has it whole.
 LONGEST = 300
 
 _CONTROLS = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421"}
 
 
 def shown(text: str, longest: int = LONGEST) -> str:
-    """The text with what controls a screen written as symbols: `␛` for an escape, `⟨U+202E⟩`."""
+    """The text with control characters as symbols: `␛` for an escape, `⟨U+202E⟩`."""
     text = _cut(text, longest)
     if not text.strip():
         text = "".join("␣" if c == " " else c for c in text) or "∅"
@@ -26,17 +26,17 @@ def shown(text: str, longest: int = LONGEST) -> str:
 
 
 def html(text: str, longest: int = LONGEST) -> str:
-    """For HTML: its own direction of writing, and none of its neighbours' business."""
+    """The text for HTML, isolated so that its writing direction does not affect its neighbours."""
     return f"<bdi>{escape(shown(text, longest))}</bdi>"
 
 
 def svg(text: str, longest: int = LONGEST) -> str:
-    """For the inside of an SVG text, or of any XML."""
+    """The text for use inside an SVG text element, or in any XML."""
     return escape(shown(text, longest))
 
 
 def _cut(text: str, longest: int) -> str:
-    """So many columns of it: Chinese, Japanese and emoji take two a character."""
+    """The text cut to `longest` columns; Chinese, Japanese and emoji take two per character."""
     if 2 * len(text) <= longest:
         return text
     width = 0

@@ -1,1 +1,1 @@
-"""The default engine: an embedded DuckDB of its own for every run, gone when the run ends."""
+"""The default engine: an embedded DuckDB instance for each run, closed when the run ends."""

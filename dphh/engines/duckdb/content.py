@@ -26,26 +26,26 @@ from dphh.sources.reading import (
 from dphh.sources.wide_files import refuse_wide_files
 
 ROWS = "corpus_rows"
-#: So many can be described in no time.
+#: DESCRIBE of this many columns takes almost no time.
 MANY_COLUMNS = 1_000
 Loader = Callable[[], None]
 #: Types of users who are numbers of 64 bits, and of those who are as they are written.
 NUMBERS = re.compile(r"U?(TINY|SMALL|BIG)INT|U?INTEGER")
 NAMES = re.compile(r"VARCHAR|BLOB|BOOLEAN|DATE|UUID|U?HUGEINT|DECIMAL\(.*\)|ENUM\(.*\)", re.DOTALL)
-#: How DuckDB writes the type of a list column, of any length or of a fixed one.
+#: The end of a list type's name in DuckDB, of variable or fixed length.
 LIST_TYPE = re.compile(r"\[\d*\]$")
 
 
 def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
-    """Look at the names and types of the columns, then define the view. Reads no row.
+    """Check the names and types of the columns, then define the views. Reads no row.
 
-    What comes back brings the rows within reach; call it when the run has begun.
+    Returns a function that makes the rows available; call it when the run has begun.
     """
     if corpus.kind == "path":
         relation, load = _path_relation(con, corpus), _nothing
     else:
         relation, load = ROWS, _memory(con, corpus)
-    numbered = [f"{column}_1" for column in corpus.columns.values()]  # as DuckDB names a second one
+    numbered = [f"{column}_1" for column in corpus.columns.values()]  # DuckDB's name of a duplicate
     if corpus.kind == "path" and _types_of(con, relation, numbered):
         refuse_columns_twice(corpus)
     types = _columns(con, relation, corpus)
@@ -61,7 +61,7 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
 
 
 def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -> tuple[str, ...]:
-    """What makes rows, and tokens of them, of a relation whose columns have these types."""
+    """The SQL that makes the views of rows and tokens from a relation with these column types."""
     column = identifier(corpus.content.column)
     tokens = tokens_sql(corpus.content, types[corpus.content.column])
     content = _as_written(corpus.content, types[corpus.content.column])
@@ -88,11 +88,11 @@ def user_statements(corpus: Corpus, types: Mapping[str, str]) -> tuple[str, ...]
 
 
 def _as_written(content: Content, column_type: str) -> str:
-    """What counts of the content column, as text.
+    """The content column as text, cut to its limits.
 
-    Values that are equal may be written apart: 0.0 and -0.0, 30 days and 1 month. Grouped by value,
-    one user's spelling would become everybody's; so content is text before it is grouped. Bytes are
-    written one way; what counts of them is known when they are decoded.
+    Equal values may have different spellings: 0.0 and -0.0, 30 days and 1 month. If rows were
+    grouped by value, one user's spelling would replace the others'; so content is cast to text
+    before it is grouped. Bytes have one spelling, and are cut after they are decoded.
     """
     column, longest = identifier(content.column), content.max_text_length
     if column_type == "BLOB":
@@ -106,8 +106,8 @@ def _as_written(content: Content, column_type: str) -> str:
 
 
 def key_and_name(kind: str) -> tuple[str, str]:
-    """What stands for a user: a number, or the name. Of a type whose equal values may be written
-    apart it is a rank, which DuckDB gives by what it holds to be equal, and the name beside."""
+    """The SQL of a user's key and name: a number, or the text. If equal values of the type may have
+    different spellings, the key is a rank by DuckDB's own equality, and the name comes along."""
     if NUMBERS.fullmatch(kind):
         number = "UBIGINT" if kind == "UBIGINT" else "BIGINT"
         return f"CAST(user_id AS {number})", "CAST(NULL AS VARCHAR)"
@@ -117,7 +117,7 @@ def key_and_name(kind: str) -> tuple[str, str]:
 
 
 def group_sql(by: str | None, types: Mapping[str, str]) -> str:
-    """The group of a row, as the text that declares it."""
+    """The group of a row, as the text in which groups are declared."""
     if by is None:
         return "CAST(NULL AS VARCHAR)"
     if not PLAIN_TYPE.fullmatch(types[by]):
@@ -126,8 +126,8 @@ def group_sql(by: str | None, types: Mapping[str, str]) -> str:
 
 
 def tokens_sql(content: Content, column_type: str) -> str:
-    """The expression, over the macros of `sql/rows/text.sql`, that reads what counts of a row's
-    content, the column's bytes or text."""
+    """The SQL expression, with the macros of `sql/rows/text.sql`, that makes tokens of a row's
+    content (bytes or text)."""
     column = identifier(content.column)
     if content.reading == "list":
         if not LIST_TYPE.search(column_type):
@@ -185,7 +185,7 @@ def _cleaned(tokens: str, content: Content, text: str | None = None) -> str:
     if content.drop is not None:
         tokens = f"dropping({tokens}, {literal(content.drop)})"
     limited = _limited(tokens, content, content.max_token_length)
-    # No token is longer than its row: short rows need no look at every token.
+    # No token is longer than its text, so short texts skip the check of each token.
     if text is not None:
         is_short = f"strlen({text}) <= {content.max_token_length}"
         limited = f"CASE WHEN {is_short} THEN {tokens} ELSE {limited} END"
@@ -200,7 +200,7 @@ def _limited(tokens: str, content: Content, longest: int) -> str:
 
 
 def _bytes_of_binary(digits: str, content: Content) -> str:
-    """A binary column's bytes as they are, in digits: two a byte."""
+    """A binary column's bytes, as text of two hexadecimal digits per byte."""
     if content.lower or content.cleans_tokens:
         raise CorpusError(
             f"characters: the bytes of a binary column ({content.column!r}) are taken as they are; "
@@ -221,10 +221,10 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
     refuse_wide_files(corpus)
     files = f"read_parquet({_listed(corpus)}, union_by_name = true, hive_partitioning = "
     try:
-        # A column of the files is taken before one that the folders' names spell.
+        # A column in the files takes precedence over one in the names of partition folders.
         relation = f"{files} false)"
         if not _columns(con, relation, corpus).keys() >= {*corpus.columns.values()}:
-            # As text: one user's folder must not decide how all others' names are read.
+            # As text: one user's folder name must not decide the type of all others'.
             relation = f"{files} true, hive_types_autocast = false)"
             _columns(con, relation, corpus)
     except duckdb.Error as problem:
@@ -233,7 +233,7 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
 
 
 def _memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
-    """Tables in memory come in as Arrow. Only their schema is asked for until the run begins."""
+    """Tables in memory are read as Arrow. Until the run begins, only their schema is used."""
     con.register(ROWS, schema_in_memory(corpus).empty_table())
 
     def load() -> None:
@@ -244,18 +244,18 @@ def _memory(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
 
 
 def _nothing() -> None:
-    """Files are read where they are."""
+    """Files need no loading."""
 
 
 def _columns(con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus) -> dict[str, str]:
-    """The types of the corpus's columns, of those that are there."""
+    """The types of the corpus's columns, for those that exist."""
     return _types_of(con, relation, corpus.columns.values())
 
 
 def _types_of(
     con: duckdb.DuckDBPyConnection, relation: str, columns: Iterable[str]
 ) -> dict[str, str]:
-    """To describe all columns takes time that grows with the square of their number."""
+    """The types of these columns. DESCRIBE of all columns takes time quadratic in their number."""
     named = ", ".join(literal(column) for column in columns)
     query = f"DESCRIBE SELECT COLUMNS(lambda name: name IN ({named})) FROM {relation}"
     try:
@@ -263,11 +263,11 @@ def _types_of(
     except duckdb.BinderException as problem:
         if "COLUMNS" not in str(problem):
             raise
-        return {}  # none of them is
+        return {}  # none of the columns exists
 
 
 def _all_columns(con: duckdb.DuckDBPyConnection, relation: str, corpus: Corpus) -> dict[str, str]:
-    """All columns, for who has named one that is not there; of very many, their names alone."""
+    """All columns, for the error about a missing one; of very many columns, only the names."""
     if corpus.kind == "path":
         query = f"SELECT name FROM parquet_schema({_listed(corpus)})"
         _whole_row, *names = dict.fromkeys(name for (name,) in con.execute(query).fetchall())

@@ -1,4 +1,4 @@
-"""What is DuckDB's own about its errors."""
+"""How DuckDB's errors are classified and explained."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def engine_errors(step: str) -> Iterator[None]:
         try:
             yield
         except RuntimeError as problem:
-            # So DuckDB says that a signal's handler has raised, whatever it raised.
+            # DuckDB raises this if a signal handler raised any exception.
             if "interrupted" not in str(problem):
                 raise
             raise KeyboardInterrupt from None

@@ -12,7 +12,7 @@ from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.kernel.places import Released
 
-#: What a level makes, in the order of its queries.
+#: The tables of a level, in the order of its queries.
 TABLES = (
     "plain_sums", "list_sizes", "noised", "round_1", "absent", "round_2", "absent_signs",
     "forecasts", "lifts", "public_grams", "classes", "planned", "thresholds",

@@ -1,4 +1,4 @@
-"""What the queries of the ladders call: bins, and draws for valid grams that nobody holds."""
+"""Functions for the ladders' queries: bins, and draws for valid grams that no user holds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from dphh.udfs.kernel.whole_users import WholeUsers
 def register_forecast(
     con: duckdb.DuckDBPyConnection, randomness: Randomness, users: WholeUsers
 ) -> None:
-    """Teach a DuckDB connection which bin a noised weight falls into, and the draws of valid grams
-    that nobody holds: these are of a class a row, or of a bin of one, so they are few."""
+    """Register on a DuckDB connection the bin of a noised weight, and the draws for absent grams:
+    valid grams that no user holds. These have one row per class or bin, so the rows are few."""
 
     def bin_of(noisy: Any, sigma: Any) -> Any:
         return pa.array(bins(sigma[0].as_py()).of(noisy.to_numpy()))
@@ -101,5 +101,5 @@ def register_forecast(
             gives,
             type=PythonUDFType.NATIVE,
             null_handling=FunctionNullHandling.SPECIAL,
-            side_effects=True,  # each row draws by itself
+            side_effects=True,  # each row makes its own draw
         )

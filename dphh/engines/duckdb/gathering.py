@@ -1,4 +1,4 @@
-"""Brings the texts of each user together, in as few parts of the users as the memory allows."""
+"""Gathers the texts of each user, in as few parts of the users as the memory allows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dphh.errors import CorpusError, EngineOutOfMemory
 from dphh.sources.reading import ROWS_OF_NOBODY
 from dphh.udfs.kernel.gathering import Gathering, Read, register_gathered
 
-#: In how many parts the users are taken, until each fits the memory. A user is whole in one of
-#: them, and what a user adds hangs on no other's rows, so how many parts there are changes no sum.
+#: Numbers of parts to try until a part fits the memory. Each user is whole in one part, and what a
+#: user contributes depends on no other user's rows, so the number of parts changes no sum.
 PARTS = (1, 4, 16, 64)
-#: What is gathered of a part takes one part in so many of the memory limit.
+#: A part may use at most one SHAREth of the memory limit.
 SHARE = 4
 
 
@@ -43,7 +43,7 @@ class Gathers(DuckDBRun):
 
     def _gathered(self, read: Read, parts: int, part: int) -> Gathering:
         limit = self.memory.limit
-        # In the smallest parts what is left to try is to go on.
+        # The smallest parts have no limit: there is nothing smaller to try.
         most = limit // SHARE if limit is not None and parts < PARTS[-1] else None
         gathering = Gathering(read, most)
         (number,) = self.con.sql("SELECT key_of_user(user_id) FROM rows_of_corpus").types
@@ -51,7 +51,7 @@ class Gathers(DuckDBRun):
         try:
             self.execute("gather_texts", parts=parts, part=part)
         finally:
-            with suppress(duckdb.Error):  # a step's own error is the one to tell
+            with suppress(duckdb.Error):  # keep the step's own error, if there is one
                 self.con.remove_function("dphh_gathered")
                 self.drop("handed")
         if gathering.is_full:
@@ -68,7 +68,7 @@ class Gathers(DuckDBRun):
 
 
 def one_ahead(rows: Iterator[Table]) -> Iterator[Table]:
-    """Lays out the next rows in a thread while DuckDB takes these."""
+    """Prepare the next rows on another thread while DuckDB inserts the current ones."""
     with ThreadPoolExecutor(1) as beside:
         following = beside.submit(next, rows, None)
         while (made := following.result()) is not None:

@@ -1,5 +1,6 @@
-"""How much memory an engine takes for texts, which it reads so many rows at a time whatever is in
-them: 2,048 texts of 10 MB each, that lie in a file as one, are 20 GB and their words many times so.
+"""How much memory an engine needs for texts. It reads a fixed number of rows at a time whatever
+their size: 2,048 texts of 10 MB each, which may be stored once in a file, are 20 GB, and their
+words many times that.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from dphh.content import Content
 from dphh.engines.duckdb.memory import SharedMemory
 from dphh.errors import CorpusError
 
-#: Rows of which a thread of an engine holds all texts at once. Spark's machines have memory that is
-#: not ours to know.
+#: Rows whose texts each thread of an engine has in memory at once. Spark is left out: the memory of
+#: its machines is unknown here.
 ROWS_AT_A_TIME = {"duckdb": 2_048, "polars": 100_000}
-#: So many of the largest rows DuckDB's `max` can list.
+#: The largest n that DuckDB's `max(x, n)` accepts.
 MOST_ROWS = 999_999
-#: Bytes held for a byte of a text, and for a character of it, by how it is read: measured on
-#: both engines (docs/engines.md), of words of five letters.
+#: Bytes in memory per byte of a text (COPIES) and per character (OF_A_CHARACTER, by reading), as
+#: measured on both engines with words of five letters (docs/engines.md).
 COPIES = 3
-#: Of these, so many of the whole text: engines read it before it is cut to `max_text_length`.
+#: How many of the COPIES are of the whole text, which engines read before `max_text_length` cuts.
 UNCUT = 1
 OF_A_CHARACTER = {
     "duckdb": {"words": 17, "characters": 60, "whole": 0},
@@ -31,7 +32,7 @@ OF_A_CHARACTER = {
 
 @dataclass(frozen=True)
 class Room:
-    """What an engine has for texts: so many rows at a time on each of so many threads."""
+    """The memory of an engine for texts, its threads, and the rows that each reads at a time."""
 
     engine: str
     threads: int
@@ -43,11 +44,11 @@ class Room:
 
     @property
     def most(self) -> int:
-        """How many rows' texts may be held at once."""
+        """How many rows' texts may be in memory at once."""
         return min(self.rows * self.threads, MOST_ROWS)
 
     def fits(self, content: Content | None) -> int:
-        """Bytes of texts of which a thread may hold all."""
+        """How many bytes of text fit into one thread's share of the memory."""
         limit = self.memory.limit or 0
         return limit // (self.threads * (COPIES + self.of_a_character(content)))
 
@@ -56,15 +57,16 @@ class Room:
 
 
 def refuse_more_than_fits(lengths: Any, room: Room, content: Content, is_content: bool) -> None:
-    """`lengths`: bytes of the longest texts of a column, in descending order."""
+    """Refuse texts that need more than the memory limit. `lengths`: bytes of the longest texts of a
+    column, in descending order."""
     limit = room.memory.limit
     lengths = np.asarray(lengths, dtype=np.int64)[: room.most]
     held = _held(lengths, room, content if is_content else None)
     if limit is None or int(np.sum(held)) <= limit:
         return
     whose = "given" if room.memory.is_kept else "the engine's own, as none was given"
-    # What is advised follows from the limit alone: a bound that just fits would tell how long the
-    # texts are. Half of the memory is left to what is read before it is cut.
+    # The advice depends on the limit only: a bound that just fits would reveal how long the texts
+    # are. Half of the memory is reserved for what is read before texts are cut.
     a_character = 4 * (COPIES - UNCUT) + room.of_a_character(content)
     if not is_content:
         do = "Give users and groups shorter names, raise"
@@ -85,7 +87,7 @@ def refuse_more_than_fits(lengths: Any, room: Room, content: Content, is_content
 
 
 def _held(lengths: Any, room: Room, content: Content | None) -> Any:
-    """Of texts of so many bytes. A character has one byte to four."""
+    """The memory in bytes that texts of these lengths need. A character has one to four bytes."""
     if content is None:
         return COPIES * lengths
     longest = content.max_text_length

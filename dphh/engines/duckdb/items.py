@@ -1,4 +1,4 @@
-"""Set union in DuckDB: whole users, and the words that they hold."""
+"""Set union in DuckDB, over tables of whole users and their words."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dphh.udfs.kernel.reading import Reading
 
 
 class Items(Gathers):
-    #: Whether the texts as they were are in `texts`, what is left of them in `users`.
+    #: Whether the original texts are in `texts`, and the remaining words in `users`.
     texts_kept = False
 
     def hold(self, reading: Reading) -> None:
-        """Fill `users`: the words of all, as numbers."""
+        """Fill `users` with each user's words, as word ids."""
         self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
 
     def union_level(self, level: SetUnionLevel, purpose: str) -> Any:
@@ -25,7 +25,7 @@ class Items(Gathers):
         return released
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
-        """To `noised`, whatever the threshold."""
+        """Write all noised sums to `noised`, whatever the threshold."""
         self._noised("words_level", level, purpose, is_test=self.randomness.is_test)
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
@@ -42,7 +42,7 @@ class Items(Gathers):
     def _noised(
         self, step: str, level: SetUnionLevel | PrunedLevel, purpose: str, **parameters: Any
     ) -> None:
-        """To `noised`: bound, weigh, sum, and draw the noise once."""
+        """Bound, weigh and sum; draw the noise once and write the noised sums to `noised`."""
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
         with self.side_by_side():
             self.execute(

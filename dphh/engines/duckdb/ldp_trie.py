@@ -1,4 +1,4 @@
-"""LDP TrieHH in DuckDB: devices that hold words, and reports from some of them at each level."""
+"""LDP TrieHH in DuckDB: users' words, and the reports of some of the users at each level."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What can be seen for free is looked at before a run pays, whatever engine the run is for.
+"""Looks at a corpus, before a run pays, for what would make the run fail, on any engine.
 
-Three things, of which a run would fail when it is paid for: rows of nobody; of files of text, that
-they cannot be read; and texts of which an engine would hold more at a time than its memory.
-Rows of nobody are no user's, so both of two neighbouring corpora hold them or neither does. The
-others do tell, for nothing, that a file is damaged or that texts are very long (docs/threats.md).
+There are three such faults: rows with a NULL user id; text files that cannot be parsed; and texts
+that need more memory than the engine has. Rows with a NULL user id belong to no user, so either
+both of two neighbouring corpora contain them or neither does. The other two checks do reveal, at no
+price, that a file is damaged or that texts are very long (docs/threats.md).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from dphh.sources.reading import ROWS_OF_NOBODY, at_hand, files_named
 from dphh.sources.text_files import reading_text
 from dphh.udfs.draws.randomness import SystemRandomness
 
-#: Of shorter ones 2,048 are 128 MiB, and are not listed.
+#: Shorter texts are not listed: 2,048 of them take at most 128 MiB.
 LONG = 1 << 16
 
 
 def can_be_looked_at(corpus: Corpus, session: Session | None = None) -> bool:
-    """Files of this machine, tables at hand, and of a store what DuckDB is to read in any case.
+    """Whether looking is safe: local files, tables in memory, and remote files if DuckDB runs.
 
-    Views, relations and lazy frames are not: whoever writes a query could have it fail, or not, as
-    rows have it, and would ask as many questions for nothing.
+    Views, relations and lazy frames are not looked at: the author of a query could make it fail
+    depending on the rows, and so ask any number of questions at no price.
     """
     if corpus.kind != "path":
         return at_hand(corpus)
@@ -42,7 +42,7 @@ def can_be_looked_at(corpus: Corpus, session: Session | None = None) -> bool:
 
 
 def look_first(corpus: Corpus, session: Session) -> None:
-    """Before a run pays: refuses what it would fail of."""
+    """Before a run pays, refuse a corpus on which it would fail."""
     if not can_be_looked_at(corpus, session):
         return
     try:
@@ -53,7 +53,8 @@ def look_first(corpus: Corpus, session: Session) -> None:
 
 
 def has_rows_of_nobody(corpus: Corpus) -> bool:
-    """For `check`, which looks at queries too; raises whatever else a run would be refused for."""
+    """For `check`, which also reads queries. Raises any other fault that a run would be refused
+    for."""
     own = open_session(opened(corpus), SystemRandomness(), Limits())
     try:
         return _has_rows_of_nobody(corpus, own) if can_be_looked_at(corpus) else _nobodys(own)
@@ -62,7 +63,7 @@ def has_rows_of_nobody(corpus: Corpus) -> bool:
 
 
 def _has_rows_of_nobody(corpus: Corpus, session: Session) -> bool:
-    """By the run's own session where that is DuckDB's, else by one for this alone."""
+    """Uses the run's own session if it is DuckDB's, else opens one for this check."""
     if isinstance(session, DuckDBSession):
         return _looked(corpus, session, session)
     own = open_session(opened(corpus), SystemRandomness(), Limits())
@@ -75,8 +76,8 @@ def _has_rows_of_nobody(corpus: Corpus, session: Session) -> bool:
 def _looked(corpus: Corpus, own: DuckDBSession, session: Session) -> bool:
     table, room = opened(corpus), _room(own, session)
     if isinstance(table.source, duckdb.DuckDBPyRelation):
-        # Files of text, and DuckDB's. They are looked at where they lie, in one pass: a run has
-        # them as one stream, which ends where it fails and holds many rows at a time.
+        # Text files and DuckDB files. They are scanned here in one pass: a run reads them as a
+        # stream, which ends if it fails and buffers many rows at a time.
         return _has_null_users(corpus, table, room) and _nobodys(own)
     if room is not None and table.kind == "path" and _is_here(table):
         files = [file for place in table.where for file in files_named(place)]
@@ -97,7 +98,7 @@ def _nobodys(session: DuckDBSession) -> bool:
 
 
 def _room(own: DuckDBSession, session: Session) -> Room | None:
-    """Of Spark's machines nobody here knows it."""
+    """The memory of the session's engine; None for Spark, whose machines are unknown."""
     if session.name not in ROWS_AT_A_TIME:
         return None
     if session.name == "polars":
@@ -110,7 +111,7 @@ def _room(own: DuckDBSession, session: Session) -> Room | None:
 
 
 def _texts(corpus: Corpus) -> list[tuple[str, bool]]:
-    """The columns that may be long, and whether it is the content: lists are not looked into."""
+    """The columns that may have long texts, and whether each is the content; lists are skipped."""
     content = corpus.content
     beside = {*(column for _, column in corpus.columns_of_user), corpus.by} - {None, content.column}
     some = [] if content.reading == "list" else [(content.column, True)]
@@ -118,7 +119,7 @@ def _texts(corpus: Corpus) -> list[tuple[str, bool]]:
 
 
 def _has_null_users(corpus: Corpus, table: Corpus, room: Room | None) -> bool:
-    """Whether a user is NULL, by one pass over the rows; refuses what is too long."""
+    """Whether a user id is NULL, in one pass over the rows; refuses texts that are too long."""
     source: duckdb.DuckDBPyRelation = table.source
     types: Mapping[str, str] = dict(zip(source.columns, map(str, source.types), strict=True))
     columns = [] if room is None else _texts(corpus)
@@ -135,7 +136,7 @@ def _has_null_users(corpus: Corpus, table: Corpus, room: Room | None) -> bool:
         if types[column] == "VARCHAR":
             size = f"strlen({identifier(column)})"
         asked.append(f"max({size}, {room.most}) FILTER ({size} > {LONG})")
-    # Without WHERE: DuckDB would gather what is left of a filter in rows of 2,048, texts and all.
+    # No WHERE: DuckDB would collect the filtered rows in vectors of 2,048, including their texts.
     with engine_errors("look"), reading_text(corpus):
         ((nobodys, _, *longest),) = source.aggregate(", ".join(asked)).fetchall()
     for (_, is_content), lengths in zip(columns, longest, strict=True):

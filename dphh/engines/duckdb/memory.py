@@ -1,7 +1,7 @@
-"""What DuckDB may take of a run's memory limit: what the rest of the process leaves of it.
+"""Sets DuckDB's share of a run's memory limit: what the rest of the process leaves.
 
-The functions of `udfs/` hold arrays and words of their own, beside DuckDB, which counts and spills
-only its own. So before each step DuckDB's limit is set anew.
+The functions of `udfs/` allocate arrays and words outside DuckDB, which counts and spills only its
+own memory. So DuckDB's limit is set again before each step.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from pathlib import Path
 
 import duckdb
 
-#: Of the limit, one part in so many is for the arrays of the functions that a step calls.
+#: One CALLSth of the limit is reserved for the arrays of the functions that a step calls.
 CALLS = 4
-#: However much the rest of the process takes, DuckDB has one part in so many.
+#: DuckDB gets at least one LEASTth of the limit, however much the rest of the process uses.
 LEAST = 4
 _WRITTEN = re.compile(r"([\d.]+) (bytes|KiB|MiB|GiB|TiB|PiB)")
 _UNITS = {unit: 1024**power for power, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB"))}
@@ -21,8 +21,8 @@ _STATM = Path("/proc/self/statm")
 
 
 class SharedMemory:
-    """The limit that a connection was opened with; where it was asked for (`is_kept`), as that of
-    the whole process."""
+    """The memory limit of a connection; if the caller gave it (`is_kept`), it applies to the whole
+    process."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, is_kept: bool) -> None:
         self._con = con
@@ -41,7 +41,7 @@ class SharedMemory:
         share = max(self.limit - self.limit // CALLS - beside, self.limit // LEAST)
         try:
             self._set(share)
-        except duckdb.OutOfMemoryException:  # what it holds cannot be spilled at once, and stays
+        except duckdb.OutOfMemoryException:  # DuckDB cannot spill enough at once
             self._set(self._share)
         else:
             self._share = share
@@ -50,7 +50,7 @@ class SharedMemory:
         self._con.execute(f"SET memory_limit = '{share} bytes'")
 
     def _beside(self) -> int | None:
-        """What the process takes that DuckDB does not count; only Linux tells."""
+        """The process's memory that DuckDB does not count; None except on Linux."""
         if not _STATM.exists():
             return None
         import resource

@@ -1,4 +1,4 @@
-"""The ladder of n-grams in DuckDB: where what is released stands, in rows of whole users."""
+"""The n-gram ladder in DuckDB: positions of released grams in rows of whole users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds of a set union in DuckDB that follow one another: `sql/set_union/*_round.sql`."""
+"""Dependent rounds of a set union in DuckDB: `sql/set_union/*_round.sql`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Rounds(Items, InRounds):
         self.whole_users.looked_up.clear()
 
     def _w(self, following: Following) -> Any:
-        """Of every word by its number."""
+        """The weights of the next round, as an array by word id."""
         found = self.fetch(
             "weights_of_round",
             parts=following.parts,

@@ -1,4 +1,4 @@
-"""A private DuckDB instance for one run, and its steps. Nobody else can name its tables."""
+"""A private DuckDB instance for one run, and its steps. No one else can access its tables."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DuckDBRun:
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness = randomness
         self.whole_users = WholeUsers()
-        #: A relation's stream is spent by one reading.
+        #: A relation's stream can be read only once.
         self._read_once = corpus.kind == "table"
         self._within_reach = False
         self._spill = PrivateFolder()
@@ -43,8 +43,8 @@ class DuckDBRun:
             self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.path))
             self.memory = SharedMemory(self.con, limits.memory is not None)
             without_bar(self.con)
-            # Functions are handed 2,048 rows at a time. With offsets of four bytes, 2 GiB of text
-            # in these (128 rows as long as a text may be) would end a run that is paid for.
+            # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in them (128
+            # rows of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")
             register_noise(self.con, randomness)
             register_votes(self.con, randomness)
@@ -69,7 +69,7 @@ class DuckDBRun:
         self._spill.close()
 
     def execute(self, name: str, **parameters: Any) -> None:
-        """Run one file of `sql/`: its statements, each with the parameters that it names."""
+        """Run the statements of one file of `sql/`, each with the parameters that it names."""
         with engine_errors(name):
             for statement in self.con.extract_statements(query(name)):
                 named = {key: parameters[key] for key in statement.named_parameters}
@@ -78,23 +78,23 @@ class DuckDBRun:
 
     @contextmanager
     def side_by_side(self) -> Iterator[None]:
-        """For steps over rows of whole users: DuckDB gives each thread 122,880 rows of a table, and
-        so often all that there are to one. It has but a name for tests for less: 2,048."""
+        """Run steps over rows of whole users in parallel: DuckDB gives each thread 122,880 rows of
+        a table, so often one thread all of them. This testing pragma makes it 2,048."""
         with engine_errors("side_by_side"):
             self.con.execute("PRAGMA verify_parallelism")
         try:
             yield
         finally:
-            # After what no connection survives, a step's own error is the one to tell.
+            # Keep the step's own error: a fatal one makes the connection unusable.
             with suppress(duckdb.Error):
                 self.con.execute("PRAGMA disable_verify_parallelism")
 
     def fetch(self, name: str, **parameters: Any) -> Any:
-        """Run one file of `sql/` that asks, and give its answer as an Arrow table.
+        """Run a query from one file of `sql/` and return its result as an Arrow table.
 
-        `con.sql` with parameters holds Python's lock while it waits for its threads. One of them
-        that is in a function of `udfs/` would wait for that lock, and both for good: so functions
-        run in a step of `execute`, which lets go of it, and only finished rows are fetched.
+        `con.sql` with parameters holds Python's lock while it waits for its threads. A thread that
+        runs a function of `udfs/` would wait for that lock: a deadlock. So functions run in
+        `execute`, which releases the lock, and only finished rows are fetched.
         """
         with engine_errors(name):
             asked = f"CREATE OR REPLACE TEMP TABLE asked AS {query(name)}"
@@ -104,7 +104,7 @@ class DuckDBRun:
             return answer
 
     def hold_rows(self) -> None:
-        """Bring the corpus's rows within reach, to be read as often as need be."""
+        """Make the corpus's rows available for reading several times."""
         if self._within_reach:
             return
         self.load()
@@ -115,8 +115,8 @@ class DuckDBRun:
         self._within_reach = True
 
     def refuse_rows_of_nobody(self, table: str) -> None:
-        # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
-        # does: refusing them says nothing of anyone.
+        # Such rows belong to no user, so either both of two neighbouring corpora contain them or
+        # neither does: refusing them reveals nothing about any user.
         with engine_errors(table):
             found = self.con.execute(
                 f"SELECT 1 FROM {table} WHERE user_id IS NULL LIMIT 1"
@@ -125,13 +125,13 @@ class DuckDBRun:
             raise CorpusError(ROWS_OF_NOBODY)
 
     def has_rows_of_nobody(self) -> bool:
-        """Before anything is read: a look that costs next to nothing where there are none."""
+        """Whether a row has a NULL user id; costs almost nothing if there is none."""
         with engine_errors("rows_of_nobody"):
             ((held,),) = self.con.execute(query("rows_of_nobody")).fetchall()
         return bool(held)
 
     def tell(self, table: str, rows: Any) -> None:
-        """A table of what is public, in Arrow."""
+        """Make a table of public rows, given in Arrow."""
         self.drop(table)
         self.con.register("told", rows)
         with engine_errors(table):
@@ -147,8 +147,8 @@ class DuckDBRun:
 
 
 def _config(limits: Limits, spill: str) -> dict[str, Any]:
-    # Private rows spill here: the folder is the run's own, readable by its user alone, and goes
-    # with the session.
+    # Private rows spill to this folder, which belongs to the run, is readable by its user only, and
+    # is removed with the session.
     config: dict[str, Any] = {
         "temp_directory": spill,
         "preserve_insertion_order": True,

@@ -1,4 +1,4 @@
-"""What a run on DuckDB can be asked: the verbs of its files, over one private instance."""
+"""A session on DuckDB: the verbs of this package's files, on one private instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores that DuckDB reads by its extension httpfs, with the credentials that the process has."""
+"""Remote stores, which DuckDB reads through its httpfs extension with the process's credentials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dphh.errors import CorpusError
 
 
 def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
-    """Let an instance read the addresses of a corpus, if it has any."""
+    """Let an instance read the remote addresses of a corpus, if it has any."""
     remote = [place for place in corpus.where if corpus.kind == "path" and "://" in place]
     if not remote:
         return
@@ -34,7 +34,7 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
 
 
 def extension_file(name: str) -> Path | None:
-    """An extension that was installed as a package, if it is for this DuckDB."""
+    """The file of an extension that was installed as a package for this DuckDB version."""
     spec = importlib.util.find_spec(f"duckdb_extension_{name}")
     for folder in (spec and spec.submodule_search_locations) or ():
         file = Path(folder, "extensions", f"v{duckdb.__version__}", f"{name}.duckdb_extension")
@@ -52,7 +52,7 @@ def _load_installed(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _secret() -> str:
-    """The `AWS_...` variables that Polars and Delta's reader take too, in this instance alone."""
+    """A secret from the `AWS_...` variables, which Polars and Delta's reader also use."""
     given = os.environ.get
     options = {
         "KEY_ID": given("AWS_ACCESS_KEY_ID"),

@@ -1,4 +1,4 @@
-"""TrieHH in DuckDB: one sequence a user, walking down the trie level by level."""
+"""TrieHH in DuckDB: one sequence per user, walking down the trie level by level."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dphh.engines.walking import Trie, Walking
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.draws.randomness import ONE_SEQUENCE
 
-#: Users are taken part by part where there are more rows than these: about 60 bytes a user.
+#: With more rows than this, users are processed in parts; a user takes about 60 bytes.
 ROWS_OF_PART = 40_000_000
 
 
@@ -20,14 +20,14 @@ class Tries(DuckDBRun, Walking):
     chosen = False
 
     def hold_sequences(self, choice: Choice) -> None:
-        """Bring the rows within reach; whose sequences are wanted a level decides."""
+        """Make the rows available. Which users' sequences are needed depends on the level."""
         self.hold_rows()
         self.execute("sequences_of_rows")
         self.refuse_rows_of_nobody("sequences_of_rows")
         self.choice = choice
 
     def choose_for_each(self) -> None:
-        """Every user with the one sequence that is theirs: `one_each`."""
+        """Fill `one_each` with every user's one sequence."""
         if not self.chosen:
             self._choose("sequences_of_rows")
             self.chosen = True
@@ -88,7 +88,7 @@ class Tries(DuckDBRun, Walking):
             self.execute(step, parts=parts, part=part)
 
     def _choose(self, choices: str) -> None:
-        """One of each user's rows, for the users of these rows: `one_each`."""
+        """Fill `one_each` with one row of each user in `choices`."""
         with engine_errors("choices"):
             self.con.execute(f"CREATE OR REPLACE TEMP VIEW choices AS FROM {choices}")
         drawn = {"purpose": ONE_SEQUENCE} if self.choice == "drawn" else {}

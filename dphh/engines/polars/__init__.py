@@ -1,5 +1,5 @@
-"""Polars as an engine: the level queries as lazy queries, and noise on frames that stand.
+"""Polars as an engine: the level queries as lazy queries, and noise on materialised frames.
 
-Mirrors `dphh/engines/duckdb` file for file, and `queries/` mirrors `sql/`: a function there has the
-name of its `.sql` file, and its named frames are that file's named CTEs.
+It mirrors `dphh/engines/duckdb` file by file, and `queries/` mirrors `sql/`: a function there has
+the name of its `.sql` file, and its named frames are the named CTEs of that file.
 """

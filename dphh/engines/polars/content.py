@@ -25,14 +25,14 @@ from dphh.sources.reading import (
 )
 
 Loader = Callable[[], pl.LazyFrame]
-#: A regular expression of Rust's counts at least to twice this (two digits a byte).
+#: Twice this (two digits per byte) is within the repetition limit of Rust's regular expressions.
 LONGEST_UNIT = 5_000
 
 
 def open_corpus(corpus: Corpus) -> Loader:
-    """Look at the names and types of the columns. Reads no row.
+    """Check the names and types of the columns. Reads no row.
 
-    What comes back gives tokens_of_rows; call it when the run has begun.
+    Returns a function that gives tokens_of_rows; call it when the run has begun.
     """
     rows, schema = _rows(corpus)
     refuse_missing_columns(corpus, schema)
@@ -50,7 +50,7 @@ def open_corpus(corpus: Corpus) -> Loader:
 
 
 def group_expression(column: str | None, schema: pl.Schema) -> pl.Expr:
-    """The group of a row, as the text that declares it."""
+    """The group of a row, as the text in which groups are declared."""
     if column is None:
         return pl.lit(None, pl.String)
     kind = schema[column]
@@ -60,7 +60,7 @@ def group_expression(column: str | None, schema: pl.Schema) -> pl.Expr:
 
 
 def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
-    """The expression, over the functions of `queries/text.py`, that reads one row's content."""
+    """The expression, with the functions of `queries/text.py`, that makes tokens of a row."""
     column = pl.col(content.column)
     _refuse_what_has_no_text(content, kind)
     if content.reading == "list":
@@ -101,7 +101,7 @@ def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
 
 
 def _refuse_what_has_no_text(content: Content, kind: pl.DataType) -> None:
-    """Polars would say so in the middle of the run, when it is paid for."""
+    """Refuse types that Polars cannot write as text, before the run is paid for."""
     inner: object = kind
     while isinstance(inner, (pl.List, pl.Array)):
         inner = inner.inner
@@ -156,7 +156,7 @@ def _limited(tokens: pl.Expr, content: Content, longest: int) -> pl.Expr:
 
 
 def _bytes_of_binary(digits: pl.Expr, content: Content) -> pl.Expr:
-    """A binary column's bytes as they are, in digits: two a byte."""
+    """A binary column's bytes, as text of two hexadecimal digits per byte."""
     if content.lower or content.cleans_tokens:
         raise CorpusError(
             f"characters: the bytes of a binary column ({content.column!r}) are taken as they are; "
@@ -171,8 +171,8 @@ def _bytes_of_binary(digits: pl.Expr, content: Content) -> pl.Expr:
 
 
 def _size(content: Content) -> int:
-    """How many characters a run has. No item is longer by now than so many code points, of four
-    bytes at most."""
+    """How many characters a unit has at most: by now no item has more than `max_token_length` code
+    points, each of at most four bytes."""
     assert content.unit is not None
     size = min(content.unit, 4 * content.max_token_length)
     if size > LONGEST_UNIT:
@@ -184,12 +184,12 @@ def _size(content: Content) -> int:
 
 
 def _rows(corpus: Corpus) -> tuple[Loader, pl.Schema]:
-    """Where the rows come from, and the types of their columns."""
+    """A function that returns the rows, and the types of their columns."""
     if corpus.kind == "path":
         files, schema = scan_files(corpus)
         return (lambda: files), schema
     if isinstance(corpus.source, (pl.DataFrame, pl.LazyFrame)):
-        frame = corpus.source.lazy()  # stays lazy: Polars optimises it and the level as one query
+        frame = corpus.source.lazy()  # stays lazy: Polars optimises it together with the level
         with source_errors(corpus):
             return (lambda: frame), frame.collect_schema()
     names = schema_in_memory(corpus)

@@ -1,4 +1,4 @@
-"""What is Polars' own about its errors."""
+"""How Polars' errors are classified and explained."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dphh.engines.failures import Failures
 
 engine_errors = Failures(
     "Polars",
-    # A lazy frame of the owner's may raise anything when it is collected.
+    # The owner's lazy frame may raise any exception when it is collected.
     errors=(Exception, PanicException),
     is_out_of_memory=lambda problem: isinstance(problem, MemoryError),
     ran_out_of="memory",

@@ -1,4 +1,4 @@
-"""Parquet files as one lazy frame of the columns that matter, as DuckDB would read them."""
+"""Parquet files as one lazy frame of the needed columns, read as DuckDB would read them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from dphh.sources.wide_files import refuse_wide_files
 
 FILE = "dphh: file"
 NO_INTERVALS = "Polars reads none; cast the column to text, or use engine='duckdb'"
-#: How Hive names the folder of rows without a value.
+#: Hive's folder name for NULL.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
-    """Looks at names and schemas alone. Columns are matched by name, and types widened."""
+    """Reads names and schemas only. Columns are matched by name, and types are widened."""
     refuse_wide_files(corpus)
     try:
-        if any("://" in path for path in corpus.where):  # Polars' own reading of stores and globs
+        if any("://" in path for path in corpus.where):  # Polars itself reads stores and globs
             files = pl.scan_parquet(
                 list(corpus.where), missing_columns="insert", extra_columns="ignore"
             )
@@ -46,7 +46,7 @@ def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
         raise unreadable_files(
             corpus, "its files hold a column in types that do not go together"
         ) from None
-    except pl.exceptions.PanicException:  # as it does where any column is an interval
+    except pl.exceptions.PanicException:  # raised if any column is an interval
         found = f"it holds a type that Polars cannot read, such as an interval: {NO_INTERVALS}"
         raise CorpusError(f"corpus: {', '.join(corpus.where)}: {found}") from None
     except (pl.exceptions.PolarsError, OSError) as problem:
@@ -54,7 +54,7 @@ def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
 
 
 def _listed(corpus: Corpus) -> list[str]:
-    """The files, listed by DuckDB's glob, so that both engines read the same ones."""
+    """The files that DuckDB's glob lists, so that both engines read the same ones."""
     if all(Path(path).is_file() for path in corpus.where):
         return list(corpus.where)
     files: list[str] = []
@@ -74,7 +74,7 @@ def _listed(corpus: Corpus) -> list[str]:
 
 def _scanned(corpus: Corpus, files: list[str]) -> pl.LazyFrame:
     schemas = {file: pl.read_parquet_schema(file) for file in files}
-    # A column of the files is taken before one that the folders' names spell.
+    # A column in the files takes precedence over one in the names of partition folders.
     in_files = list(dict.fromkeys(column for schema in schemas.values() for column in schema))
     in_folders = sorted({name for file in files for name in _partitions(file)} - set(in_files))
     refuse_missing_columns(corpus, in_files + in_folders)
@@ -107,6 +107,6 @@ def _scanned(corpus: Corpus, files: list[str]) -> pl.LazyFrame:
 
 
 def _partitions(file: str) -> dict[str, str | None]:
-    """What the folders' names spell, name=value, as text: 01 and 1 are different users."""
+    """The name=value pairs of partition folders, as text: 01 and 1 are different users."""
     pairs = (part.split("=", 1) for part in Path(file).parent.parts if "=" in part)
     return {name: None if value == NO_VALUE else unquote(value) for name, value in pairs}

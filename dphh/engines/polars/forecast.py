@@ -1,4 +1,4 @@
-"""The forecast ladder's rounds in Polars: `queries/forecast.py`, and draws on frames that stand."""
+"""The forecast ladder's rounds in Polars: `queries/forecast.py`, and draws on stored frames."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class PolarsRounds(ForecastRounds):
         return rows.to_arrow(), lists.select("noisy").to_arrow()
 
     def _absent_bins(self) -> Integers:
-        """Of the valid grams that nobody holds, how many stand in each row: drawn a class at a
-        time, by the noise's own law."""
+        """How many absent grams (valid, but held by no user) each row has: drawn for each class
+        from the noise's distribution."""
         classes = pl.DataFrame(self.classes()).lazy()
         unlisted = self._fetch(queries.unlisted(self.round_1.lazy(), classes))
         absent = unlisted["grams"].to_numpy()
@@ -90,7 +90,7 @@ class PolarsRounds(ForecastRounds):
         return self._fetch(passed).to_arrow()
 
     def _sums(self, rule: Plainly | ByRow, step: str) -> pl.DataFrame:
-        """What all users together add to each gram, before its noise."""
+        """The sum of all users' weights for each gram, before noise."""
         return self.session.fetch(step, grams_level(self.session.table("positions"), rule))
 
     def _noised(self, sums: pl.DataFrame, what: str) -> pl.DataFrame:

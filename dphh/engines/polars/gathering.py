@@ -1,4 +1,4 @@
-"""Brings the texts of each user together."""
+"""Gathers the texts of each user."""
 
 from __future__ import annotations
 

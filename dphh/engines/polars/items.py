@@ -1,4 +1,4 @@
-"""Set union in Polars: whole users, and the words that they hold."""
+"""Set union in Polars, over tables of whole users and their words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dphh.udfs.kernel.reading import Reading
 
 class Items(Gathers):
     def hold(self, reading: Reading) -> None:
-        """Fill `users`: the words of all, as numbers."""
+        """Fill `users` with each user's words, as word ids."""
         self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))
 
     def union_level(self, level: SetUnionLevel, purpose: str) -> Any:
@@ -29,10 +29,10 @@ class Items(Gathers):
         return set_union.released_words(passed, self.whole_users).to_arrow()
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
-        """To `noised`, whatever the threshold."""
+        """Write all noised sums to `noised`, whatever the threshold."""
         rule = self._rule(level, purpose, self.whole_users.hashed_words)
         histogram = self.fetch("words_level", set_union.words_level(self.table("users"), rule))
-        # A test's draws hang on how a word is spelled, a run's on nothing.
+        # Only a test's randomness depends on how a word is spelled.
         spelled = self.whole_users.spelled if self.randomness.is_test else None
         self._noised(histogram, level, purpose, spelled)
 
@@ -59,7 +59,7 @@ class Items(Gathers):
         purpose: str,
         spelled: Callable[[Any], Any] | None = None,
     ) -> None:
-        """To `noised`: draw the noise once."""
+        """Draw the noise once and write the noised sums to `noised`."""
         noised = self.noised(histogram, level.sigma_grid, purpose, spelled)
         self.tables["noised"] = noised.select("key", "noisy")
 
@@ -70,8 +70,8 @@ class Items(Gathers):
         purpose: str,
         spelled: Callable[[Any], Any] | None = None,
     ) -> pl.DataFrame:
-        """(key, weight, ...) with `noisy` in the place of the weight: noise of its own in each row,
-        drawn once, on a frame that stands. Tests alone ask what draws are named by."""
+        """The rows (key, weight, ...) with `noisy` in place of `weight`: each row's own noise is
+        drawn once, on a materialised frame. Only a test's randomness uses the names of keys."""
         names = None
         if self.randomness.is_test:
             keys = sums["key"]

@@ -1,4 +1,4 @@
-"""LDP TrieHH in Polars: devices that hold words, and reports from some of them at each level."""
+"""LDP TrieHH in Polars: users' words, and the reports of some of the users at each level."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dphh.udfs.draws.coin_reports import NOTHING, draw_reports
 from dphh.udfs.draws.randomness import SEATS
 
 ENDS = "\x1f"
-#: Reports drawn at a time.
+#: How many reports are drawn at a time.
 BLOCK = 1 << 16
 
 
@@ -34,7 +34,7 @@ class LocalTries(PolarsRun):
         self.drop("local_words")
 
     def _seats(self, seats: int, pad: bool) -> pl.DataFrame:
-        """Who is asked when: users in an order that nobody can foretell, idle ones among them."""
+        """The users in a secret random order, which includes made-up idle users."""
         users = self.fetch("ldp_seats", self.table("local_words").select("user_id").unique())
         idle = users_wanting(users.height, seats, pad)
         names = self.names(users["user_id"], SEATS)
@@ -76,7 +76,7 @@ class LocalTries(PolarsRun):
                 level.characters,
             ),
         )
-        # A lot for each of a user's prefixes, fresh at every level.
+        # A random number for each of a user's prefixes, drawn anew at every level.
         lots = self.randomness.words(
             held.height, f"{purpose}/sample", self._names_of_reports(held["seat"], held["value"])
         )
@@ -85,9 +85,9 @@ class LocalTries(PolarsRun):
         return self.fetch("ldp_choice", local_tries.ldp_choice(drawn, level.contributions, greedy))
 
     def _messages(self, level: LocalLevel, chosen: pl.DataFrame, purpose: str) -> pl.DataFrame:
-        """Every user of the level sends all reports, "nothing" where they have no more to say (a
-        value of its own for each of a user's reports, with coins none); and the reports that hold a
-        value are counted."""
+        """Every user of the level sends all reports; a report without a value says "nothing" (with
+        subsets a separate value for each report of a user, with coins none). Returns, for each
+        value, the number of reports that contain it."""
         nothing = np.full(level.contributions, NOTHING, dtype=np.int64)
         if level.nothings:
             nothing = level.values + np.minimum(np.arange(level.contributions), level.nothings - 1)
@@ -107,7 +107,7 @@ class LocalTries(PolarsRun):
         return pl.DataFrame({"value": np.arange(level.domain, dtype=np.int64), "reports": counted})
 
     def _names_of_reports(self, seats: pl.Series, numbers: pl.Series) -> Any:
-        """Names for a test's randomness; the system's takes none."""
+        """Names of reports for a test's randomness; None for the system's, which takes none."""
         if not self.randomness.is_test:
             return None
         spelled = pl.select(pl.concat_str(seats, numbers, separator=ENDS)).to_series()

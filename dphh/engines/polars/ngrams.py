@@ -1,4 +1,4 @@
-"""The ladder of n-grams in Polars: where what is released stands, in rows of whole users."""
+"""The n-gram ladder in Polars: positions of released grams in rows of whole users."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Regular expressions: the owner writes RE2, as for every engine; Polars reads Rust's dialect.
 
-The two differ in little. In RE2 the classes \\d, \\s, \\w and the border \\b are ASCII's. Between
-brackets, Rust gives a meaning of its own to `[`, `&&`, `--` and `~~`. And of `X*b|X*c?` Rust makes
-`X*(?:b|c?)`, which prefers the longest X where the first branch comes first: an empty group keeps
-branches apart that may begin alike. What cannot be said in Rust is refused before any row is read.
+The two differ in a few points. In RE2 the classes \\d, \\s, \\w and the border \\b are ASCII's.
+Between brackets, `[`, `&&`, `--` and `~~` have a meaning of their own in Rust. And Rust turns
+`X*b|X*c?` into `X*(?:b|c?)`, which prefers the longest X, where RE2 prefers the first branch: an
+empty group keeps branches apart that may begin alike. A pattern that Rust cannot express is refused
+before any row is read.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ _IN_BRACKETS = re.compile(
 
 
 def in_rust(pattern: str) -> str:
-    """The same pattern as Polars reads it."""
+    """The same pattern in Rust's dialect."""
     return "".join(_parts(pattern))
 
 
 def check_pattern(option: str, pattern: str) -> None:
-    """Refuse what is not RE2, or what Polars cannot say."""
+    """Refuse a pattern that is not RE2, or that Polars cannot express."""
     with duckdb.connect() as con:
         check_re2(con, option, pattern)
     try:
@@ -74,7 +75,7 @@ def _parts(pattern: str) -> Iterator[str]:
         elif part["escape"] is not None:
             yield _ESCAPES.get(text, text)
         elif part["brace"] is not None:
-            yield "\\" + text  # not a repetition, so RE2 takes it as it is
+            yield "\\" + text  # not a repetition, so RE2 takes the brace literally
         elif part["brackets"] is not None:
             yield _brackets(text)
         else:
@@ -82,8 +83,8 @@ def _parts(pattern: str) -> Iterator[str]:
 
 
 def _may_begin_alike(parts: Sequence[re.Match[str]]) -> bool:
-    """Whether two branches may begin with the same: a letter stands for itself, what is repeated
-    or any character for no letter, and all else may stand for anything."""
+    """Whether two branches may begin with the same expression. Letters are alike if equal; `.` and
+    repeated characters are alike, but unlike letters; anything else may be like all others."""
     texts: list[str] = []
     wide, begins = 0, True
     for part, after in pairwise([*parts, None]):
@@ -102,7 +103,7 @@ def _may_begin_alike(parts: Sequence[re.Match[str]]) -> bool:
 
 
 def _brackets(text: str) -> str:
-    """A class between brackets, with what Rust would take for an operator escaped."""
+    """A class between brackets, with characters escaped that Rust would take for operators."""
     opening = re.match(r"\[\^?", text)
     assert opening is not None
     inner = text[opening.end() : -1]

@@ -1,4 +1,4 @@
-"""Rounds of a set union in Polars whose weights follow earlier ones."""
+"""Rounds of a set union in Polars whose weights depend on earlier rounds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Rounds(Items, InRounds):
         self.whole_users.looked_up.clear()
 
     def _w(self, following: Following) -> Any:
-        """Of every word by its number."""
+        """The weights of the next round, as an array by word id."""
         told = self.tables["told_before"]
         w = np.zeros(len(self.whole_users.vocabulary) + 1, dtype=np.int64)
         w[told["key"].to_numpy()] = following.weights(told["told"].to_numpy())

@@ -1,4 +1,4 @@
-"""Frames in memory for one run. Queries are lazy; what holds noise is a frame that stands."""
+"""The in-memory frames of one run. Queries are lazy; frames with noise are materialised."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PolarsRun:
         self.tables.clear()
 
     def load(self) -> pl.LazyFrame:
-        """The corpus's rows, to be read as often as need be."""
+        """The corpus's rows, which can be read several times."""
         if self._rows is None:
             self._rows = self._load()
         return self._rows
@@ -42,7 +42,7 @@ class PolarsRun:
         return self.tables[name].lazy()
 
     def make(self, name: str, rows: pl.LazyFrame, step: str | None = None) -> None:
-        """Compute a query into a table; `step` is the query's name where the table's is another."""
+        """Compute a query into a table; `step` is the query's name if it differs from `name`."""
         self.tables[name] = self.fetch(step or name, rows)
 
     def fetch(self, step: str, rows: pl.LazyFrame) -> pl.DataFrame:
@@ -53,13 +53,13 @@ class PolarsRun:
         return self.tables["noised"].filter(pl.col("noisy") >= threshold)
 
     def refuse_rows_of_nobody(self, users: pl.Series) -> None:
-        # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
-        # does: refusing them says nothing of anyone.
+        # Such rows belong to no user, so either both of two neighbouring corpora contain them or
+        # neither does: refusing them reveals nothing about any user.
         if users.null_count():
             raise CorpusError(ROWS_OF_NOBODY)
 
     def names(self, users: pl.Series, purpose: str) -> Any:
-        """Users' names, spelled as DuckDB spells them, for words that hang on them."""
+        """Users' names in DuckDB's spelling, if a test's random words depend on them, else None."""
         return spelled_users(users) if wants_keys(self.randomness, purpose) else None
 
     def drop(self, table: str) -> None:

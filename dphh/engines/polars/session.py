@@ -1,4 +1,4 @@
-"""What a run on Polars can be asked: the verbs of its files, over the frames of one run."""
+"""A session on Polars: the verbs of this package's files, on the frames of one run."""
 
 from __future__ import annotations
 

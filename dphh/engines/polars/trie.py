@@ -1,4 +1,4 @@
-"""TrieHH in Polars: one sequence a user, walking down the trie level by level."""
+"""TrieHH in Polars: one sequence per user, walking down the trie level by level."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Tries(PolarsRun, Walking):
         self.drop("sequences")
 
     def _lots(self) -> pl.DataFrame:
-        """Which of their sorted rows each user of several draws: a word of theirs, modulo them."""
+        """Which of their sorted rows each user with several rows gets: a random word, modulo."""
         several = tries.users_of_several(self.table("sequences"))
         users = self.fetch("sequences_drawn", several)
         names = self.names(users["user_id"], ONE_SEQUENCE)
@@ -42,8 +42,8 @@ class Tries(PolarsRun, Walking):
     def _vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
         self._walk_down(trie)
         voters = self.fetch("trie_level", tries.trie_level(self.table("walkers"), level.level))
-        # A coin for each voter, at this level anew. Voters of one prefix are alike, so their heads
-        # are counted in one draw.
+        # Each voter tosses a new coin at this level. The voters of one prefix are exchangeable, so
+        # the number of their heads is drawn at once.
         votes = draw_votes(
             self.randomness,
             voters["users"].to_numpy(),
@@ -61,7 +61,7 @@ class Tries(PolarsRun, Walking):
         if names is not None:
             nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
             names = pa.concat_arrays([names, nobody])
-        # Everyone has a lot, those without a sequence too, and the lowest are the batch.
+        # Every user, with a sequence or not, gets a random word; the lowest form the batch.
         lots = self.randomness.words(one_each.height + idle, purpose, names)
         drawn = np.argsort(lots, kind="stable")[: level.batch]
         batch = one_each[drawn[drawn < one_each.height]]
@@ -89,6 +89,6 @@ def _names_of_prefixes(voters: pl.DataFrame) -> Any:
 
 
 def _grown(votes: pl.DataFrame, theta: int) -> Any:
-    """The prefixes that grow on the trie: those with enough votes. The votes stay behind."""
+    """The prefixes that grow on the trie: those with at least theta votes, without the votes."""
     grown = votes.filter(pl.col("votes") >= theta).select("node", "token", "ended")
     return grown.sort("node", "ended", "token").to_arrow()

@@ -1,1 +1,1 @@
-"""`sql/` once more, in Polars. None of these draws anything: noise needs frames that stand."""
+"""The queries of `sql/` in Polars. None of them draws: noise needs materialised frames."""

@@ -1,4 +1,4 @@
-"""Counts of public keys: what users add to the sums."""
+"""Counts of public keys: the sums of what users contribute."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dphh.udfs.kernel.given_grams import counted_at_first
 
 
 def counts_level(users: pl.LazyFrame, weighing: Weighing) -> pl.LazyFrame:
-    """Each whole user adds one user to each key held, or less where these are more than max_items;
-    and to the octave of their number what that took from each."""
+    """Each whole user adds one user's weight to each key held, or less if these are more than
+    max_items; what bounding took from each key is added to the octave of their number."""
     contributions = users.select(
         contribution=of_users(counted_at_first(weighing), WEIGHTS, "lengths", "codes")
     )

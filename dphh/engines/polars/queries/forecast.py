@@ -1,6 +1,6 @@
-"""The forecast ladder's rounds as queries: step for step `sql/ngrams/forecast_*.sql`.
+"""The forecast ladder's rounds as queries: step by step `sql/ngrams/forecast_*.sql`.
 
-The SQL says why. Noise is drawn between them, on frames that stand (`engines/polars/forecast.py`).
+The SQL files explain the steps. Noise is drawn between them (`engines/polars/forecast.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def other_words(noised: pl.LazyFrame, start: int, threshold: int) -> pl.LazyFram
 
 
 def unlisted(round_1: pl.LazyFrame, classes: pl.LazyFrame) -> pl.LazyFrame:
-    """How many valid grams of each class nobody holds."""
+    """How many valid grams of each class no user holds."""
     held = round_1.group_by("class").agg(held=pl.len().cast(pl.Int64))
     grams = pl.col("valid") - pl.col("held").fill_null(0)
     return classes.join(held, on="class", how="left").select("class", grams=grams).sort("class")
@@ -56,12 +56,12 @@ def rows(round_1: pl.LazyFrame, absent: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def weights(round_1: pl.LazyFrame, planned: pl.LazyFrame) -> pl.LazyFrame:
-    """g of every valid gram that somebody holds: the weight of its row."""
+    """The weight g of every valid gram that some user holds: that of its row."""
     return round_1.join(planned, on=ROW).select("key", "weight")
 
 
 def sums(round_1: pl.LazyFrame, histogram: pl.LazyFrame) -> pl.LazyFrame:
-    """Of every gram of round 1 what users give it in round 2, which may be nothing."""
+    """The sum of users' round-2 weights for every gram of round 1; 0 if there are none."""
     return round_1.join(histogram, on="key", how="left").select(
         "key", "class", "bin", pl.col("weight").fill_null(0), first="noisy"
     )
@@ -77,8 +77,8 @@ def signs(round_2: pl.LazyFrame, absent_signs: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def passed(round_2: pl.LazyFrame, thresholds: pl.LazyFrame, spurious: pl.LazyFrame) -> pl.LazyFrame:
-    """Every valid gram whose noised weight reaches the threshold of its row, held or not, in the
-    order of keys."""
+    """Every valid gram whose noised weight reaches the threshold of its row, held or absent, sorted
+    by key."""
     reaches = pl.col("second") >= pl.col("threshold")
     held = round_2.join(thresholds, on=ROW).filter(reaches)
     held = held.select(*RELEASED)

@@ -1,4 +1,4 @@
-"""DPNE's ladder: where valid grams stand, and one level of set union over them."""
+"""DPNE's ladder: positions of valid grams, and one level of set union over them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PAIRS = pl.Struct({"lengths": CODES, "keys": pl.List(pl.Int64)})
 
 
 def positions_of_words(users: pl.LazyFrame, whole_users: WholeUsers, single: bool) -> pl.LazyFrame:
-    """Where valid grams of two words stand: at each place the key of the pair that begins there, -1
-    for none. A pair is valid where both words were released; they stand side by side in one text.
-    Places that can be part of none go; but where pruning is on a single side every place stays, and
-    the released words beside, to be what longer grams end in."""
+    """The positions of valid grams of two words: at each position the key of the pair that begins
+    there, or -1. A pair is valid if both words were released; they are adjacent in one text.
+    Positions that can be in no pair are dropped. With pruning on a single side all positions stay,
+    together with the released words, in which longer grams end."""
     places = users.select(
         "lots", "lengths", grams=of_users(whole_users.places_of_words, CODES, "codes")
     )
@@ -44,10 +44,9 @@ def positions_of_listed(
 def positions_of_grams(
     positions: pl.LazyFrame, whole_users: WholeUsers, ahead: int
 ) -> pl.LazyFrame:
-    """Where the next level's valid grams stand: all that it needs to see. A gram is valid where its
-    pieces were released: its first k - 1 tokens, and its last k - 1 (pruning on both sides: a
-    released gram one place ahead) or its last one (on a single side: a released word k - 1 places
-    ahead)."""
+    """The positions of the next level's valid grams. A gram is valid if its pieces were released:
+    its first k - 1 tokens, and either its last k - 1 (pruning on both sides: a released gram one
+    position ahead) or its last one (on a single side: a released word k - 1 positions ahead)."""
     grams = of_users(whole_users.places_of_grams, CODES, "keys")
     return _candidates(
         positions.select("lots", "lengths", "words", grams=grams), whole_users, ahead
@@ -64,7 +63,7 @@ def _candidates(places: pl.LazyFrame, whole_users: WholeUsers, ahead: int) -> pl
 
 def grams_level(positions: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     """The histogram of a level above the first: the same set union, over the valid grams that
-    somebody holds."""
+    users hold."""
     return histogram(positions, rule)
 
 

@@ -1,4 +1,4 @@
-"""LDP TrieHH: what is on the devices, and what those of one level would report."""
+"""LDP TrieHH: the words on devices, and what the devices of one level report."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import polars as pl
 
 
 def ldp_local_words(tokens_of_rows: pl.LazyFrame, characters: Sequence[str]) -> pl.LazyFrame:
-    """Every user's words, each once, with how many of the user's rows hold it. A word is spelled
-    with one code point a character; one with a character outside the set stays null."""
+    """Every user's distinct words, with the number of the user's rows that hold each. A word has
+    one code point per character; a word with a character outside the set becomes NULL."""
     codes = [chr(number + 1) for number in range(len(characters))]
     spelled = tokens_of_rows.select(
         "user_id",
@@ -29,7 +29,7 @@ def ldp_local_words(tokens_of_rows: pl.LazyFrame, characters: Sequence[str]) -> 
 
 
 def ldp_contributions(local_words: pl.LazyFrame, seats: pl.LazyFrame) -> pl.LazyFrame:
-    """The words of those who are asked, by seat: users have no other name from here on."""
+    """The words of users who have a seat, by seat; from here on the seat replaces the user id."""
     return local_words.drop_nulls("word").join(seats, on="user_id").select("seat", "word", "times")
 
 
@@ -58,7 +58,7 @@ def next_prefixes(
 
 
 def ldp_choice(lots: pl.LazyFrame, contributions: int, greedy: bool) -> pl.LazyFrame:
-    """Of the next prefixes that a user holds, so many at most, by lots that were drawn."""
+    """At most `contributions` of the next prefixes that a user holds, in random order of `lot`."""
     rank = -pl.col("times") if greedy else pl.lit(0)
     return (
         lots.sort("seat", rank, "lot", "value")
@@ -69,6 +69,6 @@ def ldp_choice(lots: pl.LazyFrame, contributions: int, greedy: bool) -> pl.LazyF
 
 
 def ldp_kept(reports: pl.LazyFrame, values: int, keep: int) -> pl.LazyFrame:
-    """What grows on the trie: the values that most reports hold; of equals, the first."""
+    """The values that the most reports contain, which grow on the trie; ties by value."""
     of_prefixes = reports.filter(pl.col("value") < values, pl.col("reports") > 0)
     return of_prefixes.sort("reports", "value", descending=[True, False]).head(keep)

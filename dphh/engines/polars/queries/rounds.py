@@ -1,4 +1,4 @@
-"""What rounds of a set union tell of each word, by their noise."""
+"""The noised weights that the rounds of a set union have output for each word so far."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import polars as pl
 
 
 def told_so_far(noised: pl.LazyFrame, before: pl.LazyFrame | None, parts: int) -> pl.LazyFrame:
-    """(key, told) of each word that somebody held in the last round: the sum of noised weights so
-    far, each times its round's parts."""
+    """(key, told) of each word that some user held in the last round: the sum over rounds of the
+    noised weight times the round's parts."""
     of_last = noised.select("key", told=parts * pl.col("noisy"))
     if before is None:
         return of_last

@@ -1,4 +1,4 @@
-"""Whole users, and one level of differentially private set union over their words."""
+"""One level of differentially private set union over the words of whole users."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ WEIGHTS = pl.List(pl.Struct({"key": pl.Int64, "weight": pl.Int64}))
 
 
 def words_level(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
-    """The histogram of the weighted Gaussian policy (Gopi et al. 2020), before its noise: every
-    user spreads a vector of L2 norm at most 2^b over what they hold."""
+    """The histogram of the weighted Gaussian policy (Gopi et al. 2020), before noise: every user
+    spreads a vector of L2 norm at most 2^b over the words that they hold."""
     return histogram(users.rename({"codes": "keys"}), rule)
 
 
 def released_words(passed: pl.DataFrame, whole_users: WholeUsers) -> pl.DataFrame:
-    """What may leave: the words whose noised weight reaches the threshold. Sorted by what is
-    released itself, so that the order says nothing of how the rows arrived."""
+    """The words whose noised weight reaches the threshold, which may be released. Sorted by
+    released values only, so that the order does not reveal how the rows arrived."""
     spelled = pl.Series(whole_users.spelled(passed["key"].to_arrow()), dtype=pl.String)
     return (
         passed.select("noisy", key=spelled)
@@ -32,27 +32,27 @@ def released_words(passed: pl.DataFrame, whole_users: WholeUsers) -> pl.DataFram
 
 
 def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
-    """Of each whole user (lots, lengths, keys) the distinct keys that count, weighed, and their
-    sums. What the users of a batch of rows add together stands in its first row.
+    """For each whole user (lots, lengths, keys), the distinct keys that count, with weights; and
+    the sums over users. The sum of a batch of users is in the batch's first row.
 
-    Polars' integer sums wrap around without a word: these cannot, as there are less than
-    2^32 texts, whose users weigh at most 2^b or a round's unit each: less than 2^24 at any epsilon
-    that has a price.
+    Polars' integer sums wrap around without an error. These cannot overflow: there are less than
+    2^32 texts, and each of their users has weights of at most 2^b or a round's unit, which is less
+    than 2^24 at any epsilon that can be priced.
     """
     contributions = users.select(contribution=_weighed(rule))
-    # All rows of a batch but the first are empty; sums of 0 stay, where the rule names them.
+    # All rows of a batch but the first are empty. A sum of 0 stays if the rule lists its key.
     some = contributions.filter(pl.col("contribution").list.len() > 0)
     of_keys = some.explode("contribution").unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())
 
 
 def forget_released(users: pl.LazyFrame, whole_users: WholeUsers) -> pl.LazyFrame:
-    """DP-SIPS: what a round released is taken from everyone before the next round."""
+    """DP-SIPS: remove the words that a round released from every user before the next round."""
     return users.with_columns(codes=of_users(whole_users.unreleased, CODES, "codes"))
 
 
 def exact_counts(users: pl.LazyFrame, at_least: int) -> pl.LazyFrame:
-    """How many users hold each key, exactly: for the owner's eyes, never for a release."""
+    """How many users hold each key, exactly. NOT private: for the owner only."""
     counts = histogram(users.rename({"codes": "keys"}), each_once)
     return counts.filter(pl.col("weight") >= at_least)
 
@@ -65,7 +65,7 @@ def _weighed(rule: Weigh) -> pl.Expr:
 
 
 def of_users(step: Callable[..., Any], gives: Any, *columns: str) -> pl.Expr:
-    """A step of `udfs/kernel/whole_users.py`, which sees some users at a time, all of each."""
+    """A step of `udfs/kernel/whole_users.py`, applied to batches of whole users."""
 
     def of_columns(rows: pl.Series) -> pl.Series:
         newest = pl.CompatLevel.newest()

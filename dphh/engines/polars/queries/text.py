@@ -1,4 +1,4 @@
-"""`sql/rows/text.sql`: how a row's content becomes tokens. Each function looks at one row."""
+"""`sql/rows/text.sql`: how a row's content becomes tokens. Each function works row by row."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import polars as pl
 
 from dphh.engines.polars.patterns import in_rust
 
-#: Unicode's White_Space characters, but for the space itself.
+#: Unicode's White_Space characters, except the space itself.
 OTHER_WHITE_SPACE = (
     r"[\x09-\x0d\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
 )
 #: Runs of letters, marks, digits and underscores, with apostrophes inside them.
 UNICODE_WORD = r"[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*(?:['’][\p{L}\p{M}\p{N}_]+)*"
-#: What a run says when a token is longer than the owner allows.
+#: The error raised if a token is longer than the owner allows.
 REFUSED = "dphh: too long"
 
 
 def first_characters(text: pl.Expr, longest: int) -> pl.Expr:
-    """What counts of a text: its start. Most batches hold none that is longer."""
+    """The first `longest` characters. Most batches have no longer text, so lengths come first."""
 
     def cut(texts: pl.Series) -> pl.Series:
         return texts.str.head(longest) if (texts.str.len_bytes() > longest).any() else texts
@@ -26,7 +26,7 @@ def first_characters(text: pl.Expr, longest: int) -> pl.Expr:
 
 
 def first_tokens(tokens: pl.Expr, kind: pl.List, longest: int) -> pl.Expr:
-    """The same of lists."""
+    """The first `longest` tokens of each list."""
 
     def cut(lists: pl.Series) -> pl.Series:
         return lists.list.head(longest) if (lists.list.len() > longest).any() else lists
@@ -35,8 +35,8 @@ def first_tokens(tokens: pl.Expr, kind: pl.List, longest: int) -> pl.Expr:
 
 
 def lowered(text: pl.Expr) -> pl.Expr:
-    """Each character by itself, as DuckDB does it: these two Polars would turn by their place, or
-    into two."""
+    """Lower case per character, as in DuckDB: Polars would lower Σ depending on its position, and İ
+    to two characters."""
     return text.str.replace_many(["Σ", "İ"], ["σ", "i"]).str.to_lowercase()
 
 
@@ -46,8 +46,8 @@ def white_space_words(content: pl.Expr) -> pl.Expr:
 
 
 def _plain_spaces(content: pl.Series) -> pl.Series:
-    """Most batches are ASCII and hold none of ASCII's five, which is told at a tenth of what
-    replacing costs."""
+    """Replace other white space by spaces. Most batches are ASCII without it; finding that out
+    takes a tenth of the time of replacing."""
     is_ascii = content.str.len_bytes() == content.str.len_chars()
     if is_ascii.all() and not content.str.contains(r"[\x09-\x0d]").any():
         return content
@@ -63,7 +63,7 @@ def pattern_words(content: pl.Expr, pattern: str) -> pl.Expr:
 
 
 def decoded(text: pl.Expr) -> pl.Expr:
-    """Binary content; what is not UTF-8 becomes NULL, which no level counts."""
+    """Binary content as text; what is not UTF-8 becomes NULL, which no level counts."""
     return text.map_batches(_decoded, return_dtype=pl.String, is_elementwise=True)
 
 
@@ -108,7 +108,7 @@ def refusing_long(tokens: pl.Expr, longest: int) -> pl.Expr:
 def _decoded(content: pl.Series) -> pl.Series:
     try:
         return content.cast(pl.String)
-    except pl.exceptions.ComputeError:  # some row is not UTF-8: find out which, one by one
+    except pl.exceptions.ComputeError:  # some row is not UTF-8: decode one by one
         return pl.Series(content.name, [_text(row) for row in content], pl.String)
 
 

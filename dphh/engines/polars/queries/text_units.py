@@ -1,4 +1,4 @@
-"""`sql/rows/text_units.sql`: what a character is, and whole items cut into runs of so many."""
+"""`sql/rows/text_units.sql`: the kinds of characters, and items cut into units of several."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def code_points(content: pl.Expr) -> pl.Expr:
 
 
 def graphemes(content: pl.Expr) -> pl.Expr:
-    """Extended grapheme clusters (UAX #29): DuckDB's, as on every engine."""
+    """Extended grapheme clusters (UAX #29), by DuckDB on every engine."""
     return content.map_batches(_graphemes, return_dtype=pl.List(pl.String), is_elementwise=True)
 
 
 def spelled_bytes(content: pl.Expr) -> pl.Expr:
-    """A byte is spelled as two hexadecimal digits, for no single one of "é" is text."""
+    """Each byte as two hexadecimal digits, because a single byte of "é" is not text."""
     return content.bin.encode("hex")
 
 
@@ -27,7 +27,7 @@ def pairs(digits: pl.Expr) -> pl.Expr:
 
 
 def cut_code_points(item: pl.Expr, size: int) -> pl.Expr:
-    """A whole item, cut into runs of so many characters of its kind; the last may be shorter."""
+    """A whole item, cut into units of `size` characters; the last may be shorter."""
     text = item.list.first()
     return code_points(text) if size == 1 else text.str.extract_all(f"(?s).{{1,{size}}}")
 
@@ -48,7 +48,7 @@ def cut_bytes(item: pl.Expr, size: int) -> pl.Expr:
 
 
 def cut_spelled_bytes(item: pl.Expr, size: int) -> pl.Expr:
-    """The same of an item that is spelled already."""
+    """Like `cut_bytes`, for an item whose bytes are already hexadecimal digits."""
     return _cut_digits(item.list.first(), size)
 
 
