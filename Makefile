@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 VENV_15 := .venv-duckdb15
+VENV_LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow test-spark test-all test-duckdb15 mutants lint format docs wheel-demo bench clean
+.PHONY: demo test test-slow test-spark test-all test-duckdb15 test-lowest mutants lint format docs wheel-demo bench clean
 
 # What dphh itself needs is enough, and takes a fifth of the time that all of the tests' needs take.
 demo: $(VENV)/core
@@ -38,6 +39,15 @@ OLDER := tests/engines tests/gateway tests/shell_sql tests/udfs tests/unit/test_
 test-duckdb15: $(VENV_15)/ready
 	$(VENV_15)/bin/python -m pytest -m "$(QUICK)" --engines duckdb -n 2 --dist worksteal \
 		$(LIMITED) $(OLDER) $(ARGS)
+
+# Versions that are said are versions that work: the lowest of each that pyproject.toml names, and
+# the tests that ask most of them: the command line, sources, reading, and what Polars lacked once.
+LOWEST := tests/unit/test_cli.py tests/engines/test_which_rows.py tests/engines/test_sources.py \
+	tests/engines/test_counts.py tests/engines/test_ldp_trie.py
+test-lowest: $(VENV_LOWEST)/ready
+	$(VENV_LOWEST)/bin/python -m pytest -m "$(QUICK)" $(LIMITED) \
+		-k "not bench and not demo and not brute_force and not whoever and not terminal" \
+		$(LOWEST) $(ARGS)
 
 # Mistakes planted on purpose, each in a copy of the tree: the tests must catch every one. Run it
 # before a release. `make mutants ARGS=noise` takes those with a word in the name.
@@ -90,5 +100,13 @@ $(VENV_15)/ready: pyproject.toml
 	$(VENV_15)/bin/python -m pip install --quiet -e '.[dev,shell]'
 	touch $@
 
+$(VENV_LOWEST)/ready: pyproject.toml
+	@echo "Installing the lowest versions that pyproject.toml names into $(VENV_LOWEST) ..."
+	$(PYTHON) -m venv $(VENV_LOWEST)
+	$(PYTHON) tests/wheel_contents.py --oldest . >$(VENV_LOWEST)/lowest.txt
+	$(VENV_LOWEST)/bin/python -m pip install --quiet --constraint $(VENV_LOWEST)/lowest.txt \
+		-e . pytest pytest-timeout hypothesis
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(VENV_15) build dist *.egg-info
+	rm -rf $(VENV) $(VENV_15) $(VENV_LOWEST) build dist *.egg-info

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from dphh.errors import UsageError
 
 #: Every column there may be. A verb's release has the first three, and what else it releases.
 COLUMNS: dict[str, pa.DataType] = {
@@ -100,3 +102,24 @@ def in_turn(levels: NDArray[np.int32]) -> NDArray[np.int64]:
 
 def in_order(table: Any) -> Any:
     return table.sort_by([key for key in ORDER if key[0] in table.column_names])
+
+
+def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:
+    if by is None:
+        if groups:
+            raise UsageError("groups: goes with by=, which names the column of these values")
+        return ()
+    if not isinstance(by, str) or not by:
+        raise UsageError(f"by: found {by!r}; name the column whose values are the groups")
+    declared = tuple(map(str.strip, groups.split(",")) if isinstance(groups, str) else groups)
+    if not declared or not all(isinstance(group, str) and group for group in declared):
+        raise UsageError(
+            "groups: say which values of the column to count within, as texts, such as "
+            "['DE', 'FR']; all others are counted together"
+        )
+    if len(set(declared)) < len(declared) or OTHER in declared:
+        raise UsageError(
+            f"groups: each is declared once, and {OTHER!r} is what all others are counted as; "
+            "leave these out"
+        )
+    return declared

@@ -1,4 +1,4 @@
-"""The options that say how one row's content becomes a sequence of tokens."""
+"""Options: which rows count, and how one row's content becomes a sequence of tokens."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from dphh.errors import UsageError
+from dphh.lineage.conditions import condition
 
 Reading = Literal["words", "characters", "whole", "list"]
 TooLong = Literal["truncate", "drop", "error"]
@@ -64,6 +65,8 @@ class Content:
     characters: Characters = "code points"
     #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
     max_text_length: int = MAX_TEXT_LENGTH
+    #: Which rows count: a condition in SQL over one row (`lineage/conditions.py`); None: all.
+    where: str | None = None
 
     def __post_init__(self) -> None:
         for option, kind, what in _OF_TYPE:
@@ -141,5 +144,14 @@ class Content:
         cut = self.reading == "characters" or self.unit is not None
         return cut and self.characters == "bytes"
 
+    @property
+    def columns_asked(self) -> tuple[str, ...]:
+        """The columns that `where` reads."""
+        return () if self.where is None else condition(self.where).columns
+
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """As JSON; without a condition, as before conditions existed, so that requests stay equal."""
+        found = asdict(self)
+        if self.where is None:
+            del found["where"]
+        return found

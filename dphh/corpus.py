@@ -16,6 +16,7 @@ from dphh.content import (
     TooLong,
 )
 from dphh.errors import CorpusError, UsageError
+from dphh.lineage.conditions import both, rows_kept
 from dphh.unit import User, as_json, checked_user, columns_of
 from dphh.wording.asked import named_in_words
 
@@ -40,7 +41,12 @@ HELP = {
     "max_token_length": "Characters of the longest token.",
     "too_long": "What to do with longer ones.",
     "characters": "What a character is, for --as characters and for trie.",
+    "where": "Which rows count: a condition in SQL over one row, such as \"country = 'DE'\".",
+    "since": "COLUMN=VALUE: rows of this value and later ones, such as day=2026-01-01.",
+    "until": "COLUMN=VALUE: rows before this value, such as day=2026-02-01.",
 }
+#: The options that an analyst may also give for a corpus that the ledger names.
+WHICH_ROWS = {"where", "since", "until"}
 # `row_wise` has no help: it applies to frames and views, which no command takes.
 
 
@@ -64,6 +70,10 @@ class Corpus:
     `row_wise=True` is the caller's assurance for a frame or a view whose query does more than take
     rows one by one: each of its rows derives from one user's rows alone, whoever else is in the
     data. Without it such a run is refused; with it the manifest says so (docs/corpus.md).
+
+    `where=` selects rows by a condition in SQL over one row, `since="day=2026-01-01"` rows from
+    that value on, `until="day=2026-02-01"` rows before that value (docs/corpus.md, "Which rows
+    count").
     """
 
     source: Any = field(compare=False)
@@ -97,6 +107,9 @@ class Corpus:
         characters: Characters = "code points",
         max_text_length: int = MAX_TEXT_LENGTH,
         name: str | None = None,
+        where: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
         row_wise: bool = False,
         connection: Any = None,
     ) -> None:
@@ -110,7 +123,7 @@ class Corpus:
             raise UsageError(f"name: found {name!r}; give the name of an account of the ledger")
         if not isinstance(row_wise, bool):
             raise UsageError(f"row_wise: found {row_wise!r}; it is True or False")
-        kind, where, opened = _locate(source, connection)
+        kind, places, opened = _locate(source, connection)
         if row_wise and kind == "path":
             raise UsageError(
                 "row_wise: is said of a frame or a view, whose query makes its rows; files are "
@@ -129,6 +142,7 @@ class Corpus:
             unit=unit,
             characters=characters,
             max_text_length=max_text_length,
+            where=rows_kept(where, since, until),
         )
         for key, value in {
             "source": opened,
@@ -136,7 +150,7 @@ class Corpus:
             "content": content,
             "name": name,
             "kind": kind,
-            "where": where,
+            "where": places,
             "by": None,
             "row_wise": row_wise,
         }.items():
@@ -156,7 +170,8 @@ class Corpus:
         said |= {
             each.name: given[each.name]
             for each in fields(Content)
-            if each.name not in ("column", "reading") and given[each.name] != each.default
+            if each.name not in ("column", "reading")
+            and given.get(each.name, each.default) != each.default
         }
         if self.name is not None:
             said["name"] = self.name
@@ -168,7 +183,12 @@ class Corpus:
     @property
     def columns(self) -> dict[str, str]:
         """The corpus's columns, by the options that name them."""
-        named = {**dict(self.columns_of_user), "text or item": self.content.column, "by": self.by}
+        named = {
+            **dict(self.columns_of_user),
+            "text or item": self.content.column,
+            "by": self.by,
+            **{f"where ({column})": column for column in self.content.columns_asked},
+        }
         return {option: column for option, column in named.items() if column is not None}
 
     @property
@@ -212,6 +232,14 @@ def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
     for key in ("source", "user", "content", "name", "kind", "where", "by", "row_wise"):
         object.__setattr__(copy, key, changes.get(key, getattr(corpus, key)))
     return copy
+
+
+def narrowed(
+    corpus: Corpus, where: str | None = None, since: str | None = None, until: str | None = None
+) -> Corpus:
+    """The same corpus, with only those of its rows that meet these conditions too."""
+    kept = both(corpus.content.where, rows_kept(where, since, until))
+    return replace_corpus(corpus, content=replace(corpus.content, where=kept))
 
 
 def in_groups(corpus: Corpus, by: str | None) -> Corpus:

@@ -1,4 +1,4 @@
-"""What `counts` is asked about: a release, where one is kept, or the analyst's own list."""
+"""What is counted, and within which groups: a release, a list of one's own; declared groups."""
 
 from __future__ import annotations
 
@@ -12,9 +12,19 @@ from dphh.errors import LedgerError, UsageError
 from dphh.ledger import Ledger
 from dphh.release import MANIFEST, Release
 
-#: Where the tokens of a corpus come from does not make them others.
-_SAME_TOKENS_ALL_THE_SAME = ("column", "unit")
+#: Where the tokens of a corpus come from, and of which rows, does not make them others.
+_SAME_TOKENS_ALL_THE_SAME = ("column", "unit", "where")
 Options = dict[str, Any]
+
+
+def with_declared(options: Options, ledger: Ledger, name: str | None) -> Options:
+    """The options, with the groups that the corpus's owner has declared of `by`, where none are
+    asked for."""
+    by = options.get("by")
+    if name is None or not isinstance(by, str) or options.get("groups"):
+        return options
+    declared = ledger.declared_groups().get(name, {})
+    return {**options, "groups": [*declared[by]]} if by in declared else options
 
 
 def with_release(options: Options, ledger: Ledger, *, files: bool) -> Options:

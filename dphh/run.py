@@ -38,6 +38,7 @@ from dphh.price import Price, stated
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
+from dphh.sources.lacking import lacking
 from dphh.sources.lakes import warn_of_files_of_tables
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
 
@@ -91,6 +92,7 @@ def run(
             raise UsageError(refusal)
         if not known:  # what was released already is handed out, whatever the files are by now
             _look_first(corpus, session)
+            _say_what_lacks(corpus, book, say)
         reservation = book.reserve(
             run_id or uuid.uuid4().hex,
             request,
@@ -145,6 +147,13 @@ def _say_what_is_gone(book: Ledger, say: Progress) -> None:
         return  # what else the ledger names is not theirs to see
     for account in book.gone():
         say(Note(gone_text(account, account.source.where)))
+
+
+def _say_what_lacks(corpus: Corpus, book: Ledger, say: Progress) -> None:
+    if book.analyst is not None:
+        return  # which columns there are is their owner's to know
+    for option, column in lacking(corpus):
+        say(Note(f"{option}: some files have no column {column!r}, so it is NULL in their rows"))
 
 
 def _warn_of_deleted_rows(origin: Origin) -> None:

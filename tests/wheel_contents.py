@@ -57,7 +57,7 @@ def check(root: Path, dist: Path) -> None:
 def oldest(root: Path) -> list[str]:
     with (root / "pyproject.toml").open("rb") as file:
         dependencies = tomllib.load(file)["project"]["dependencies"]
-    return [re.sub(r">=([\d.]+).*", r"~=\1.0", each) for each in dependencies]
+    return [re.sub(r">=([\d.]+).*", r"==\1", each) for each in dependencies]
 
 
 if __name__ == "__main__":

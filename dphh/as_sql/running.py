@@ -133,8 +133,12 @@ def _dpne(price: Price) -> Iterator[Part]:
         steps = [
             _placed(level.level, level.pruning == "single"),
             Step("grams_level", _bounded(level, f"ngrams/level {level.level}"), {"salt": SALT}),
-            Step("released", {}, {"threshold": RHO}),
-            Step("supported", may_run=True),
+            Step(
+                "lifted",
+                {"sigma": level.sigma_grid, "purpose": f"ngrams/level {level.level}"},
+                {"threshold": RHO, "valid": "the valid grams, by which they are looked up"},
+            ),
+            Step("released_grams", {}, {"threshold": RHO}),
         ]
         yield f"level {level.level}", steps
 

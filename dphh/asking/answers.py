@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Account, Entry, Ledger, Share
 from dphh.ledger.corpora import named_corpus
+from dphh.ledger.declared import Groups
 from dphh.plan import Plan
 from dphh.registry import Verb
 from dphh.show import Section
@@ -40,13 +41,14 @@ def answered(
     releases: Callable[[], tuple[Iterable[Entry], Set[str] | None]],
     release: Callable[[Any], pa.Table],
     verb: Callable[[Macro, Arguments], pa.Table],
+    groups: Callable[[], Mapping[str, Groups]],
 ) -> pa.Table:
     """A macro's table, by what whoever answers may say: of the ledger, or by a verb."""
     macro = macros()[what]
     if macro.verb is not None:
         return verb(macro, arguments)
     of_the_ledger: dict[str, Callable[[], pa.Table]] = {
-        "ledger": lambda: ledger_table(accounts()),
+        "ledger": lambda: ledger_table(accounts(), groups()),
         "releases": lambda: releases_table(*releases()),
         "release": lambda: release(arguments.get("run_id")),
     }
@@ -103,8 +105,8 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
         ) from None
 
 
-#: Columns of the terminal that a plan's table fits, and those of its four borders.
-TERMINAL, BORDERS = 100, 10
+#: Columns of the terminal that a plan's table fits, and those of its borders and of `line`.
+TERMINAL, BORDERS = 100, 18
 #: What is longer has a line of its own.
 LONGEST_WHAT = 24
 
@@ -122,7 +124,12 @@ def plan_table(sections: Sequence[Section]) -> pa.Table:
             first, *more = [*long, *textwrap.wrap(text, room)] or [""]
             lines.append({"section": heading, "what": "" if long else what, "said": first})
             lines += [{"section": heading, "what": "", "said": line} for line in more]
-    return pa.Table.from_pylist(lines, schema=PLAN_SCHEMA)
+    return _numbered(lines, PLAN_SCHEMA)
+
+
+def _numbered(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    numbered = [{**row, "line": line} for line, row in enumerate(rows, start=1)]
+    return pa.Table.from_pylist(numbered, schema=schema)
 
 
 def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
@@ -131,10 +138,10 @@ def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
     if not isinstance(plain, bool):
         raise UsageError(f"plain: found {plain!r}; give true or false")
     rows = [{"section": each.section, "sql": each.sql} for each in plan.queries(plain=plain)]
-    return pa.Table.from_pylist(rows, schema=SQL_SCHEMA)
+    return _numbered(rows, SQL_SCHEMA)
 
 
-def ledger_table(accounts: Iterable[Account | Share]) -> pa.Table:
+def ledger_table(accounts: Iterable[Account | Share], groups: Mapping[str, Groups]) -> pa.Table:
     rows = [
         {
             "corpus": account.label,
@@ -145,6 +152,8 @@ def ledger_table(accounts: Iterable[Account | Share]) -> pa.Table:
             "left_epsilon": account.left and account.left.epsilon,
             "left_delta": account.left and account.left.delta,
             "runs": account.runs,
+            "used": account.used,
+            "groups": json.dumps(groups[account.label]) if account.label in groups else None,
         }
         for account in accounts
     ]

@@ -31,9 +31,9 @@ from dphh.asking.answers import (
     queries_table,
 )
 from dphh.asking.macros import Macro, help_sql, install
-from dphh.corpus import Corpus
+from dphh.corpus import WHICH_ROWS, Corpus, narrowed
 from dphh.errors import UsageError
-from dphh.given import with_release
+from dphh.given import with_declared, with_release
 from dphh.ledger import Ledger
 from dphh.registry import Verb
 from dphh.release import Release
@@ -98,6 +98,7 @@ class _Owner:
             what,
             arguments,
             accounts=self._ledger.accounts,
+            groups=self._ledger.declared_groups,
             releases=lambda: (self._ledger.runs(), None),
             release=self._release,
             verb=self._of_verb,
@@ -111,6 +112,7 @@ class _Owner:
 
     def _of_verb(self, macro: Macro, arguments: Arguments) -> pa.Table:
         assert macro.verb is not None
+        arguments = with_declared(arguments, self._ledger, arguments.get("corpus"))
         if macro.spends:
             return self._drawn_once(macro.verb, arguments)
         asked = with_release(arguments, self._ledger, files=False)
@@ -160,9 +162,10 @@ class _Owner:
         asked = corpus_name(what, arguments)
         content = given_content(arguments)
         if "user" not in content:
+            rows = {name: content.pop(name) for name in WHICH_ROWS & content.keys()}
             named = owners_corpus(asked, self._ledger, content)
             if named is not None:
-                return named
+                return narrowed(named, **rows)
             raise UsageError(
                 f"corpus: {asked!r} is no name in the ledger; for a table or a path, say which "
                 "columns count: user_column := ..., and text_column := ... or item_column := ..."

@@ -43,6 +43,9 @@ class RowsOptions(TypedDict, total=False):
     max_token_length: int
     too_long: TooLong
     characters: Characters
+    where: str | None
+    since: str | None
+    until: str | None
     name: str | None
     row_wise: bool
 

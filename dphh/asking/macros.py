@@ -44,12 +44,21 @@ SQL_NAMES = {
     # `keep` is an option of `ldp_trie` itself.
     "keep": "keep_tokens",
     "drop": "drop_tokens",
+    "where": "where_rows",
 }
 
 _NOT_CONTENT = ("self", "source", "unit", "connection")
 
-PLAN_SCHEMA = pa.schema([("section", pa.string()), ("what", pa.string()), ("said", pa.string())])
-SQL_SCHEMA = pa.schema([("section", pa.string()), ("sql", pa.string())])
+#: Rows of SQL are in no order: `line` is theirs.
+PLAN_SCHEMA = pa.schema(
+    [
+        ("section", pa.string()),
+        ("what", pa.string()),
+        ("said", pa.string()),
+        ("line", pa.int32()),
+    ]
+)
+SQL_SCHEMA = pa.schema([("section", pa.string()), ("sql", pa.string()), ("line", pa.int32())])
 LEDGER_SCHEMA = pa.schema(
     [
         ("corpus", pa.string()),
@@ -60,6 +69,8 @@ LEDGER_SCHEMA = pa.schema(
         ("left_epsilon", pa.float64()),
         ("left_delta", pa.float64()),
         ("runs", pa.int64()),
+        ("used", pa.float64()),
+        ("groups", pa.string()),
     ]
 )
 RELEASES_SCHEMA = pa.schema(

@@ -13,7 +13,6 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,11 +23,12 @@ from dphh.engines.session import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
-from dphh.ledger.said import gone_text
+from dphh.ledger.said import gone_text, how_far
 from dphh.report.style import CHART_CSS
+from dphh.sources.lacking import parquet_files
 from dphh.sources.reading import parquet_pattern
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.unit import as_json, counted_by, proviso
+from dphh.unit import as_json, columns_of, counted_by, proviso
 from dphh.wording.asked import named_in_words
 from dphh.wording.lines import wrapped
 
@@ -126,7 +126,7 @@ def _opens(corpus: Corpus, engine: str) -> Finding:
 
 def _alike(corpus: Corpus) -> Iterator[Finding]:
     """Whether all files have the columns, and of one type."""
-    files = _parquet_files(corpus)
+    files = parquet_files(corpus)
     if not files:
         return
     kinds: dict[str, set[str | None]] = {column: set() for column in corpus.columns.values()}
@@ -201,9 +201,15 @@ def _somebodys(corpus: Corpus, look: bool) -> Finding:
     if found:
         return Finding(
             "users", "stops", "rows without a user (NULL) were found",
-            "A run is refused for them. Leave them out, or give each a user of its own.",
+            f"A run is refused for them. Leave them out, as by {_left_out(corpus)}, or give each a "
+            "user of its own.",
         )  # fmt: skip
     return Finding("users", "good", "no row is without a user")
+
+
+def _left_out(corpus: Corpus) -> str:
+    columns = " AND ".join(f'"{column}" IS NOT NULL' for column in columns_of(corpus.user))
+    return f"where={columns!r}"
 
 
 def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
@@ -248,28 +254,14 @@ def _accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
                 "Every run is refused; the releases that were made can be had again for nothing.",
             )  # fmt: skip
         else:
-            yield Finding("ledger", "good", f"{name!r} pays: of {account.cap}, {account.left} left")
+            far = "no cap" if account.cap is None else f"a cap of {account.cap}; {how_far(account)}"
+            yield Finding("ledger", "good", f"{name!r} pays: {far}")
     if not touched:
         yield Finding(
             "ledger", "mind", "nobody has capped this corpus",
             "Nothing limits what is spent on it, and nobody is promised anything in all. "
             "`dphh ledger add NAME CORPUS ...` caps it.",
         )  # fmt: skip
-
-
-def _parquet_files(corpus: Corpus) -> list[str]:
-    """Of this machine; none of a table that a log keeps, which is read as the log has it."""
-    if corpus.kind != "path" or any("://" in place for place in corpus.where):
-        return []
-    logs = [Path(place) / log for place in corpus.where for log in ("_delta_log", "metadata")]
-    if any(log.is_dir() for log in logs):
-        return []
-    found: set[str] = set()
-    with duckdb.connect() as con:
-        for place in corpus.where:
-            rows = con.execute("SELECT file FROM glob(?)", [parquet_pattern(place)]).fetchall()
-            found |= {file for (file,) in rows if file.endswith((".parquet", ".pq", ".parq"))}
-    return sorted(found)
 
 
 def _kind(kind: pa.DataType) -> str:

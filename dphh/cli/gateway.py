@@ -20,6 +20,7 @@ from dphh.cli.options import ledger_option
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
+from dphh.ledger.said import how_far
 
 if TYPE_CHECKING:
     from dphh.gateway.analysts import Analysts
@@ -184,8 +185,8 @@ def analysts(context: click.Context, as_json: bool, ledger_file: str | None) -> 
         return
     for share in shares:
         click.echo(
-            f"{share.analyst}  {share.account}: spent {share.spent} of ({share.cap.epsilon:g}, "
-            f"{share.cap.delta:g}) in {share.runs} run{'' if share.runs == 1 else 's'}"
+            f"{share.analyst}  {share.account}: a share of ({share.cap.epsilon:g}, "
+            f"{share.cap.delta:g}); {how_far(share)}"
             + ("" if share.analyst in with_token else "  (no token in force)")
         )
 

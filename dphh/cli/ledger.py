@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -21,6 +22,7 @@ from dphh.privacy.events import Json, costs_of, events_to_json
 from dphh.release import Release
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.wording.lines import plural, wrapped
+from dphh.wording.shown import shown
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
@@ -47,6 +49,7 @@ def ledger() -> None:
 @click.option("--epsilon", type=float, required=True, help="The cap.")
 @click.option("--delta", type=float, required=True, help="The cap.")
 @_kept
+@click.option("--if-missing", is_flag=True, help="Where it is there, leave it, and its cap, alone.")
 @click.option("--unseen", is_flag=True, help="Do not look whether the files have the columns.")
 @ledger_option
 @click.pass_context
@@ -58,6 +61,7 @@ def add(
     epsilon: float,
     delta: float,
     kept: Kept,
+    if_missing: bool,
     unseen: bool,
     ledger_file: str | None,
     **_: Any,
@@ -77,7 +81,10 @@ def add(
     _say_moved(book, source)
     with catch_warnings():
         simplefilter("ignore", Notice)  # which say the same
-        account = book.add(name, source, epsilon, delta, kept)
+        account = book.add(name, source, epsilon, delta, kept, if_missing=if_missing)
+    if account.cap is not None and (account.cap.epsilon, account.cap.delta) != (epsilon, delta):
+        said = f"({account.cap.epsilon:g}, {account.cap.delta:g}), and was left alone"
+        click.echo(f"note: {name} is there, with the cap {said}; dphh ledger cap sets it", err=True)
     click.echo(accounts_text([account]))
 
 
@@ -146,10 +153,55 @@ def rename(name: str, new: str, ledger_file: str | None) -> None:
 @click.option("--epsilon", type=float, required=True, help="The new cap.")
 @click.option("--delta", type=float, required=True, help="The new cap.")
 @_kept
+@click.option("--yes", is_flag=True, help="Raise it without asking.")
 @ledger_option
-def cap(name: str, epsilon: float, delta: float, kept: Kept, ledger_file: str | None) -> None:
-    """Change a corpus's cap, or how it is kept."""
-    click.echo(accounts_text([Ledger(ledger_file).set_cap(name, epsilon, delta, kept)]))
+def cap(
+    name: str, epsilon: float, delta: float, kept: Kept, yes: bool, ledger_file: str | None
+) -> None:
+    """Change a corpus's cap, or how it is kept. Raising it asks first."""
+    book = Ledger(ledger_file)
+    before = book.status(name).cap
+    if before is not None and (epsilon > before.epsilon or delta > before.delta) and not yes:
+        _ask(
+            f"{name}: raise the cap of ({before.epsilon:g}, {before.delta:g}) to "
+            f"({epsilon:g}, {delta:g})? People were promised the lower one, and what is spent of a "
+            "higher one is never taken back"
+        )
+    click.echo(accounts_text([book.set_cap(name, epsilon, delta, kept)]))
+
+
+def _ask(question: str) -> None:
+    """Who cannot be asked says it beforehand."""
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question}. Nothing was changed; --yes says yes")
+    if not click.confirm(question, err=True):
+        raise UsageError("Nothing was changed")
+
+
+@ledger.command()
+@click.argument("name")
+@click.option("--by", required=True, metavar="COLUMN", help="The column whose values they are.")
+@click.option("--groups", default="", help="With commas between; none takes back what there was.")
+@ledger_option
+def groups(name: str, by: str, groups: str, ledger_file: str | None) -> None:
+    """Declare values of a column that everybody may know, such as countries.
+
+    Then `--by COLUMN` of a verb counts within these, and analysts at the gateway may say it too.
+    """
+    book = _there(ledger_file)
+    book.declare_groups(name, by, groups)
+    for column, values in book.declared_groups().get(name, {by: ("none any more",)}).items():
+        click.echo(f"{name}, by {column}: {', '.join(values)}")
+
+
+@ledger.command()
+@click.argument("file")
+@ledger_option
+def backup(file: str, ledger_file: str | None) -> None:
+    """Copy the ledger to FILE, as it is at one moment, whoever runs meanwhile."""
+    book = _there(ledger_file)
+    book.backup(file)
+    click.echo(f"{book.path} is copied to {file}", err=True)
 
 
 @ledger.command()
@@ -157,7 +209,7 @@ def cap(name: str, epsilon: float, delta: float, kept: Kept, ledger_file: str | 
 @_json
 @ledger_option
 def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
-    """What was spent, what the caps are, what is left; with NAME, its runs too.
+    """What was spent, what the caps are, what is left; with NAME, its runs, and who changed what.
 
     NAME is a name in the ledger or, of a corpus that has none, its path.
     """
@@ -169,9 +221,9 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
     if (said := book.behind()) is not None:
         click.echo(f"warning: {said}", err=True)
     if as_json:
-        shown = [{**each.to_json(), "gone": each.name in gone} for each in accounts]
+        listed_accounts = [{**each.to_json(), "gone": each.name in gone} for each in accounts]
         if name is None:
-            click.echo(json.dumps({"accounts": shown}))
+            click.echo(json.dumps({"accounts": listed_accounts}))
         else:
             listed = [
                 {"run_id": run.run_id, "verb": run.verb, "state": run.state,
@@ -179,7 +231,8 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
                  "local_epsilon": local_epsilon(run), "drawn": _drawn(run)}
                 for run in runs
             ]  # fmt: skip
-            click.echo(json.dumps({**shown[0], "runs": listed}))
+            changed = [change.to_json() for change in book.history(name)]
+            click.echo(json.dumps({**listed_accounts[0], "runs": listed, "history": changed}))
         return
     click.echo(accounts_text(accounts))
     for account in accounts:
@@ -193,6 +246,8 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
             click.echo(f"{'':<14}drew less than was reserved, and the rest was given back")
         if (told := local_epsilon(run)) is not None:
             click.echo(f"{'':<14}to the curator, beside it: local epsilon {told:g} a user")
+    for change in [] if name is None else book.history(name):
+        click.echo("\n".join(wrapped(shown(str(change), 10_000), "   ", "      ")))
 
 
 @ledger.command()
@@ -211,12 +266,14 @@ def release(run_id: str, out: str | None, as_json: bool, ledger_file: str | None
 
 @ledger.command()
 @click.argument("file")
+@click.option("--history", is_flag=True, help="In their place who changed caps, shares and tokens.")
 @ledger_option
-def export(file: str, ledger_file: str | None) -> None:
+def export(file: str, history: bool, ledger_file: str | None) -> None:
     """Write every run to FILE, .parquet or .csv."""
     book = _there(ledger_file)
-    book.export(file)
-    click.echo(f"{plural(len(book.runs()), 'run')} written to {file}", err=True)
+    book.export(file, history=history)
+    many = plural(len(book.history()), "change") if history else plural(len(book.runs()), "run")
+    click.echo(f"{many} written to {file}", err=True)
 
 
 def _drawn(run: Entry) -> list[Json] | None:

@@ -12,7 +12,7 @@ import click
 
 from dphh.characters.unseen import steerless_json
 from dphh.cli.signatures import flag, given, option
-from dphh.corpus import HELP, Corpus
+from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
 from dphh.engines import ENGINES
 from dphh.errors import DphhError
 from dphh.ledger import Ledger
@@ -118,9 +118,11 @@ def corpus_asked(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""
-    corpus = named_corpus(asked, ledger, sorted(map(flag, content)))
+    rows = {name: content[name] for name in WHICH_ROWS & content.keys()}
+    corpus = named_corpus(asked, ledger, sorted(map(flag, content.keys() - rows)))
     if corpus is not None:
-        return corpus if not files else files_of_named(corpus, files, ledger)
+        corpus = corpus if not files else files_of_named(corpus, files, ledger)
+        return narrowed(corpus, **rows)
     if files:
         raise click.UsageError(
             f"--files: {asked!r} is no name in the ledger; of a corpus that has none, give its "

@@ -16,7 +16,7 @@ from dphh.cli.options import (
     with_options,
 )
 from dphh.cli.signatures import given, option
-from dphh.given import with_release
+from dphh.given import with_declared, with_release
 from dphh.ledger import Ledger
 from dphh.registry import VERBS, Verb
 from dphh.verbs import planning
@@ -29,7 +29,8 @@ def command(verb: Verb[...]) -> click.Command:
     def run(context: click.Context, /, corpus: str, **options: Any) -> None:
         book = Ledger(options["ledger_file"])
         read = corpus_asked(corpus, book, content_given(context, verb.options), options["files"])
-        asked = with_release(given(context, list(verb.options)), book, files=True)
+        asked = with_declared(given(context, list(verb.options)), book, read.name)
+        asked = with_release(asked, book, files=True)
         plan = planning(verb)(read, **asked)
         finish(plan, book, options)
 

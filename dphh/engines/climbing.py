@@ -5,14 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
 from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.ladder.rounds import TwoRoundsOf
-from dphh.ladder.rungs import Integers, Ladder, ValidGrams
-from dphh.ladder.spurious import with_spurious
+from dphh.ladder.rungs import Ladder, ValidGrams
 from dphh.levels import PrunedLevel
 from dphh.udfs.draws.randomness import Randomness
 
@@ -30,13 +25,13 @@ class Climbing(ABC):
         """Where the grams of the ladder's top stand."""
 
     @abstractmethod
-    def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
-        """To `noised`, the valid grams that somebody holds; what passed of them, an Arrow table
-        (key, noisy), and how many they are."""
+    def _noised_grams(self, level: PrunedLevel, purpose: str) -> None:
+        """To `noised`, the valid grams that somebody holds."""
 
     @abstractmethod
-    def _supported(self, proposed: Any) -> Any:
-        """Of an Arrow table (key, number) the rows whose key has one in `noised`."""
+    def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
+        """What passed of them, and of the valid grams that nobody holds: an Arrow table (key,
+        noisy)."""
 
     @abstractmethod
     def _rounds(self, purpose: str) -> ForecastRounds:
@@ -46,20 +41,11 @@ class Climbing(ABC):
         self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
     ) -> Any:
         self._place_all(ladder)
-        passed, supported = self._noised_grams(level, ladder, purpose)
-        released = with_spurious(
-            passed, level, valid, supported, self._held, self.randomness, purpose
-        )
+        self._noised_grams(level, purpose)
+        released = self._released_grams(level, valid, purpose)
         self.drop("noised")
+        self.drop("lifted")
         return released
-
-    def _held(self, keys: Integers) -> NDArray[np.bool_]:
-        """Which of these keys somebody holds: private."""
-        held = np.zeros(len(keys), dtype=np.bool_)
-        numbers = np.arange(len(keys), dtype=np.int64)
-        supported = self._supported(pa.table({"key": keys, "number": numbers}))
-        held[supported.column("number").to_numpy()] = True
-        return held
 
     def forecast_level(self, level: TwoRoundsOf, ladder: Ladder, purpose: str) -> Any:
         self._place_all(ladder)

@@ -40,13 +40,13 @@ class OnlyOwner:
 class Analysts:
     """The file is read at each use: who is added or removed is so at once."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, ledger: Ledger | None = None) -> None:
+        self.path, self._ledger = path, ledger
 
     @classmethod
     def of(cls, ledger: Ledger) -> Analysts:
         """Beside the ledger."""
-        return cls(ledger.path.with_name(ledger.path.name + ".analysts.json"))
+        return cls(ledger.path.with_name(ledger.path.name + ".analysts.json"), ledger)
 
     def names(self) -> list[str]:
         return list(self._hashes())
@@ -54,8 +54,9 @@ class Analysts:
     def add(self, name: str) -> str:
         """A new token for an analyst, who is new or has lost the old one. It is told only now."""
         self.check_name(name)
-        token = secrets.token_urlsafe(32)
-        self._write({**self._hashes(), name: _hash(token)})
+        token, before = secrets.token_urlsafe(32), self._hashes()
+        self._write({**before, name: _hash(token)})
+        self._note(name, before, "given")
         return token
 
     def check_name(self, name: str) -> None:
@@ -69,8 +70,15 @@ class Analysts:
         hashes = self._hashes()
         if name not in hashes:
             raise UsageError(f"There is no analyst {name!r}; `dphh serve analysts` lists them")
+        before = dict(hashes)
         del hashes[name]
         self._write(hashes)
+        self._note(name, before, None)
+
+    def _note(self, name: str, before: dict[str, str], now: str | None) -> None:
+        """In the ledger's history; after the fact, so that what is taken back is so at once."""
+        if self._ledger is not None:
+            self._ledger.note_token(name, "given" if name in before else None, now)
 
     def who(self, token: str) -> str | None:
         """The analyst whose token this is."""

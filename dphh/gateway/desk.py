@@ -20,6 +20,7 @@ from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway.child import Child, Gone, Message, Pipe, serve
 from dphh.gateway.guard import EMPTY, Guard
 from dphh.gateway.rows import VECTOR, Rows, in_batches
+from dphh.sources.quiet import without_bar
 
 log = logging.getLogger("dphh.gateway")
 
@@ -121,7 +122,7 @@ def _main() -> None:
     if guarded:
         _limit_process()
     con = duckdb.connect(":memory:", config={**EMPTY, "memory_limit": _MEMORY} if guarded else {})
-    con.execute("SET enable_progress_bar = false")
+    without_bar(con)
     con.execute("SET arrow_lossless_conversion = true")
     con.execute("SET lambda_syntax = 'ENABLE_SINGLE_ARROW'")  # as checked trees are written
     office: list[Pipe] = []

@@ -32,6 +32,8 @@ from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.office import budgets
 from dphh.given import with_release
 from dphh.ledger import Ledger
+from dphh.ledger.declared import Groups
+from dphh.ledger.said import how_far
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.show import price_sections
@@ -77,7 +79,7 @@ def _answer(message: Message) -> pa.Table:
     with _little():
         plan = _plan(macro, arguments, book)
         if asker != OWNER:
-            _refuse_counting(plan)
+            _refuse_counting(plan, book.declared_groups().get(corpus_name(what, arguments), {}))
     if macro.spends:
         return plan.run(
             ledger=book,
@@ -91,8 +93,7 @@ def _answer(message: Message) -> pa.Table:
         return queries_table(Plan(plan.price), arguments)
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
-    lines = [("spent", budget.spent), ("of", budget.cap), ("left", budget.left)]
-    told = [(name, str(value)) for name, value in lines]
+    told = [("yours", str(budget.cap)), ("used", how_far(budget))]
     return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])
 
 
@@ -104,9 +105,15 @@ def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
     return plan_of(macro.verb, with_release(arguments, book, files=False), corpus)
 
 
-def _refuse_counting(plan: Plan) -> None:
-    """A run that takes the number of users for known would tell it exactly by its failing."""
+def _refuse_counting(plan: Plan, declared: Groups) -> None:
+    """A run that takes the number of users for known would tell it exactly by its failing, and one
+    within groups that there is such a column, unless its owner declared them."""
     if known := VERBS[plan.verb].takes_for_known(plan.price):
+        asked = dict(plan.price.parameters)
+        column, groups = asked.get("by"), asked.get("groups")
+        public = declared.get(str(column), ())
+        if known.option == "by" and isinstance(groups, tuple) and {*groups} <= {*public}:
+            return
         raise UsageError(
             f"{known.option}: {known.why}, which is the corpus's owner's to know: how a run ends "
             f"would tell it; {known.instead}"

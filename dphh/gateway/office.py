@@ -28,6 +28,7 @@ from dphh.asking.macros import Macro
 from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
+from dphh.given import with_declared
 from dphh.ledger import Account, Entry, Hold, Ledger, Share
 from dphh.ledger.nouns import checked_run_id
 from dphh.release import Release
@@ -65,6 +66,7 @@ class Office:
             what,
             arguments,
             accounts=lambda: self._budgets(analyst),
+            groups=self._ledger.declared_groups,
             releases=lambda: self._settled(analyst),
             release=lambda run_id: self._release(analyst, run_id),
             verb=lambda macro, asked: self._of_verb(analyst, what, macro, asked),
@@ -76,6 +78,7 @@ class Office:
             raise UsageError(
                 f"corpus: there is no corpus {corpus!r} for you; FROM dphh_ledger() names yours"
             )
+        arguments = with_declared(arguments, self._ledger, corpus)
         if isinstance(run_id := arguments.get("of"), str):
             self._release(analyst, run_id)  # `counts` counts what they may see
         if not macro.spends:

@@ -26,7 +26,9 @@ from dphh.gateway.extensions import load, load_sql, shell_program
 from dphh.gateway.office import Terms
 from dphh.gateway.server import Gateway
 from dphh.ledger import Ledger
+from dphh.ledger.budget import cut, percent
 from dphh.sql import looking
+from dphh.wording.lines import plural
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,13 @@ def banner(address: Address) -> str:
     """Which corpora there are, and how much budget."""
     with _client(address) as con:
         rows = con.execute(
-            f"SELECT corpus, left_epsilon, left_delta, cap_epsilon, cap_delta, runs "
+            f"SELECT corpus, left_epsilon, left_delta, cap_epsilon, cap_delta, used, runs "
             f"FROM ({address.ask_sql(_LEDGER)})"
         ).fetchall()
     lines = [
-        f"  {corpus}: left epsilon {left:.4g} at delta {left_delta:.3g}, "
-        f"of ({cap:g}, {cap_delta:g}); {runs} run{'' if runs == 1 else 's'} so far"
-        for corpus, left, left_delta, cap, cap_delta, runs in rows
+        f"  {corpus}: {percent(used)} of ({cap:g}, {cap_delta:g}) is used, by "
+        f"{plural(runs, 'run')}; left epsilon {cut(left)} at delta {cut(left_delta)}"
+        for corpus, left, left_delta, cap, cap_delta, used, runs in rows
     ]
     head = f"dphh at {address.uri}: " + (
         "corpora and budget" if rows else "no corpus is named for you yet"

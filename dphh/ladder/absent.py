@@ -200,22 +200,27 @@ def lifted_of_class(
 def proposed_of_class(
     valid: ValidClasses, group: int, number: int, absent: int, randomness: Randomness, purpose: str
 ) -> Integers:
-    """Keys of a class in the order drawn, uniformly and none twice, of which the first `number`
-    that nobody holds are taken. Whoever knows which are held is asked once, for all of them.
+    """Keys of a class of which the first `number` that nobody holds are taken."""
+    size = int(valid.sizes[group])
+    return valid.keys(group, proposed(size, number, absent, randomness, f"{purpose} {group}/keys"))
+
+
+def proposed(size: int, number: int, absent: int, randomness: Randomness, purpose: str) -> Integers:
+    """Numbers below `size` in the order drawn, uniformly and none twice: so many that `number` of
+    the `absent` ones are among them. The first `number` of these are a uniform choice.
 
     While fewer than `number` absent grams were met, a draw meets a new one with a probability of
     (absent - number + 1) / size at least. Of draws whose mean number of such is m = 2 number + 710,
     fewer than `number` meet one with a probability of exp(-(m - number)^2 / (2 m)) < 2^-256 at most
-    (Chernoff). Where that takes more draws than the class has grams, these are all proposed, in
-    random order, and none is missing.
+    (Chernoff). Where that takes `size` draws or more, all numbers are proposed, in random order,
+    and none is missing.
     """
-    size, name = int(valid.sizes[group]), f"{purpose} {group}/keys"
     draws = -(-(2 * number + _MORE) * size // (absent - number + 1))
     if draws >= size:
-        return valid.keys(group, _in_random_order(size, randomness, name))
-    drawn = uniform_below(randomness, size, draws, name).astype(np.int64)
+        return _in_random_order(size, randomness, purpose)
+    drawn = uniform_below(randomness, size, draws, purpose).astype(np.int64)
     _, first = np.unique(drawn, return_index=True)
-    return valid.keys(group, drawn[np.sort(first)])
+    return drawn[np.sort(first)]
 
 
 #: 4 ln(2^256), rounded up.

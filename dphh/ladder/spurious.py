@@ -5,71 +5,54 @@ impossible, and leaving them out would show which valid grams somebody holds. So
 drawn from Binomial(|V_k| - |supp H_k|, P[noise >= rho]), they are drawn uniformly from V_k without
 supp H_k, and their scores from the noise given that it reaches rho: exactly what Algorithm 1 of
 the paper would have released (its Appendix A does the same).
+
+Keys are proposed before it is known which of them somebody holds: a query of the level drops those
+(`sql/ngrams/released_grams.sql`), so that no list of held keys is ever looked at outside of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from dphh.ladder.absent import proposed
 from dphh.ladder.rungs import Integers, ValidGrams
-from dphh.levels import PrunedLevel
-from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
+from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.udfs.draws.noise import draw_above, draw_binomial
-from dphh.udfs.draws.randomness import Randomness, uniform_below
-
-#: Given keys, says which of them somebody holds. The answer is private and stays in the engine.
-Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
+from dphh.udfs.draws.randomness import Randomness
 
 
-def with_spurious(
-    passed: Any,
-    level: PrunedLevel,
-    valid: ValidGrams,
-    supported: int,
-    held: Held,
-    randomness: Randomness,
-    purpose: str,
-) -> Any:
-    """What passed of those that somebody holds, and the level's spurious grams: (key, noisy)."""
-    assert level.threshold_grid is not None
-    noise = rounded_gaussian(level.sigma_grid)
-    keys, scores = draw_spurious(
-        valid, supported, held, noise, level.threshold_grid, randomness, purpose
-    )
-    return pa.concat_tables([passed, pa.table({"key": keys, "noisy": scores})])
+@dataclass(frozen=True)
+class LiftedGrams:
+    """The spurious grams of a level, before it is known which valid grams somebody holds.
+
+    `keys` are of valid grams, each once, in the order drawn: more than `noisy` has entries. The
+    first of them that nobody holds has the first noised weight, the second the second, and so on.
+    """
+
+    keys: Integers
+    noisy: Integers
+
+    def to_table(self) -> Any:
+        """(place, key, noisy): in the order drawn, without a weight where keys are left over."""
+        more = len(self.keys) - len(self.noisy)
+        noisy = pa.concat_arrays([pa.array(self.noisy, pa.int64()), pa.nulls(more, pa.int64())])
+        return pa.table({"place": np.arange(len(self.keys)), "key": self.keys, "noisy": noisy})
 
 
-def draw_spurious(
-    valid: ValidGrams,
-    supported: int,
-    held: Held,
-    noise: RoundedGaussian,
-    threshold: int,
-    randomness: Randomness,
-    purpose: str,
-) -> tuple[Integers, Integers]:
-    """Keys and noisy weights of the spurious grams of one level."""
-    unsupported = len(valid) - supported
-    number = draw_binomial(
-        randomness, unsupported, noise.tail(threshold), f"{purpose}/spurious number"
-    )
-    keys = np.empty(0, dtype=np.int64)
-    attempt = 0
-    while len(keys) < number:
-        attempt += 1
-        # About as many as are missing, for what will be rejected.
-        share = unsupported / len(valid)
-        batch = min(int((number - len(keys)) / share * 1.1) + 16, 1 << 22)
-        indices = uniform_below(randomness, len(valid), batch, f"{purpose}/spurious {attempt}")
-        drawn = valid.keys(indices.astype(np.int64))
-        drawn = drawn[~held(drawn)]
-        # In the order drawn, each once: a prefix of a uniform sequence is uniform.
-        together = np.concatenate([keys, drawn])
-        _, first = np.unique(together, return_index=True)
-        keys = together[np.sort(first)][:number]
-    scores = draw_above(randomness, noise.sigma, threshold, number, f"{purpose}/spurious scores")
-    return keys, scores
+def lifted_grams(
+    valid: ValidGrams, held: int, sigma: int, threshold: int, randomness: Randomness, purpose: str
+) -> LiftedGrams:
+    """By how many valid grams somebody holds: how many of the others noise of this sigma lifts to
+    the threshold, their noised weights, and keys for them."""
+    absent = len(valid) - held
+    tail = rounded_gaussian(sigma).tail(threshold)
+    number = draw_binomial(randomness, absent, tail, f"{purpose}/spurious number")
+    noisy = draw_above(randomness, sigma, threshold, number, f"{purpose}/spurious scores")
+    if not number:
+        return LiftedGrams(noisy, noisy)
+    chosen = proposed(len(valid), number, absent, randomness, f"{purpose}/spurious keys")
+    return LiftedGrams(valid.keys(chosen), noisy)

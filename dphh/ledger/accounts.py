@@ -11,13 +11,18 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 
-from dphh.corpus import Corpus
+from dphh.columns import checked_groups
+from dphh.corpus import Corpus, corpus_from_json, in_groups
 from dphh.errors import LedgerError, Notice, UsageError
+from dphh.files.paths import written_here
+from dphh.files.whole_files import write_whole
 from dphh.ledger import records
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.behind import source_of
 from dphh.ledger.budget import Booking, Kept, checked_cap
 from dphh.ledger.columns_there import refuse_columns_that_no_file_has
+from dphh.ledger.declared import Groups, declare, declared
+from dphh.ledger.history import Change, changes, note
 from dphh.ledger.marks import Marks, marks, pass_on_marks
 from dphh.ledger.moved import Earlier, earlier_on, is_there, moved_to, refuse_what_did_not_move
 from dphh.ledger.nouns import Account, unknown_account
@@ -64,9 +69,12 @@ class Accounts:
         epsilon: float,
         delta: float,
         kept: Kept = "open",
+        *,
+        if_missing: bool = False,
     ) -> Account:
         """Name a corpus and cap it. `kept`: how, if not as its first run settles it ("divergence"
-        for releases with Gaussian noise, "sums" for all others).
+        for releases with Gaussian noise, "sums" for all others). `if_missing`: where the very
+        corpus has this name already, it stays as it is, with the cap that it has.
 
         Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
         even where they counted users by another column.
@@ -83,7 +91,10 @@ class Accounts:
         earlier = self._earlier(source)
         with writing(self.path) as con:
             rows = records.accounts(con)
-            if any(row.name == name for row in rows):
+            there = next((row for row in rows if row.name == name), None)
+            if there is not None and if_missing and there.fingerprint == fingerprint:
+                return there.account(records.prices(con, there.id))
+            if there is not None:
                 raise UsageError(
                     f"The account {name!r} exists. Choose another name, or change its cap with "
                     "`dphh ledger cap`."
@@ -91,6 +102,7 @@ class Accounts:
             same = [row.id for row in rows if row.name is None and row.fingerprint == fingerprint]
             account = records.insert_account(con, name, source, fingerprint).id
             records.insert_cap(con, account, cap)
+            note(con, records.now(con), "cap", name, None, cap)
             for unnamed in same:  # the corpus has a name now
                 con.execute("UPDATE charges SET account = ? WHERE account = ?", (account, unnamed))
                 pass_on_marks(con, unnamed, account)
@@ -121,6 +133,8 @@ class Accounts:
             if by_name(records.accounts(con), name).source != row.source:
                 raise LedgerError(f"The account {name!r} was moved meanwhile: ask again.")
             records.move_account(con, row.id, source)
+            places = [", ".join(each.where) for each in (row.source, source)]
+            note(con, records.now(con), "place", name, *places)
             earlier.charge(con, row.id)
         return self.status(name)
 
@@ -136,15 +150,18 @@ class Accounts:
             )
         with writing(self.path) as con:
             con.execute("INSERT OR IGNORE INTO deleted VALUES (?)", (row.id,))
+            note(con, records.now(con), "place", name, ", ".join(row.source.where), None)
         return self.status(name)
 
     def remove(self, name: str) -> None:
         """Forget an account that nothing was ever charged to, such as one with a wrong column."""
         with writing(self.path) as con:
             account = self._unpaid(con, name, "removed")
-            for table in ("caps", "marks", "deleted", *(["shares"] if has_shares(con) else [])):
+            shares = ["shares"] if has_shares(con) else []
+            for table in ("caps", "marks", "deleted", "declared", *shares):
                 con.execute(f"DELETE FROM {table} WHERE account = ?", (account.id,))
             con.execute("DELETE FROM accounts WHERE id = ?", (account.id,))
+            note(con, records.now(con), "cap", name, account.cap, None)
             come_down(con, self.path)
 
     def rename(self, name: str, new: str) -> Account:
@@ -155,6 +172,7 @@ class Accounts:
             if any(row.name == new for row in records.accounts(con)):
                 raise UsageError(f"The account {new!r} exists. Choose another name.")
             con.execute("UPDATE accounts SET name = ? WHERE id = ?", (new, account.id))
+            note(con, records.now(con), "name", new, name, new)
         return self.status(new)
 
     def _unpaid(self, con: sqlite3.Connection, name: str, what: str) -> AccountRow:
@@ -174,9 +192,10 @@ class Accounts:
         further runs."""
         cap = checked_cap(epsilon, delta, kept)
         with writing(self.path) as con:
-            account = by_name(records.accounts(con), name).id
-            records.insert_cap(con, account, cap)
-            records.settle_how_kept(con, account)
+            account = by_name(records.accounts(con), name)
+            records.insert_cap(con, account.id, cap)
+            records.settle_how_kept(con, account.id)
+            note(con, records.now(con), "cap", name, account.cap, cap)
         return self.status(name)
 
     def accounts_touched(self, source: Source | str) -> tuple[str, ...]:
@@ -249,6 +268,54 @@ class Accounts:
     def shares(self, analyst: str | None = None) -> list[Share]:
         """What analysts may spend and have spent, of every account that they have a share of."""
         return shares(self.path, analyst)
+
+    def declare_groups(self, name: str, column: str, groups: str | Sequence[str]) -> None:
+        """Say which values of a column are public, so that people may be counted within them."""
+        values = checked_groups(column, groups) if groups else ()
+        source = self.status(name).source
+        if source.kind == "path":
+            refuse_columns_that_no_file_has(in_groups(corpus_from_json(source.to_json()), column))
+        with writing(self.path) as con:
+            declare(con, name, column, values)
+
+    def declared_groups(self) -> dict[str, Groups]:
+        """Of every account that has any, by its name: the columns, and the values of each."""
+        with reading(self.path) as con:
+            return {} if con is None else declared(con)
+
+    def note_token(self, analyst: str, was: str | None, now: str | None) -> None:
+        """That an analyst was given a token, or that it was taken back."""
+        with writing(self.path) as con:
+            note(con, records.now(con), "token", None, was, now, analyst)
+
+    def history(self, name: str | None = None) -> list[Change]:
+        """What owners changed, of one account or all: caps, shares, tokens, groups, names, places;
+        who did it, when, and from what to what."""
+        with reading(self.path) as con:
+            return [] if con is None else changes(con, name)
+
+    def backup(self, path: str | Path) -> None:
+        """Copy the ledger as it is at one moment, whoever writes meanwhile; whole or not at all."""
+        target = written_here("backup", path)
+        if Path(os.path.realpath(target)) == self.path:
+            raise UsageError(f"{target} is the ledger itself. Name another file.")
+        with reading(self.path) as con:
+            if con is None:
+                raise UsageError(self.absent() or "")
+            found = con.execute("PRAGMA integrity_check (1)").fetchone()[0]
+            if found != "ok":
+                raise LedgerError(
+                    f"The ledger {self.path} is damaged, and was not copied over {target}. Restore "
+                    "it from the last copy (docs/lost-ledger.md)."
+                )
+            copy = con.serialize()
+        try:
+            write_whole(target, copy, mode=0o600)
+        except OSError as error:
+            raise LedgerError(
+                f"Could not write {target}: {error.strerror or error}. See that its folder exists, "
+                "has space and may be written to."
+            ) from error
 
     def _look(self, source: Source) -> Look:
         return look(source.absolute(), *self._named())

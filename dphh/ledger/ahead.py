@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dphh.ledger.budget import Booking, Cap, fits, kept_for
+from dphh.ledger.budget import Booking, Cap, fits, kept_for, share_of
 from dphh.ledger.exact import allowed, drawn
 
 #: More runs than anybody makes; counting ends there.
@@ -37,10 +37,13 @@ def parts(prices: Sequence[Booking], cap: Cap, price: Booking) -> tuple[float, f
     """Of the cap's divergence, or epsilon, and of its delta: what a run would draw of each."""
     kept = kept_for([*prices, price][0], cap.delta) if cap.kept == "open" else cap.kept
     if kept != "divergence":
-        return _part(price.epsilon, cap.epsilon), _part(price.delta, cap.delta)
+        return share_of(price.epsilon, cap.epsilon), share_of(price.delta, cap.delta)
     most = allowed(cap.epsilon, cap.delta)
     asked = drawn(price.events, most.order)
-    return _part(asked.divergence, most.divergence), _part(float(asked.delta), float(most.delta))
+    return (
+        share_of(asked.divergence, most.divergence),
+        share_of(float(asked.delta), float(most.delta)),
+    )
 
 
 def how_often(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
@@ -55,7 +58,3 @@ def how_often(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if fits([*prices, *[price] * middle], cap) else (low, middle)
     return low
-
-
-def _part(asked: float, most: float) -> float:
-    return asked / most if most else (0.0 if asked == 0 else float("inf"))

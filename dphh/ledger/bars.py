@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from dphh.ledger.said import Spent
+from dphh.ledger.budget import percent
+from dphh.ledger.said import Spent, officers_sentence
 from dphh.wording import shown
-from dphh.wording.lines import plural
 
 
 def account_html(account: Spent) -> str:
-    runs = plural(account.runs, "run")
-    said = f"{shown.html(account.label)}: spent {escape(str(account.spent))} in {runs}"
-    if not account.runs:
-        said = f"{shown.html(account.label)}: unspent"
-    if account.cap is None or account.left is None:
-        return f"<div class='budget'><div>{said}; no cap.</div></div>"
-    share = min(1.0, account.spent.epsilon / account.cap.epsilon) if account.cap.epsilon else 1.0
+    said = f"{shown.html(account.label)}: {escape(officers_sentence(account))}"
+    if account.used is None:
+        return f"<div class='budget'><div>{said}.</div></div>"
     return (
         f"<div class='budget'><div>{said}.</div>"
-        f"<svg width='100%' height='12' role='img' aria-label='{share:.0%} of epsilon spent'>"
-        "<rect width='100%' height='100%' rx='3' fill='#8888' />"
-        f"<rect height='100%' rx='3' fill='#5b8bd0' width='{100 * share:.2f}%'/></svg>"
-        f"<div>Left {escape(str(account.left))}, for one more Gaussian run; the cap is "
-        f"{escape(str(account.cap))}.</div></div>"
+        f"<svg width='100%' height='12' role='img' aria-label='{percent(account.used)} is used'>"
+        "<rect width='100%' height='100%' rx='3' fill='#8888' /><rect height='100%' rx='3' "
+        f"fill='#5b8bd0' width='{100 * min(1.0, account.used):.2f}%'/></svg></div>"
     )
 
 

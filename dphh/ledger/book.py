@@ -254,6 +254,8 @@ class Ledger(Accounts):
         ]
         return [entry for entry in entries if name is None or name in entry.accounts]
 
-    def export(self, path: str | Path) -> None:
-        """Write every run to a `.parquet` or `.csv` file, whole or not at all."""
-        export.export(self.runs(), written_here("export", path), self.path)
+    def export(self, path: str | Path, *, history: bool = False) -> None:
+        """Write every run, or what owners changed, to a `.parquet` or `.csv` file, whole or not at
+        all."""
+        frame = export.changes(self.history()) if history else export.runs(self.runs())
+        export.export(frame, written_here("export", path), self.path)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, Context
 from fractions import Fraction
 from typing import Literal
 
@@ -37,6 +38,7 @@ SETTLED_BY_OWNERS: tuple[Kept, ...] = ("open", "divergence", "sums")
 
 #: By how much the composition of a run's events may pass its claim: what floats lose, rounded up.
 _ROUNDING = 1e-9
+_DOWN = Context(prec=4, rounding=ROUND_DOWN)
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,15 @@ class GivenBack:
 def _part(share: float) -> str:
     """In percent; what is there and would round to none is said to be less than what shows."""
     return "less than 0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
+
+
+def percent(share: float) -> str:
+    """Of a cap, whole percents: no rounding makes all of it of a part, nor nothing."""
+    if 0 < share < 0.01:
+        return "less than 1%"
+    if 0.99 < share < 1:
+        return "more than 99%"
+    return f"{share:.0%}" if share <= 100 else "more than 10,000%"
 
 
 def checked_budget(epsilon: float, delta: float) -> Budget:
@@ -168,18 +179,47 @@ def fits(prices: Sequence[Booking], cap: Cap) -> bool:
 def promise(cap: Cap) -> str:
     """What is promised to a user whose data the cap protects, in a line of words."""
     whole = f"({cap.epsilon:g}, {cap.delta:g})"
+    if cap.kept == "composed":
+        return f"{whole}, where no request followed from a release"
+    return f"{whole}, whoever asks what in whatever order"
+
+
+def how_kept(cap: Cap) -> str:
+    """How a cap is kept, in a line of words."""
     match cap.kept:
         case "open":
-            return f"{whole}, whoever asks what in whatever order; the first run settles how"
+            return "as the first run settles it"
         case "divergence":
-            return f"{whole}, whoever asks what in whatever order; releases and thresholds apart"
+            return "releases and thresholds draw from two amounts that are fixed"
         case "sums":
-            return f"{whole}, whoever asks what in whatever order; epsilons and deltas add up"
+            return "epsilons add up, and deltas do"
         case "composed":
             return (
-                f"{whole} to requests fixed beforehand; (epsilon, 2 delta), and the epsilons of "
-                "other steps, to those that follow from releases: `dphh ledger cap` renews it"
+                "as an earlier dphh kept it: (epsilon, 2 delta), and the epsilons of other steps, "
+                "where requests follow from releases; `dphh ledger cap` renews it"
             )
+
+
+def used(prices: Sequence[Booking], cap: Cap) -> float:
+    """What share of a cap its runs have used, of what is scarcest; above 1 where they pass it."""
+    if not prices:
+        return 0.0
+    match _kept(cap, prices):
+        case "divergence":
+            most = allowed(cap.epsilon, cap.delta)
+            took = _drawn(prices, most)
+            shares = [(took.divergence, most.divergence), (float(took.delta), float(most.delta))]
+        case "composed":
+            shares = [(spent(prices, cap).epsilon, cap.epsilon)]
+        case _:
+            epsilon, delta = _sums(prices)
+            shares = [(float(epsilon), cap.epsilon), (float(delta), cap.delta)]
+    share = max(share_of(took, whole) for took, whole in shares)
+    return min(share, 1.0) if fits(prices, cap) else max(share, 1.0)
+
+
+def share_of(took: float, whole: float) -> float:
+    return took / whole if whole else (0.0 if took == 0 else math.inf)
 
 
 def spent(prices: Sequence[Booking], cap: Budget | None) -> Budget:
@@ -223,17 +263,16 @@ def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking) -> s
     more = left(prices, cap, asked.delta)
     if more.epsilon == 0:
         more = left(prices, cap)
-    runs = f"{len(prices)} run" + ("" if len(prices) == 1 else "s")
-    already = f"epsilon {spent(prices, cap).epsilon:.4g} at that delta, in {runs}"
+    runs = plural(len(prices), "run")
+    already = f"{percent(used(prices, cap))} of it, by {runs}"
     if more.epsilon > 0:
-        # Cut, not rounded, so that what is shown would be granted.
-        rest = f"about epsilon {_cut(more.epsilon)} for one more run at delta {more.delta:.3g}"
+        rest = f"epsilon {cut(more.epsilon)} for one more run at delta {cut(more.delta)}"
         advice = "Ask for less, or let the account's owner raise its cap."
     else:
         rest, advice = "nothing", "Only the account's owner can allow more, by raising its cap."
     return (
         f"Refused: the run asks for epsilon {asked.epsilon:.6g}, delta {asked.delta:.6g} of the "
-        f"account {name!r}, whose cap is {cap}. Spent: {already}. Left: {rest}. "
+        f"account {name!r}, whose cap is {cap}. Used: {already}. Left: {rest}. "
         f"Nothing was spent now. {advice}"
     )
 
@@ -325,7 +364,6 @@ def _rounded_down(number: Fraction) -> float:
     return near if _exact(near) <= number else math.nextafter(near, 0.0)
 
 
-def _cut(number: float) -> str:
-    """Four digits, rounded down."""
-    step = 10.0 ** (math.floor(math.log10(number)) - 3)
-    return f"{math.floor(number / step) * step:.4g}"
+def cut(number: float) -> str:
+    """Four digits, rounded down, so that what is shown would be granted."""
+    return f"{float(_DOWN.create_decimal(repr(number))):.4g}"

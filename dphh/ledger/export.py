@@ -1,4 +1,4 @@
-"""Every run of a ledger as a table in a file, for auditors and spreadsheets."""
+"""Every run of a ledger, or every change, as a table in a file, for auditors and spreadsheets."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.characters.cells import cell
 from dphh.errors import LedgerError, UsageError
+from dphh.ledger.history import Change
 from dphh.ledger.nouns import Entry
 from dphh.privacy.events import events_to_json
 
@@ -17,13 +18,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def export(entries: Sequence[Entry], target: Path, book: Path) -> None:
+def export(frame: pl.DataFrame, target: Path, book: Path) -> None:
     """Whole or not at all, and never over the ledger itself."""
     if target.suffix not in (".parquet", ".csv"):
         raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
     if Path(os.path.realpath(target)) == book:
         raise UsageError(f"{target} is the ledger itself. Export to another file.")
-    frame = _frame(entries)
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with draft.open("wb") as file:
@@ -53,7 +53,15 @@ def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.String).map_elements(cell, pl.String))
 
 
-def _frame(entries: Sequence[Entry]) -> pl.DataFrame:
+def changes(found: Sequence[Change]) -> pl.DataFrame:
+    import polars as pl
+
+    names = ("when", "who", "what", "account", "analyst", "was", "now")
+    rows = [change.to_json() for change in found]
+    return pl.DataFrame([pl.Series(name, [row[name] for row in rows], pl.String) for name in names])
+
+
+def runs(entries: Sequence[Entry]) -> pl.DataFrame:
     """Flat columns, so that Parquet and CSV say the same."""
     import polars as pl
 

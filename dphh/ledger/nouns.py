@@ -88,6 +88,7 @@ class Account:
     spent: Budget
     left: Budget | None
     given_back: GivenBack | None = None
+    used: float | None = None  # the share of the cap that is used, of what is scarcest
 
     @property
     def label(self) -> str:
@@ -109,6 +110,7 @@ class Account:
                 part: None if (budget := getattr(self, part)) is None else asdict(budget)
                 for part in ("cap", "spent", "left", "given_back")
             },
+            "used": self.used,
         }
 
     def __repr__(self) -> str:

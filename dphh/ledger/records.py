@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, UsageError
-from dphh.ledger.budget import Booking, Cap, given_back, kept_for, left, spent
+from dphh.ledger.budget import Booking, Cap, given_back, kept_for, left, spent, used
 from dphh.ledger.nouns import (
     Account,
     Entry,
@@ -55,6 +55,7 @@ class AccountRow(NamedTuple):
             spent=spent(prices, self.cap),
             left=None if self.cap is None else left(prices, self.cap),
             given_back=None if self.cap is None else given_back(prices, self.cap),
+            used=None if self.cap is None else used(prices, self.cap),
         )
 
 

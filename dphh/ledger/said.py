@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from dphh.ledger.budget import Budget, Cap, GivenBack, promise
+from dphh.ledger.budget import Budget, Cap, GivenBack, cut, how_kept, percent, promise
 from dphh.privacy.weak import warnings
 from dphh.unit import User, whom
 from dphh.wording import shown
@@ -31,20 +31,48 @@ class Spent(Protocol):
     def left(self) -> Budget | None: ...
     @property
     def given_back(self) -> GivenBack | None: ...
+    @property
+    def used(self) -> float | None: ...
 
 
 def account_lines(account: Spent) -> list[tuple[str, str]]:
-    spent = f"spent {account.spent} in {plural(account.runs, 'run')}" if account.runs else "unspent"
-    lines = [(shown.shown(account.label, 10_000), spent)]
-    if account.cap is not None and account.left is not None:
-        lines.append(("", f"cap   {account.cap}"))
-        lines.append(("", f"left  {account.left}, for one more Gaussian run"))
+    lines = [(shown.shown(account.label, 10_000), officers_sentence(account))]
+    if account.cap is not None:
+        lines.append(("", f"kept: {how_kept(account.cap)}"))
         if account.given_back is not None:
             lines.append(("", f"given back: {account.given_back}"))
-        lines.append(("", f"promised to {whom(account.user)}: {promise(account.cap)}"))
         weak = warnings(account.cap.epsilon, account.cap.delta)
         lines += [("", f"warning: {warning}") for warning in weak]
     return lines
+
+
+def officers_sentence(account: Spent) -> str:
+    """What is promised, what share of that is used, and what one more run may have."""
+    if account.cap is None:
+        said = f"{account.spent} is spent, by {plural(account.runs, 'run')}"
+        return f"no cap: {said if account.runs else 'nothing is spent'}"
+    if account.used is not None and account.used > 1:
+        return (
+            f"the cap of ({account.cap.epsilon:g}, {account.cap.delta:g}) does not hold: "
+            f"{plural(account.runs, 'run')} used {percent(account.used)} of it; no run may follow"
+        )
+    return f"promised to {whom(account.user)}: {promise(account.cap)}; {how_far(account)}"
+
+
+def how_far(account: Spent) -> str:
+    """What share of a cap is used, and what one more run may have."""
+    assert account.used is not None
+    assert account.left is not None
+    more = account.left
+    may_have = f"may have epsilon {cut(more.epsilon)} at delta {cut(more.delta)}"
+    far = f"{percent(account.used)} of it is used, by {plural(account.runs, 'run')}"
+    far = far if account.runs else "nothing of it is used"
+    if more.epsilon == 0:
+        return f"{far}; no run may follow"
+    if not account.runs:
+        return f"{far}; a first run {may_have}"
+    noised = account.cap is not None and account.cap.kept == "divergence"
+    return f"{far}; one more{' of items, ngrams or counts' if noised else ''} {may_have}"
 
 
 def gone_text(account: Spent, where: Sequence[str]) -> str:

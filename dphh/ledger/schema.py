@@ -18,10 +18,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from dphh.errors import LedgerError
+from dphh.ledger.history import note_earlier
 from dphh.ledger.networks import refuse_network
 from dphh.ledger.older_copy import refuse_older
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 APPLICATION_ID = 0x64706868  # "dphh" in ASCII: tells a ledger from any other SQLite file
 TIMEOUT = 120.0  # seconds to wait for other processes' transactions, which take milliseconds each
 
@@ -181,6 +182,30 @@ CREATE TABLE deleted (                      -- accounts whose files are gone for
 );
 """
 
+# Since schema 8. What owners changed and who they were (`history.py`); which groups they declared.
+HISTORY = """
+CREATE TABLE history (
+    id       INTEGER PRIMARY KEY,
+    account  TEXT,                      -- its name then; NULL of a token
+    analyst  TEXT,                      -- whose share or token it is
+    what     TEXT NOT NULL,             -- cap, share, token, groups, name or place
+    was      TEXT,                      -- NULL: there was none
+    now      TEXT,                      -- NULL: there is none any more
+    who      TEXT,                      -- the system's name of the user; NULL of what was before
+    recorded REAL NOT NULL
+);
+CREATE TRIGGER history_stands BEFORE UPDATE ON history
+BEGIN SELECT RAISE (ABORT, 'the history of the ledger cannot be changed'); END;
+CREATE TRIGGER history_is_kept BEFORE DELETE ON history
+BEGIN SELECT RAISE (ABORT, 'the history of the ledger cannot be deleted'); END;
+CREATE TABLE declared (                 -- groups of a column: public knowledge
+    account INTEGER NOT NULL REFERENCES accounts (id),
+    by      TEXT NOT NULL,
+    groups  TEXT NOT NULL,              -- JSON list
+    PRIMARY KEY (account, by)
+) WITHOUT ROWID;
+"""
+
 #: A commit waits for the disk, and for the folder that forgets the journal.
 SYNCHRONOUS = "EXTRA"
 
@@ -296,7 +321,7 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
     """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
     if known == SCHEMA_VERSION:
         return
-    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS, MARKS)[known:])
+    missing = "".join((TABLES, UNFINISHED, HOLDS, KEPT, DRAWN, REPEATS, MARKS, HISTORY)[known:])
     statement = ""
     for line in missing.splitlines(keepends=True):  # executescript would commit
         statement += line
@@ -305,6 +330,8 @@ def _lay_out(con: sqlite3.Connection, known: int) -> None:
             statement = ""
     if known < 7:
         con.execute("INSERT INTO marking VALUES (?)", (secrets.token_bytes(32),))
+    if known < 8:
+        note_earlier(con)
     con.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     con.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 

@@ -23,7 +23,9 @@ from dphh.ledger.budget import (
     left,
     refusal,
     spent,
+    used,
 )
+from dphh.ledger.history import note
 from dphh.ledger.nouns import Request, unknown_account
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_kept, reading, writing
@@ -61,9 +63,14 @@ class Share:
     left: Budget  # of the share, and never more than the corpus itself has left
     runs: int
     user: User
+    used: float  # the share of the share, of what is scarcest
 
     @property
     def label(self) -> str:
+        return self.account
+
+    @property
+    def name(self) -> str:
         return self.account
 
     @property
@@ -87,10 +94,13 @@ def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float)
         for table in TABLES:
             con.execute(table)
         _bring_up(con)
+        before = _in_force(con, account.id).get(analyst)
+        day = records.now(con)
+        note(con, day, "share", name, before, cap, analyst)
         con.execute(
             "INSERT INTO shares (account, analyst, epsilon, delta, recorded, kept) "
             "VALUES (?, ?, ?, ?, ?, 'open')",
-            (account.id, analyst, cap.epsilon, cap.delta, records.now(con)),
+            (account.id, analyst, cap.epsilon, cap.delta, day),
         )
         _settle_how_kept(con, account.id, analyst)
 
@@ -115,6 +125,7 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
             _left(account, cap, own, all_),
             len(own),
             account.source.user,
+            used(own, cap),
         )
         for account, name, cap, own, all_ in found
     ]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from math import isfinite
 
-from dphh.columns import OTHER
 from dphh.errors import UsageError
 from dphh.price import Price, UsersKnown
 
@@ -58,27 +56,6 @@ def set_aside(spare: float, epsilon: float, delta: float) -> float:
             f"vouched for down to delta {8 * spare:.1e}: give a larger delta or a smaller epsilon"
         )
     return spare
-
-
-def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:
-    if by is None:
-        if groups:
-            raise UsageError("groups: goes with by=, which names the column of these values")
-        return ()
-    if not isinstance(by, str) or not by:
-        raise UsageError(f"by: found {by!r}; name the column whose values are the groups")
-    declared = tuple(map(str.strip, groups.split(",")) if isinstance(groups, str) else groups)
-    if not declared or not all(isinstance(group, str) and group for group in declared):
-        raise UsageError(
-            "groups: say which values of the column to count within, as texts, such as "
-            "['DE', 'FR']; all others are counted together"
-        )
-    if len(set(declared)) < len(declared) or OTHER in declared:
-        raise UsageError(
-            f"groups: each is declared once, and {OTHER!r} is what all others are counted as; "
-            "leave these out"
-        )
-    return declared
 
 
 def takes_groups_for_known(price: Price) -> UsersKnown | None:

@@ -56,7 +56,10 @@ def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
     """
     _check_sigma(sigma)
     if math.isinf(sigma):
-        return np.maximum(-np.expm1(np.minimum(epsilons, 0.0)), 0.0)
+        curve = np.maximum(-np.expm1(np.minimum(epsilons, 0.0)), 0.0)
+        # Rounded up by more than the error of expm1; 0 is exact.
+        above = np.nextafter(np.nextafter(curve, 2.0), 2.0)
+        return np.asarray(np.where(curve > 0, np.minimum(above, 1.0), 0.0), dtype=np.float64)
     h, magnitudes = 1.0 / sigma, np.abs(epsilons)
     # Beyond 100 in either direction the normal tails underflow, with the same result.
     x = np.clip(magnitudes * sigma - h / 2, -100.0, 100.0)

@@ -22,6 +22,7 @@ from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import database_of
 from dphh.sources.lakes import lake_table, refuse_files_of_tables
+from dphh.sources.quiet import without_bar
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import (
     files_named,
@@ -30,7 +31,9 @@ from dphh.sources.reading import (
     refuse_what_waits,
     unreadable_files,
 )
+from dphh.sources.text_files import refuse_other_encodings
 from dphh.sources.wide_files import refuse_many_columns
+from dphh.unit import columns_of
 from dphh.wording.asked import nearest
 from dphh.wording.lines import plural
 
@@ -141,7 +144,10 @@ def _delimited(corpus: Corpus) -> Any:
                 )
         # By their places: DuckDB takes names that differ in case alone for one.
         columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
-        picked = ", ".join(f"c{names.index(name)} AS {identifier(name)}" for name in wanted)
+        picked = ", ".join(
+            f"{_read(corpus, name, f'c{names.index(name)}')} AS {identifier(name)}"
+            for name in wanted
+        )
         selects.append(
             f"SELECT {picked} FROM read_csv({_listed(files)}, "
             f"auto_detect = false, header = true, delim = {literal(delimiter)}, quote = '\"', "
@@ -207,10 +213,22 @@ def _json_lines(corpus: Corpus) -> Any:
         f"{literal(name)}: 'VARCHAR{'[]' if name in listed else ''}'"
         for name in dict.fromkeys(corpus.columns.values())
     )
-    return con.sql(
-        f"FROM read_json({_listed(files)}, format = 'newline_delimited', records = true, "
-        f"auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"
+    picked = ", ".join(
+        f"{_read(corpus, name, identifier(name))} AS {identifier(name)}"
+        for name in dict.fromkeys(corpus.columns.values())
     )
+    return con.sql(
+        f"SELECT {picked} FROM read_json({_listed(files)}, format = 'newline_delimited', "
+        f"records = true, auto_detect = false, hive_partitioning = false, columns = {{{columns}}})"
+    )
+
+
+def _read(corpus: Corpus, name: str, column: str) -> str:
+    """A column of text. Of users 649.0 is 649: so it is written where another row had none."""
+    if name == corpus.content.column or name not in columns_of(corpus.user):
+        return column
+    whole = rf"regexp_replace({column}, '^(-?[0-9]+)\.0+$', '\1')"
+    return f"CASE WHEN ends_with({column}, '0') THEN {whole} ELSE {column} END"
 
 
 def _files(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
@@ -234,6 +252,8 @@ def _first_line(corpus: Corpus, file: str) -> str:
     of any other."""
     try:
         with pa.input_stream(file, compression="detect") as stream:
+            refuse_other_encodings(file, stream.read(2))
+        with pa.input_stream(file, compression="detect") as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace")
             line = text.readline(LONGEST_LINE + 1)
     except OSError as problem:
@@ -247,7 +267,7 @@ def _first_line(corpus: Corpus, file: str) -> str:
 
 def _quiet(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     """DuckDB's own bar would tell how much of the data each step reads; nothing is spilled here."""
-    con.execute("SET enable_progress_bar = false")
+    without_bar(con)
     con.execute("SET temp_directory = ''")
     return con
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -44,7 +45,8 @@ NO_UNITS = (
 )
 ROWS_OF_NOBODY = (
     "user: found rows whose user column is NULL (or one of several); dphh cannot bound what "
-    "nobody's rows add: leave them out (or give each a user of its own) and run again"
+    "nobody's rows add: leave them out (where='... IS NOT NULL'), or give each a user of its own, "
+    "and run again"
 )
 
 
@@ -110,6 +112,32 @@ def no_such_file(corpus: Corpus) -> CorpusError:
     return unreadable_files(corpus, "there is no such file")
 
 
+def unreadable(corpus: Corpus, problem: Exception) -> CorpusError:
+    """What an engine says of Parquet files that it cannot open: of a store, that nothing is there,
+    that it lets nobody in, or that it cannot be reached, before that they are no Parquet."""
+    said, kind = str(problem), type(problem).__name__
+    status = getattr(problem, "status_code", None) or 0
+    remote = [place for place in corpus.where if is_remote(place)]
+    nothing = ("No files found", "expanded paths were empty")
+    if any(text in said for text in nothing) or isinstance(problem, FileNotFoundError):
+        return no_such_file(corpus)
+    if not remote or not isinstance(problem, (OSError, duckdb.IOException, duckdb.HTTPException)):
+        return unreadable_files(corpus, f"it cannot be read as Parquet ({kind})")
+    if status == 404 or "404 Not Found" in said:
+        return no_such_file(corpus)
+    refused = status in (401, 403) or any(text in said for text in ("403 Forbidden", "401 Unauth"))
+    found = "the store refused" if refused else "the store could not be reached"
+    if remote[0].lower().startswith("s3") and not os.environ.get("AWS_ACCESS_KEY_ID"):
+        advice = "no credentials are set: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
+    else:
+        advice = (
+            "see that the credentials may read it"
+            if refused
+            else "see that the address is right and that there is a network"
+        )
+    return CorpusError(f"corpus: {', '.join(remote)}: {found} ({kind}); {advice}")
+
+
 def refuse_columns_twice(corpus: Corpus) -> None:
     """Nobody can tell which of two columns of one name counts. Of Parquet files of this machine."""
     for place in corpus.where:
@@ -173,12 +201,12 @@ def rows_in_memory(corpus: Corpus) -> Any:
             return chosen.to_arrow_reader(ROWS_OF_A_STREAM)
         lazy = hasattr(source, "collect")
         rows = source.select(columns).collect() if lazy else source
-        table = _without_views(pa.table(rows).select(columns))
+        table = without_views(pa.table(rows).select(columns))
     _validate(table)
     return table
 
 
-def _without_views(table: pa.Table) -> pa.Table:
+def without_views(table: pa.Table) -> pa.Table:
     """Polars gives strings as views, which Arrow's functions cannot take rows of: DuckDB 1.5 asks
     them to where such a table is joined."""
     if not duckdb.__version__.startswith("1."):

@@ -2,10 +2,7 @@
 -- words_level.sql, over the valid grams that somebody holds and keeps. All others, held or not,
 -- have a weight of 0 and no row.
 -- "For u in V_k: H_k[u] <- 0" is therefore not here but drawn, as the paper does it ("Scaling up
--- DPNE"), by dphh/ladder/spurious.py, which asks supported.sql: how many grams without a row the
--- noise lifts over rho_k is Binomial(|V_k| - |supp(H_k)|, P[noise >= rho_k]); which they are is
--- uniform in V_k without supp(H_k); their noised weights are the noise given that it reaches rho_k.
--- It is no CTE, since V_k is never written down (sql/plain/dpne_level.sql does, in `absent`).
+-- DPNE"), in lifted.sql; V_k is never written down (sql/plain/dpne_level.sql does, in `absent`).
 -- In: positions (lots, lengths, keys, words), where valid grams stand. Out: noised (key, noisy),
 -- drawn once.
 CREATE TEMP TABLE noised AS
@@ -34,7 +31,7 @@ histogram AS (
     GROUP BY contribution.key
 )
 
--- H_k[u] + N(0, sigma_k^2). What of it is above rho_k goes to S_k in set_union/released.sql.
+-- H_k[u] + N(0, sigma_k^2). What of it is above rho_k goes to S_k in released_grams.sql.
 SELECT
     key,
     weight + dphh_noise(CAST(key AS VARCHAR), $sigma, $purpose) AS noisy

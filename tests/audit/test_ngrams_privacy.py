@@ -160,8 +160,7 @@ def test_a_valid_gram_passes_as_often_as_the_noise_says(engine, tmp_path, prunin
 
 
 def without_spurious(monkeypatch):
-    nothing = np.empty(0, dtype=np.int64)
-    monkeypatch.setattr("dphh.ladder.spurious.draw_spurious", lambda *_: (nothing, nothing))
+    monkeypatch.setattr("dphh.ladder.spurious.draw_binomial", lambda *_: 0)
 
 
 @PRUNINGS

@@ -1,7 +1,8 @@
-"""A run of `ngrams` on a Spark of its own with its event log on; what the log says of sizes.
+"""A run on a Spark of its own with its event log on; what the log says of sizes.
 
-`python -m tests.engines.spark_told FOLDER` writes FOLDER/told.json: how many n-grams were released,
-how many bytes all tasks together gave to the driver, and how many the largest broadcast took.
+`python -m tests.engines.spark_told FOLDER RUN` writes FOLDER/told.json: how many items were
+released, how many bytes all tasks together gave to the driver, and how many the largest broadcast
+took.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import sys
 import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import numpy as np
 import polars as pl
 from pyspark.sql import SparkSession
 
-from dphh import Corpus, ngrams
+from dphh import Corpus, items, ngrams
 from tests.conftest import HERE, SPARK_JAVA
 
 WORDS, USERS, LENGTH = 600, 3000, 100
@@ -80,11 +82,19 @@ def sizes(events: list[dict[str, Any]]) -> dict[str, int]:
     return {"results": results, "broadcast": max(broadcasts.values())}
 
 
-def main(folder: Path) -> None:
+PLANS = {
+    "forecast": partial(ngrams, max_n=2, epsilon=8, delta=1e-6),
+    "dpne": partial(ngrams, max_n=2, epsilon=8, delta=1e-6, method="dpne"),
+    "sips": partial(items, epsilon=8, delta=1e-6, method="sips"),
+    "adaptive": partial(items, epsilon=8, delta=1e-6, method="adaptive"),
+}
+
+
+def main(folder: Path, run: str) -> None:
     warnings.simplefilter("ignore")  # that the log is on is what is wanted here
     read = corpus(folder)
     spark = spark_that_logs(folder)
-    release = ngrams(read, max_n=2, epsilon=8, delta=1e-6).run(engine="spark")
+    release = PLANS[run](read).run(engine="spark")
     spark.stop()
     (log,) = (folder / "events").iterdir()
     events = [json.loads(line) for line in log.read_text().splitlines()]
@@ -94,4 +104,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -166,9 +166,34 @@ def test_a_table_of_another_schema_is_named_by_it(tmp_path, no_noise):
 
 def test_no_row_decides_how_others_are_read(tmp_path, no_noise):
     """Guessing readers take the first column for numbers, and 007 for 7, until one user differs."""
-    rows = [("007", "a"), ("7", "a"), ("7.0", "a")]
+    rows = [("007", "a"), ("7", "a"), ("7.1", "a")]
     corpus = Corpus(as_csv(tmp_path, rows), user="who", text="what")
     assert histogram("duckdb", corpus, no_noise, 1) == {"a": 3 * 1024}
+
+
+def test_649_and_649_0_are_one_user(tmp_path, engine, no_noise):
+    """As whoever writes numbers beside gaps writes them: one person was two."""
+    rows = [("649", "a"), ("649.0", "a"), ("-1", "a"), ("-1.00", "b"), ("6.50", "a"), (".0", "a")]
+    wanted = expected([("649", "a"), ("-1", "a"), ("-1", "b"), ("6.50", "a"), (".0", "a")])
+    (tmp_path / "x.jsonl").write_text(
+        "".join(json.dumps({"who": who, "what": what}) + "\n" for who, what in rows)
+    )
+    for file in (as_csv(tmp_path, rows), tmp_path / "x.jsonl"):
+        found = histogram(engine, Corpus(file, user="who", text="what"), no_noise, 3)
+        assert found == wanted
+    content = Corpus(as_csv(tmp_path, [("1", "649.0")]), user="who", text="what")
+    assert histogram(engine, content, no_noise, 3) == expected([("1", "649.0")])
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
+def test_a_header_of_another_encoding_is_named(name, encoding, tmp_path, ledger):
+    text = "who,what\n1,SENTINEL\n" if name == "x.csv" else '{"who": 1, "what": "SENTINEL"}\n'
+    (tmp_path / name).write_bytes(text.encode(encoding))
+    with pytest.raises(CorpusError, match=r"line 1 is not UTF-8 .*UTF-16.*iconv") as caught:
+        items(Corpus(tmp_path / name, user="who", text="what"), epsilon=1, delta=1e-6).run()
+    assert "SENTINEL" not in str(caught.value)
+    assert ledger.runs() == []
 
 
 def test_no_name_of_a_column_or_a_file_steers_a_terminal(tmp_path):

@@ -122,3 +122,34 @@ def test_without_its_extension_duckdb_says_what_to_do(monkeypatch, ledger):
         items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
     assert "SECRET" not in str(caught.value)
     assert ledger.accounts() == []
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.parametrize(
+    "place", ["s3://corpora/no.parquet", "s3://corpora/no/*.parquet", "s3://nowhere/no.parquet"]
+)
+def test_what_is_not_in_a_store_is_no_such_file(bucket, engine, place, ledger):
+    if engine == "duckdb" and extension_file("httpfs") is None:
+        pytest.skip(f"no package has httpfs for DuckDB {duckdb.__version__}")
+    with pytest.raises(CorpusError, match="there is no such file"):
+        items(Corpus(place, user="who", text="what"), epsilon=1, delta=1e-6).run(engine=engine)
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_store_that_lets_nobody_in_is_said_to_be_one(bucket, monkeypatch, ledger, known):
+    from dphh.sources.reading import unreadable
+
+    corpus = Corpus("s3://corpora/reviews/a.parquet", user="who", text="what")
+    if not known:
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    said = str(unreadable(corpus, OSError("Generic S3 error: HIDDEN 403 Forbidden: HIDDEN")))
+    assert "the store refused" in said and "HIDDEN" not in said
+    wanted = "may read it" if known else "no credentials are set: AWS_ACCESS_KEY_ID"
+    assert wanted in said
+
+
+def test_what_is_no_parquet_in_a_store_is_said_to_be_none(bucket, ledger):
+    bucket.put_object(Bucket="corpora", Key="reviews/b.parquet", Body=b"no such thing" * 9)
+    corpus = Corpus("s3://corpora/reviews/b.parquet", user="who", text="what")
+    with pytest.raises(CorpusError, match="cannot be read as Parquet"):
+        items(corpus, epsilon=1, delta=1e-6).run(engine="polars", ledger=ledger)

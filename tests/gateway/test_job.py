@@ -54,9 +54,9 @@ def test_a_plan_tells_an_analyst_of_their_share_alone(shared: Ledger) -> None:
     assert set(plan.column("section").to_pylist()) == {"privacy", "levels", "finds", "ledger"}
     lines = [(row["what"], row["said"]) for row in plan.to_pylist() if row["section"] == "ledger"]
     assert lines == [
-        ("spent", "epsilon 0, delta 1e-06"),
-        ("of", "epsilon 1, delta 1e-06"),
-        ("left", "epsilon 1, delta 1e-06"),
+        ("yours", "epsilon 1, delta 1e-06"),
+        ("used", "nothing of it is used; a first run may have epsilon 1 at delta"),
+        ("", "1e-06"),
     ]
 
 
@@ -118,3 +118,33 @@ def test_the_queries_of_a_plan_say_nothing_of_where_the_corpus_lies(
     text = "\n".join(found.table.column("sql").to_pylist())
     assert ("sql/plain/set_union.sql" if plain else "sql/set_union/words_level.sql") in text
     assert not [named for named in ("canary", '"who"', '"what"') if named in text]
+
+
+COUNTED = {"of": ["a"], "by": "country", "epsilon": 0.5, "delta": 1e-8}
+
+
+@pytest.mark.parametrize("what", ["plan_counts", "plan_items"])
+def test_analysts_count_within_declared_groups_alone(shared: Ledger, what: str) -> None:
+    """That there is such a column would be told by how a run ends, unless its owner has said it."""
+    counted = COUNTED if what == "plan_counts" else {**COUNTED, "of": None, "counts": 0.3}
+    asked = {name: value for name, value in counted.items() if name in macros()[what].parameters}
+    assert "such a column" in ask(shared, what, **asked, groups=["DE"])["refused"]
+    shared.declare_groups("reviews", "country", "DE, US")
+    assert ask(shared, what, **asked, groups=["DE", "US"]) == {}
+    assert ask(shared, what, **asked, groups="DE") == {}
+    assert "such a column" in ask(shared, what, **asked, groups=["DE", "FR"])["refused"]
+    elsewhere = {**asked, "by": "city", "groups": ["DE"]}
+    assert "such a column" in ask(shared, what, **elsewhere)["refused"]
+    shared.declare_groups("reviews", "country", ())
+    assert "such a column" in ask(shared, what, **asked, groups=["DE"])["refused"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"where_rows": "city = 'Rome'"}, {"since": "day=2026-01-01"}, {"until": "day=2027-01-01"}],
+)
+def test_analysts_say_nothing_of_which_rows_count(shared: Ledger, asked: dict[str, str]) -> None:
+    """How a run ends would tell which columns there are."""
+    price = {"epsilon": 0.5, "delta": 1e-8}
+    said = ask(shared, "plan_items", **price, **asked)["refused"]
+    assert f"{next(iter(asked))}: 'reviews' is a corpus" in said and "leave these out" in said

@@ -183,7 +183,7 @@ def test_ctrl_c_stops_the_run_and_the_ledger_is_right(place: Place) -> None:
     request = place.long_request()
     terminal = Terminal(place)
     banner = terminal.wait_for("Enter.*D ")
-    assert "reviews: left epsilon 4" in banner and "long: left epsilon 4" in banner
+    assert "reviews: 0% of (4, 1e-05) is used" in banner and "long: 0% of (4, 1e-05)" in banner
     time.sleep(0.5)
     terminal.type(f"{request};\r")
     until = time.monotonic() + 60

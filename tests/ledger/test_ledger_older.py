@@ -14,7 +14,8 @@ from dphh.ledger.schema import SCHEMA_VERSION
 from dphh.privacy.events import GaussianEvent
 from tests.ledger.asked import ask, items_price, tampered
 
-BACK_TO_SCHEMA_6 = (
+BACK_TO_SCHEMA_7 = "DROP TABLE history; DROP TABLE declared; PRAGMA user_version = 7;"
+BACK_TO_SCHEMA_6 = BACK_TO_SCHEMA_7 + (
     "DROP TABLE marking; DROP TABLE marks; DROP TABLE deleted; PRAGMA user_version = 6;"
 )
 BACK_TO_SCHEMA_5 = BACK_TO_SCHEMA_6 + (

@@ -217,13 +217,6 @@ MUTANTS = (
         within="sql/spark/noised.sql",
     ),
     Mutant(
-        "Spark: held grams that did not pass are taken for such as nobody holds",
-        'return passed, self.count("noised")',
-        "return passed, passed.num_rows",
-        (f"{_WORKERS}::test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold",),
-        within=_SPARK,
-    ),
-    Mutant(
         "Spark: noise is a view, and drawn by whoever reads",
         'self.execute("noised", sigma=level.sigma_grid, purpose=purpose)',
         'self.look("noised", sigma=level.sigma_grid, purpose=purpose)',

@@ -12,7 +12,7 @@ from dp_accounting.pld.privacy_loss_distribution import (
     PrivacyLossDistribution,
     from_gaussian_mechanism,
 )
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -131,6 +131,7 @@ def test_an_impossible_delta_needs_infinite_epsilon() -> None:
 
 @few
 @given(of_either_kind, st.floats(0, 8))
+@example([OneDirectionEvent(1.0, 0.0)], 0.0)  # 1 - 1/e: the nearest float lies below
 def test_steps_compose_to_the_brute_force_sum(
     steps: list[ApproximateEvent | OneDirectionEvent], epsilon: float
 ) -> None:

@@ -219,6 +219,17 @@ def test_estimates_are_whole_people_and_never_below_none():
     assert said.low.min() == 0 and said.low.dtype == np.int64
 
 
+def test_below_none_an_interval_reaches_as_far_up_as_from_none() -> None:
+    """It was "0 (0 to 0)" where the noise had taken a true 27: as if nobody were sure."""
+    sigma, weighing = sigma_on_grid(10.0, 1, 4), Weighing(1, 1, 4)
+    noisy = np.array([-60, -1, 0, 1, 60], np.int64) * weighing.unit
+    said = count_intervals(noisy, np.zeros(0, np.int64), weighing, sigma, 0.95)
+    assert said.users.tolist() == [0, 0, 0, 1, 60]
+    assert said.low.tolist()[:4] == [0, 0, 0, 0] and said.low[4] > 30
+    assert len({*said.high.tolist()[:3]}) == 1 and 15 < said.high[0] < 30
+    assert said.high[3] - said.high[2] == 1
+
+
 def test_noise_on_the_grid_is_never_less_than_was_priced():
     for sigma, most, bits in [(4.0, 100, 8), (4.8087, 7, 10), (0.3, 1, 0), (3.0, 10_000, 3)]:
         grid = sigma_on_grid(sigma, most, bits)

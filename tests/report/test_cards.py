@@ -76,12 +76,12 @@ def test_a_release_shows_bars_and_its_promise_folded():
 def test_accounts_and_ledgers_print_what_is_left(corpus, ledger):
     account = ledger.add("survey", source_of(corpus), 3.0, 1e-6)
     for text in (repr(account), repr(ledger)):
-        assert "cap   epsilon 3, delta 1e-06" in text
-        assert "unspent" in text
+        assert "promised to each user: (3, 1e-06)" in " ".join(text.split())
+        assert "nothing of it is used" in " ".join(text.split())
     for card in (account._repr_html_(), ledger._repr_html_()):
         Seen(card)
         assert "survey" in card
-        assert "0% of epsilon spent" in card
+        assert "aria-label='0% is used'" in card
     ledger.remove("survey")
     assert "empty" in repr(ledger)
     assert "There is no ledger" in repr(Ledger(ledger.path.with_name("none.sqlite")))

@@ -541,10 +541,12 @@ def test_a_level_of_words_is_asked_for_with_its_own_noise_and_threshold() -> Non
 def test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold() -> None:
     session = Asked()
     level = PrunedLevel(2, CAP, BITS, 555, 0.1, "both", 2_000, 16)
-    passed, supported = session._noised_grams(level, None, "ngrams/level 2")  # type: ignore[arg-type]
-    assert asked(session, "noised") == {"sigma": 555, "purpose": "ngrams/level 2"}
-    assert asked(session, "released") == {"threshold": 2_000}
-    assert (passed.num_rows, supported) == (1, 11)
+    session._noised_grams(level, "ngrams/level 2")
+    session._released_grams(level, None, "ngrams/level 2")  # type: ignore[arg-type]
+    of_noise = {"sigma": 555, "purpose": "ngrams/level 2"}
+    assert asked(session, "noised") == of_noise
+    assert asked(session, "lifted") == {**of_noise, "threshold": 2_000}
+    assert asked(session, "released_grams") == {"threshold": 2_000}
 
 
 def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:

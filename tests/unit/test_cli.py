@@ -323,7 +323,18 @@ def test_the_ledgers_verbs(dphh, path, tmp_path):
     assert 0 < found["left"]["epsilon"] < 3
     assert [run["run_id"] for run in found["runs"]] == ["one"]
     assert json.loads(dphh("ledger", "show", "--json")[1])["accounts"][0]["runs_count"] == 1
-    assert "epsilon 9" in dphh("ledger", "cap", "notes", "--epsilon", "9", "--delta", "1e-6")[1]
+    raised = ["ledger", "cap", "notes", "--epsilon", "9", "--delta", "1e-6"]
+    code, _, error = dphh(*raised)
+    assert (code, "--yes says yes" in error) == (2, True)
+    assert "(9, 1e-06)" in dphh(*raised, "--yes")[1]
+    assert "cap: epsilon 9, delta 1e-06, before epsilon 3" in dphh("ledger", "show", "notes")[1]
+    assert json.loads(dphh("ledger", "show", "notes", "--json")[1])["history"][1]["what"] == "cap"
+    add = ["ledger", "add", "notes", path, *READ, "--epsilon", "3", "--delta", "1e-6"]
+    assert dphh(*add)[0] == 2
+    code, _, error = dphh(*add, "--if-missing")
+    assert (code, "with the cap (9, 1e-06), and was left alone" in error) == (0, True)
+    assert dphh("ledger", "backup", tmp_path / "copy.sqlite")[0] == 0
+    assert "notes" in dphh("ledger", "show", "--ledger", tmp_path / "copy.sqlite")[1]
     code, out, _ = dphh("ledger", "release", "one", "--out", tmp_path / "back", "--json")
     assert json.loads(out)["run_id"] == "one"
     assert Release.load(tmp_path / "back").run_id == "one"

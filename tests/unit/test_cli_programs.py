@@ -70,6 +70,16 @@ def test_files_of_a_named_corpus_are_read_as_its_owner_said(dphh, weeks, ledger)
     assert len(ledger.runs("notes")) == 2
 
 
+def test_which_rows_count_is_said_of_named_corpora_too(dphh, weeks, ledger, tmp_path):
+    asked = ["items", "notes", *COST, "--where", "what LIKE '%number1'", "--out", tmp_path / "out"]
+    assert dphh(*asked)[0] == 0
+    assert {row["item"] for row in Release.load(tmp_path / "out")} == {"week", "number1"}
+    assert dphh(*asked[:-2], "--until", "what=a", "--plan")[0] == 0
+    code, _, err = dphh(*asked, "--where", "count(*) > 3")
+    assert code == 2 and "one row" in err
+    assert len(ledger.runs("notes")) == 1
+
+
 def test_files_that_are_not_the_corpuss_are_refused(dphh, weeks, tmp_path):
     other = tmp_path / "other.parquet"
     pl.DataFrame({"who": [1], "what": ["a"]}).write_parquet(other)

@@ -227,6 +227,17 @@ def test_what_is_said_of_a_named_corpus_is_refused_be_it_a_default(con: Any, sai
         con.execute(f"FROM dphh_plan_items('reviews', {said}, epsilon := 1, delta := 1e-6)")
 
 
+def test_of_a_named_corpus_it_may_be_said_which_rows_count(con: Any, ledger: Ledger) -> None:
+    said = "where_rows := 'contains(what, ''cat'')', since := 'who=u1'"
+    asked = f"FROM dphh_items('reviews', {said}, epsilon := 1.0, delta := 1e-6)"
+    assert {row[1] for row in con.execute(asked).fetchall()} == {"the", "cat", "sat"}
+    (run,) = ledger.runs("reviews")
+    kept = run.parameters["content"]["where"]
+    assert kept == "(contains(what, 'cat')\n) AND (\"who\" >= 'u1'\n)"
+    with pytest.raises(duckdb.InvalidInputException, match="a subquery"):
+        con.execute("FROM dphh_items('reviews', where_rows := 'who = (SELECT 1)', epsilon := 1.0)")
+
+
 def test_rows_of_nobody_are_found_before_it_is_paid(con: Any, ledger: Ledger, texts: str) -> None:
     schema = {"who": pl.String, "what": pl.String}
     pl.DataFrame({"who": [None], "what": ["x"]}, schema=schema).write_parquet(texts)
@@ -286,9 +297,13 @@ def test_ldp_trie_is_asked_like_its_verb(con: Any, tmp_path: Path) -> None:
 )
 def test_a_plan_fits_a_terminal_of_100_columns(con, asked):
     rows = con.execute(f"FROM dphh_plan_{asked}").fetchall()
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    assert sum(widths) + len("section") - widths[0] + 10 <= 100, widths
-    assert any(what == "theorem" for _, what, _ in rows)
+    section, *widths = (
+        max(len(str(each)) for each in column) for column in zip(*rows, strict=True)
+    )
+    sized = [max(section, len("section")), *widths[:-1], max(widths[-1], len("int32"))]
+    assert sum(sized) + 3 * len(sized) + 1 <= 100, sized
+    assert any(what == "theorem" for _, what, _, _ in rows)
+    assert [line for *_, line in rows] == [*range(1, len(rows) + 1)]  # SQL keeps no order
 
 
 def test_a_release_is_looked_at_where_it_was_asked_for(con: Any) -> None:

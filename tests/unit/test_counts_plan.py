@@ -238,4 +238,4 @@ def test_sql_counts_what_a_release_found_by_its_run_id(people, ledger):
     )
     assert first == again and len(ledger.runs()) == 3
     said = con.execute(f"FROM dphh_plan_counts({corpus}, of := ['new york'], {price})").fetchall()
-    assert any("one standard deviation" in line for _, _, line in said)
+    assert any("one standard deviation" in line for _, _, line, _ in said)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,19 @@ ROOT = Path(dphh.__file__).parent
 CORE = {"click", "cryptography", "duckdb", "numpy", "polars", "pyarrow", "rich", "scipy", "pandas"}
 
 
+#: What comes with a package that an extra names.
+WITH = {"py4j": "pyspark"}
+#: How a package is called where it is installed from, if otherwise.
+CALLED = {"jwt": "pyjwt"}
+
+
 def imported():
-    for file in [*ROOT.rglob("*.py"), *(ROOT.parent / "udfs").rglob("*.py")]:
+    folders = (ROOT, ROOT.parent / "udfs")
+    return imported_by(file for folder in folders for file in folder.rglob("*.py"))
+
+
+def imported_by(files):
+    for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
             names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and not node.level:
@@ -29,6 +42,21 @@ def imported():
 def test_every_package_that_is_imported_is_of_the_core_or_of_an_extra():
     known = CORE | EXTRAS.keys() | sys.stdlib_module_names | {"dphh", "_duckdb"}
     assert {*imported()} - known == set()
+
+
+@pytest.mark.parametrize("package", EXTRAS)
+def test_an_extra_that_is_named_brings_the_package(package):
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
+    wanted = CALLED.get(package, WITH.get(package, package)).replace("_", "-")
+    brought = project["optional-dependencies"][EXTRAS[package]]
+    assert wanted in {re.split(r"[\[<>=!;~ ]", each)[0] for each in brought}
+
+
+def test_what_the_examples_import_is_of_an_extra():
+    examples = ROOT.parent / "examples"
+    own = {path.stem for path in examples.rglob("*.py")} | {"baselines"}
+    brought = CORE | EXTRAS.keys() | sys.stdlib_module_names | own | {"dphh", "marimo"}
+    assert {*imported_by(examples.rglob("*.py"))} <= brought
 
 
 @pytest.mark.parametrize("package", EXTRAS)
@@ -53,3 +81,19 @@ def test_a_command_without_its_packages_ends_in_one_line(command, tmp_path):
     )
     assert done.returncode == 2, done.stderr
     assert "pip install 'dphh[shell]'" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_kernel_without_ipywidgets_runs(tmp_path):
+    """DuckDB asks for them in kernels, even to be told that no bar is wanted."""
+    nbformat, nbclient = map(pytest.importorskip, ("nbformat", "nbclient"))
+    code = f"""
+import sys
+sys.modules["ipywidgets"] = None
+import dphh, polars as pl
+pl.DataFrame({{"u": range(1000), "t": ["a b"] * 1000}}).write_csv(r"{tmp_path}/a.csv")
+corpus = dphh.Corpus(r"{tmp_path}/a.csv", user="u", text="t")
+print(len(dphh.items(corpus, epsilon=1.0, delta=1e-6).run(ledger=r"{tmp_path}/ledger")))
+"""
+    cell = nbformat.v4.new_code_cell(code)
+    nbclient.NotebookClient(nbformat.v4.new_notebook(cells=[cell]), timeout=120).execute()
+    assert cell.outputs[-1]["text"].endswith("2\n")

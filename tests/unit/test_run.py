@@ -312,3 +312,15 @@ def test_an_engine_out_of_memory_says_what_to_do(tmp_path, ledger):
     corpus = Corpus(path, user="who", item="what")
     with pytest.raises((EngineError, UsageError), match="memory"):
         items(corpus, **ASK).run(ledger=ledger, memory_limit="3MB")
+
+
+def test_files_without_the_column_are_told_before_a_run_pays(tmp_path, ledger):
+    for name, rows in (("a", {"who": [1], "what": ["x"]}), ("b", {"who": [2], "else": ["y"]})):
+        pl.DataFrame(rows).write_parquet(tmp_path / f"{name}.parquet")
+    said: list[str] = []
+    plan = items(Corpus(tmp_path, user="who", text="what"), epsilon=1.0, delta=1e-6)
+    plan.run(ledger=ledger, progress=said.append)
+    told = "note: text or item: some files have no column 'what', so it is NULL in their rows"
+    assert said.count(told) == 1
+    plan.run(ledger=ledger, progress=said.append)  # which spends nothing, and reads nothing
+    assert said.count(told) == 1

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom, chi2, chisquare, norm
 
 from dphh.ladder.rungs import first_rung, next_rung, valid_grams
-from dphh.ladder.spurious import draw_spurious
+from dphh.ladder.spurious import lifted_grams
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 
@@ -35,10 +35,9 @@ def all_keys(valid):
 
 
 def drawn(valid, held, threshold):
-    def holds(keys):
-        return np.isin(keys, held)
-
-    return draw_spurious(valid, len(held), holds, NOISE, threshold, SystemRandomness(), "test")
+    """Keys and noisy weights, as released_grams.sql takes them of what was lifted."""
+    lifted = lifted_grams(valid, len(held), SIGMA, threshold, SystemRandomness(), "test")
+    return lifted.keys[~np.isin(lifted.keys, held)][: len(lifted.noisy)], lifted.noisy
 
 
 @pytest.mark.parametrize("pruning", ["both", "single"])

@@ -25,6 +25,7 @@ from dphh.levels import LocalLevel
 from dphh.price import Price
 from dphh.privacy.coin_reports import sizes
 from dphh.privacy.subset_selection import SubsetSelection
+from dphh.sources.quiet import without_bar
 from dphh.sql import query
 
 #: One row for each report: its sender (a name for the round, dropped after duplicates are removed),
@@ -175,7 +176,7 @@ def tally(
             unreadable += 1
     everything = pa.concat_tables([MESSAGES.empty_table(), *tables])
     with duckdb.connect() as con:
-        con.execute("SET enable_progress_bar = false")
+        without_bar(con)
         con.register("messages", everything)
         con.execute(
             query("ldp_verdicts"),

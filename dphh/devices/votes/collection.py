@@ -41,6 +41,7 @@ from dphh.mechanisms.trie.levels import trie_levels
 from dphh.plan import Plan, plan_from_json
 from dphh.release import Release
 from dphh.run import released, settled
+from dphh.sources.quiet import without_bar
 from dphh.sql import query
 from dphh.udfs.draws.randomness import SystemRandomness
 
@@ -256,7 +257,7 @@ class _Declared(SystemRandomness):
 def _counted(ballot: Ballot, theta: int, votes: Any) -> tuple[Any, Received]:
     """Count the votes and apply the threshold, as in any other level: `grown.sql`."""
     with duckdb.connect(":memory:") as con, engine_errors("judged_votes"):
-        con.execute("SET enable_progress_bar = false")
+        without_bar(con)
         relation = _received(con, votes)
         con.register("trie", ballot.parquet())
         parameters = {"run_id": ballot.run_id, "level": ballot.level}

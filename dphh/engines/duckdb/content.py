@@ -11,17 +11,17 @@ from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.engines.re2 import check_re2
 from dphh.errors import CorpusError
+from dphh.lineage.conditions import check_types, condition
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import (
     NO_GROUPS,
     NO_UNITS,
-    no_such_file,
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
     rows_in_memory,
     schema_in_memory,
-    unreadable_files,
+    unreadable,
 )
 from dphh.sources.wide_files import refuse_wide_files
 
@@ -57,6 +57,8 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
         refuse_missing_columns(corpus, {**types, **_all_columns(con, relation, corpus)})
     statements = [*corpus_statements(corpus, types, relation), *user_statements(corpus, types)]
     check_patterns(con, corpus.content)
+    if corpus.content.where is not None:
+        check_types(corpus.content.where, types)
     for statement in statements:
         con.execute(statement)
     return load
@@ -67,13 +69,14 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
     column = identifier(corpus.content.column)
     tokens = tokens_sql(corpus.content, types[corpus.content.column])
     content = _as_written(corpus.content, types[corpus.content.column])
+    kept = "" if corpus.content.where is None else f" AND {condition(corpus.content.where).sql}"
     return (
         f"CREATE TEMP MACRO tokens_of({column}) AS {tokens}",
         f"CREATE TEMP VIEW rows_of_corpus AS "
         f"SELECT {user_sql(corpus, types)} AS user_id, "
         f"{content} AS content, "
         f"{group_sql(corpus.by, types)} AS group_name FROM {relation} "
-        f"WHERE {column} IS NOT NULL",
+        f"WHERE {column} IS NOT NULL{kept}",
         "CREATE TEMP VIEW tokens_of_rows AS "
         "SELECT user_id, tokens_of(content) AS tokens, group_name FROM rows_of_corpus",
     )
@@ -243,10 +246,7 @@ def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
             relation = f"{files} true, hive_types_autocast = false)"
             _columns(con, relation, corpus)
     except duckdb.Error as problem:
-        if "No files found" in str(problem):
-            raise no_such_file(corpus) from None
-        found = f"it cannot be read as Parquet ({type(problem).__name__})"
-        raise unreadable_files(corpus, found) from None
+        raise unreadable(corpus, problem) from None
     return relation
 
 

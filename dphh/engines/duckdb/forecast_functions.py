@@ -1,4 +1,4 @@
-"""What the queries of the forecast ladder call: bins, and draws for grams that nobody holds."""
+"""What the queries of the ladders call: bins, and draws for valid grams that nobody holds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from duckdb.func import FunctionNullHandling, PythonUDFType
 
 from dphh.ladder.absent import bins_of_class, negatives_of_row, spurious_of_class
+from dphh.ladder.spurious import lifted_grams
 from dphh.privacy.forecast_rounds import bins
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.whole_users import WholeUsers
@@ -56,6 +57,13 @@ def register_forecast(
             for key, column, first, second in zip(*(v.tolist() for v in values), strict=True)
         ]
 
+    def lifted(
+        held: int, valid: int, sigma: int, threshold: int, purpose: str
+    ) -> list[dict[str, int]]:
+        found = lifted_grams(users.looked_up[valid], held, sigma, threshold, randomness, purpose)
+        rows: list[dict[str, int]] = found.to_table().to_pylist()
+        return rows
+
     row, gram = (
         "STRUCT(bin BIGINT, grams BIGINT, negatives BIGINT, threshold BIGINT)[]",
         "STRUCT(key BIGINT, bin BIGINT, first BIGINT, second BIGINT)[]",
@@ -74,6 +82,12 @@ def register_forecast(
             absent_that_pass,
             ["BIGINT", row, "INTEGER", "INTEGER", *drawn],
             gram,
+        ),
+        (
+            "lifted",
+            lifted,
+            ["BIGINT", "INTEGER", "BIGINT", "BIGINT", "VARCHAR"],
+            "STRUCT(place BIGINT, key BIGINT, noisy BIGINT)[]",
         ),
     ]
     con.create_function(

@@ -19,6 +19,7 @@ from dphh.engines.duckdb.held import ROWS_AT_A_TIME, Room, refuse_more_than_fits
 from dphh.engines.duckdb.session import DuckDBSession, open_session
 from dphh.engines.session import Limits, Session
 from dphh.errors import CorpusError
+from dphh.lineage.conditions import condition
 from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
@@ -124,8 +125,11 @@ def _has_null_users(corpus: Corpus, table: Corpus, room: Room | None) -> bool:
     columns = [] if room is None else _texts(corpus)
     columns = [each for each in columns if types[each[0]] in ("VARCHAR", "BLOB")]
     content = identifier(corpus.content.column)
+    counts = f"{content} IS NOT NULL"
+    if corpus.content.where is not None:
+        counts += f" AND {condition(corpus.content.where).sql}"
     asked = [
-        f"coalesce(bool_or({user_sql(table, types)} IS NULL AND {content} IS NOT NULL), false)",
+        f"coalesce(bool_or({user_sql(table, types)} IS NULL AND {counts}), false)",
         f"count({content})",  # so that all of a row is read
     ]
     for column, _ in columns:

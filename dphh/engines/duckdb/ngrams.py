@@ -7,16 +7,20 @@ from typing import Any
 from dphh.engines.climbing import Climbing
 from dphh.engines.duckdb.forecast import DuckDBRounds
 from dphh.engines.duckdb.rounds import Rounds
-from dphh.ladder.rungs import Ladder
+from dphh.ladder.rungs import Ladder, ValidGrams
 from dphh.levels import PrunedLevel
 
 
 class Ngrams(Rounds, Climbing):
-    def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
+    def _noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         self._noised("grams_level", level, purpose)
-        passed = self.fetch("released", threshold=level.threshold_grid)
-        ((supported,),) = self.con.execute("SELECT count(*) FROM noised").fetchall()
-        return passed, supported
+
+    def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
+        by_key = {"valid": self.whole_users.look_up_in(valid), "purpose": purpose}
+        reached = {"threshold": level.threshold_grid}
+        self.execute("lifted", sigma=level.sigma_grid, **reached, **by_key)
+        self.whole_users.looked_up.clear()
+        return self.fetch("released_grams", **reached)
 
     def _rounds(self, purpose: str) -> DuckDBRounds:
         return DuckDBRounds(self, purpose)
@@ -35,9 +39,3 @@ class Ngrams(Rounds, Climbing):
                 self.execute("positions_of_grams", ahead=ladder.ahead)
             self.rename("next_positions", "positions")
         self.placed = len(ladder.rungs)
-
-    def _supported(self, proposed: Any) -> Any:
-        self.con.register("proposed", proposed)
-        supported = self.fetch("supported")
-        self.con.unregister("proposed")
-        return supported

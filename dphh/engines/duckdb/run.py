@@ -18,6 +18,7 @@ from dphh.engines.duckdb.stores import reach_stores
 from dphh.engines.session import Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.sources.quiet import without_bar
 from dphh.sources.reading import ROWS_OF_NOBODY
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
@@ -41,8 +42,7 @@ class DuckDBRun:
         try:
             self.con = duckdb.connect(":memory:", config=_config(limits, self._spill.path))
             self.memory = SharedMemory(self.con, limits.memory is not None)
-            # DuckDB's own bar would tell how much of the data each step reads.
-            self.con.execute("SET enable_progress_bar = false")
+            without_bar(self.con)
             # Functions are handed 2,048 rows at a time. With offsets of four bytes, 2 GiB of text
             # in these (128 rows as long as a text may be) would end a run that is paid for.
             self.con.execute("SET arrow_large_buffer_size = true")

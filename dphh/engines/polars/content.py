@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from dphh.content import Content
 from dphh.corpus import Corpus
+from dphh.engines.polars.conditions import kept
 from dphh.engines.polars.files import NO_INTERVALS, scan_files
 from dphh.engines.polars.patterns import check_pattern
 from dphh.engines.polars.queries import text as sql_text
@@ -39,15 +40,14 @@ def open_corpus(corpus: Corpus) -> Loader:
     tokens = tokens_expression(corpus.content, schema[corpus.content.column])
     user = unit_expression(corpus, schema)
     group = group_expression(corpus.by, schema)
+    counts = pl.col(corpus.content.column).is_not_null()
+    if corpus.content.where is not None:
+        counts &= kept(corpus.content.where, schema)
     for option, pattern in corpus.content.patterns.items():
         check_pattern(option, pattern)
 
     def load() -> pl.LazyFrame:
-        return (
-            rows()
-            .filter(pl.col(corpus.content.column).is_not_null())
-            .select(user_id=user, tokens=tokens, group_name=group)
-        )
+        return rows().filter(counts).select(user_id=user, tokens=tokens, group_name=group)
 
     return load
 

@@ -16,6 +16,7 @@ from dphh.sources.reading import (
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
+    unreadable,
     unreadable_files,
 )
 from dphh.sources.wide_files import refuse_wide_files
@@ -49,8 +50,7 @@ def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
         found = f"it holds a type that Polars cannot read, such as an interval: {NO_INTERVALS}"
         raise CorpusError(f"corpus: {', '.join(corpus.where)}: {found}") from None
     except (pl.exceptions.PolarsError, OSError) as problem:
-        found = f"it cannot be read as Parquet ({type(problem).__name__})"
-        raise unreadable_files(corpus, found) from None
+        raise unreadable(corpus, problem) from None
 
 
 def _listed(corpus: Corpus) -> list[str]:

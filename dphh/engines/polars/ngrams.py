@@ -10,18 +10,28 @@ from dphh.engines.climbing import Climbing
 from dphh.engines.polars.forecast import PolarsRounds
 from dphh.engines.polars.queries import ladder as queries
 from dphh.engines.polars.rounds import Rounds
-from dphh.ladder.rungs import Ladder
+from dphh.ladder.rungs import Ladder, ValidGrams
+from dphh.ladder.spurious import lifted_grams
 from dphh.levels import PrunedLevel
 from dphh.udfs.text.hashes import of_numbers
 
 
 class Ngrams(Rounds, Climbing):
-    def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
+    def _noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         rule = self._rule(level, purpose, of_numbers)
         histogram = queries.grams_level(self.table("positions"), rule)
         self._noised(self.fetch("grams_level", histogram), level, purpose)
-        assert level.threshold_grid is not None
-        return self.released(level.threshold_grid), self.tables["noised"].height
+
+    def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
+        noised, threshold = self.tables["noised"], level.threshold_grid
+        assert threshold is not None
+        lifted = lifted_grams(
+            valid, noised.height, level.sigma_grid, threshold, self.randomness, purpose
+        )
+        by_place = pl.DataFrame(lifted.to_table()).lazy()
+        passed = self.passed(threshold).lazy()
+        found = queries.released_grams(passed, noised.lazy(), by_place)
+        return self.fetch("released_grams", found).to_arrow()
 
     def _rounds(self, purpose: str) -> PolarsRounds:
         return PolarsRounds(self, purpose)
@@ -40,8 +50,3 @@ class Ngrams(Rounds, Climbing):
             found = queries.positions_of_grams(positions, self.whole_users, ladder.ahead)
             self.make("positions", found, step="positions_of_grams")
         self.placed = len(ladder.rungs)
-
-    def _supported(self, proposed: Any) -> Any:
-        """As sql/ngrams/supported.sql."""
-        supported = pl.DataFrame(proposed).join(self.tables["noised"], on="key", how="semi")
-        return supported.to_arrow()

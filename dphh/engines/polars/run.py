@@ -49,12 +49,6 @@ class PolarsRun:
         with engine_errors(step):
             return rows.collect(engine="streaming")
 
-    def released(self, threshold: int) -> Any:
-        """What may leave: the keys whose noised weight reaches the threshold. Sorted by what is
-        released itself, so that the order says nothing of how the rows arrived."""
-        passed = self.passed(threshold)
-        return passed.sort("noisy", "key", descending=[True, False]).to_arrow()
-
     def passed(self, threshold: int) -> pl.DataFrame:
         return self.tables["noised"].filter(pl.col("noisy") >= threshold)
 

@@ -1,5 +1,5 @@
-"""What Spark's queries of the forecast ladder call on executors: bins, and draws for valid grams
-that nobody holds. What draws is written to Parquet before anything reads it."""
+"""What Spark's queries of the ladders call on executors: bins, and draws for valid grams that
+nobody holds. What draws is written to Parquet before anything reads it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 from dphh.ladder.absent import Lifted, bins_of_class, lifted_of_class, negatives_of_row
 from dphh.ladder.classes import ValidClasses
+from dphh.ladder.rungs import ValidGrams
+from dphh.ladder.spurious import lifted_grams
 from dphh.privacy.forecast_rounds import bins
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.whole_users import lists_of
@@ -79,6 +81,25 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
     register_arrow(spark, "dphh_absent_bins", absent_bins, _FALLEN)
     register_arrow(spark, "dphh_absent_negatives", absent_negatives, "bigint")
     register_arrow(spark, "dphh_absent_that_pass", absent_that_pass, _LIFTED)
+
+
+def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGrams) -> None:
+    """`dphh_lifted(held, sigma, threshold, purpose)`: DPNE's spurious grams. One row asks."""
+    sent = spark.sparkContext.broadcast(valid)
+
+    def lifted(held: pa.Array, sigma: pa.Array, threshold: pa.Array, purpose: pa.Array) -> pa.Array:
+        def of_level(row: tuple[Any, ...]) -> dict[str, Any]:
+            held, sigma, threshold, purpose = row
+            found = lifted_grams(sent.value, held, sigma, threshold, randomness, purpose)
+            table = found.to_table().combine_chunks()
+            return {name: table.column(name).chunk(0) for name in names}
+
+        return _lists(of_level, names, held, sigma, threshold, purpose)
+
+    names = ("place", "key", "noisy")
+    register_arrow(
+        spark, "dphh_lifted", lifted, "array<struct<place: bigint, key: bigint, noisy: bigint>>"
+    )
 
 
 def _by_place(lifted: Lifted) -> dict[str, Any]:

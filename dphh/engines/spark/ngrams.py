@@ -7,8 +7,9 @@ from typing import Any
 from dphh.engines.climbing import Climbing
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.forecast import SparkRounds
+from dphh.engines.spark.forecast_functions import register_lifted
 from dphh.engines.spark.rounds import Rounds
-from dphh.ladder.rungs import Ladder
+from dphh.ladder.rungs import Ladder, ValidGrams
 from dphh.levels import PrunedLevel
 from dphh.udfs.spark.ladder import (
     register_places_of_grams,
@@ -18,7 +19,7 @@ from dphh.udfs.spark.ladder import (
 
 
 class Ngrams(Rounds, Climbing):
-    def _noised_grams(self, level: PrunedLevel, ladder: Ladder, purpose: str) -> tuple[Any, int]:
+    def _noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         rule = self._rule(level, purpose)
         self._noised(
             "contributions_of_grams",
@@ -26,8 +27,13 @@ class Ngrams(Rounds, Climbing):
             level,
             purpose,
         )
-        passed = self.fetch("released", threshold=level.threshold_grid)
-        return passed, self.count("noised")
+
+    def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:
+        reached = {"threshold": level.threshold_grid}
+        with engine_errors("lifted"):
+            register_lifted(self.spark, self.randomness, valid)
+        self.execute("lifted", sigma=level.sigma_grid, purpose=purpose, **reached)
+        return self.fetch("released_grams", **reached)
 
     def _rounds(self, purpose: str) -> SparkRounds:
         return SparkRounds(self, purpose)
@@ -46,9 +52,3 @@ class Ngrams(Rounds, Climbing):
         self.rename("next_positions", "positions")
         self.drop("blocks")
         self.placed = len(ladder.rungs)
-
-    def _supported(self, proposed: Any) -> Any:
-        self.show("proposed", proposed)
-        supported = self.fetch("supported")
-        self.drop("proposed")
-        return supported

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from dphh.corpus import Corpus
-from dphh.errors import CorpusError
+from dphh.errors import CorpusError, UsageError
 from dphh.sources.reading import (
     files_named,
     no_such_file,
@@ -55,6 +55,11 @@ class Opening(Protocol):
 def find_rows(run: Opening, corpus: Corpus) -> Loader:
     """Define the view corpus_rows. Only names and types are asked for until the run begins."""
     load: Loader = _nothing
+    if corpus.content.where is not None:
+        raise UsageError(
+            "where: is DuckDB's SQL, and goes with DuckDB and Polars; filter the Spark frame "
+            "(frame.where(...)) and name its account (name=), or use another engine"
+        )
     if corpus.kind == "path":
         rows = _path_rows(run, corpus)
     elif isinstance(corpus.source, DataFrame):

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import ClassVar
 
+from dphh.columns import checked_groups
 from dphh.errors import UsageError
 from dphh.levels import FoundCounts
-from dphh.mechanisms.terms import checked_groups
 from dphh.price import Parameter
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import MOST_KEYS, counts_bits

@@ -22,6 +22,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
+from dphh.columns import checked_groups
 from dphh.errors import UsageError
 from dphh.levels import CountsLevel
 from dphh.mechanisms.terms import (
@@ -31,7 +32,6 @@ from dphh.mechanisms.terms import (
     UNIT,
     check_budget,
     check_max_items,
-    checked_groups,
     set_aside,
 )
 from dphh.price import Finds, Price, Privacy

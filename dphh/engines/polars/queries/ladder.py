@@ -50,3 +50,21 @@ def grams_level(positions: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     """The histogram of a level above the first: the same set union, over the valid grams that
     somebody holds."""
     return histogram(positions, rule)
+
+
+def released_grams(
+    passed: pl.LazyFrame, noised: pl.LazyFrame, lifted: pl.LazyFrame
+) -> pl.LazyFrame:
+    """What a level of DPNE releases: every valid gram whose noised weight reaches rho_k, held or
+    not, as sql/ngrams/released_grams.sql. passed and noised (key, noisy); lifted (place, key,
+    noisy)."""
+    unheld = (
+        lifted.join(noised, on="key", how="anti")
+        .sort("place")
+        .select("key", place=pl.int_range(pl.len()))
+    )
+    spurious = unheld.join(lifted.select("place", "noisy"), on="place").filter(
+        pl.col("noisy").is_not_null()
+    )
+    released = pl.concat([passed.select("key", "noisy"), spurious.select("key", "noisy")])
+    return released.sort("noisy", "key", descending=[True, False])

@@ -1,0 +1,187 @@
+"""Which rows count, as SQL over one row: a condition that asks nothing but that row's own values.
+
+`where="country = 'DE'"` leaves rows out. Each row is kept or left out by itself, so what one user
+adds hangs on that user's rows alone, and the promise stays. Hence there is nothing in a condition
+but columns, constants, comparisons and listed functions of one row: no subquery, no aggregate, no
+window, no chance, no clock, no setting. What cannot be computed of a row leaves that row out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import duckdb
+
+from dphh.errors import UsageError
+
+LONGEST = 10_000
+_EXPRESSIONS = {
+    "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
+    "OPERATOR", "TYPE",
+}  # fmt: skip
+_OPERATORS = {
+    "ARRAY_EXTRACT", "ARRAY_SLICE", "COMPARE_IN", "COMPARE_NOT_IN", "OPERATOR_COALESCE",
+    "OPERATOR_IS_NOT_NULL", "OPERATOR_IS_NULL", "OPERATOR_NOT",
+}  # fmt: skip
+_LISTED = """
+    + - * / // % ~~ !~~ ~~* !~~* ~~~ ^@ || abs ceil ceiling floor round sign trunc
+    contains ends_with left length len lower lcase ltrim nullif ifnull prefix regexp_extract
+    regexp_full_match regexp_matches right rtrim split_part starts_with strip_accents
+    strlen strpos substr substring suffix trim ucase upper
+    date_diff date_part date_sub date_trunc datediff datepart day dayofweek dayofyear epoch
+    epoch_ms hour isodow make_date minute month quarter second strftime strptime try_strptime
+    to_days to_hours to_minutes to_months to_seconds to_weeks to_years week weekday year
+    list_contains list_has list_has_all list_has_any list_value list_position
+"""
+#: Functions of one row's values, which are always the same.
+_FUNCTIONS = frozenset(_LISTED.split())
+#: Of SELECT, by what such a statement has.
+_OF_SELECT = {
+    "type", "select_list", "cte_map", "aggregate_handling", "where_clause", "from_table",
+    "query_location",
+}  # fmt: skip
+
+
+class Condition(NamedTuple):
+    """What was asked, as it is run, and the columns that it asks."""
+
+    sql: str
+    columns: tuple[str, ...]
+
+
+def rows_kept(where: object, since: object, until: object) -> str | None:
+    """One condition of all that was said; None where nothing was."""
+    said = []
+    if where is not None:
+        if not isinstance(where, str):
+            raise UsageError(f"where: found {where!r}; give a condition in SQL, as a text")
+        condition(where)
+        said.append(where.strip())
+    for option, value, compares in (("since", since, ">="), ("until", until, "<")):
+        if value is None:
+            continue
+        column, there, bound = value.partition("=") if isinstance(value, str) else ("", "", "")
+        if not (column.strip() and there and bound.strip()):
+            raise UsageError(
+                f"{option}: found {value!r}; say COLUMN=VALUE, such as {option}='day=2026-01-31'"
+            )
+        quoted = column.strip().replace('"', '""'), bound.strip().replace("'", "''")
+        said.append(f"\"{quoted[0]}\" {compares} '{quoted[1]}'")
+    return both(*said)
+
+
+def both(*said: str | None) -> str | None:
+    """Several conditions in one. Each is a whole one by itself, and ends with its line."""
+    found = [each for each in said if each is not None]
+    return found[0] if len(found) == 1 else " AND ".join(f"({each}\n)" for each in found) or None
+
+
+@lru_cache(maxsize=256)
+def condition(where: str) -> Condition:
+    """The condition as its parsed tree, checked node by node, is written."""
+    if len(where) > LONGEST:
+        raise UsageError(f"where: found {len(where):,} characters; give at most {LONGEST:,}")
+    with duckdb.connect() as con:
+        tree, written = _parsed(con, where)
+        # DuckDB may write what reads otherwise: what is run has been read and checked as well.
+        again, _ = _parsed(con, written)
+    columns = dict.fromkeys(_columns(tree))
+    if tuple(columns) != tuple(dict.fromkeys(_columns(again))):
+        raise _refused("a name that DuckDB does not read as it writes it")
+    if not columns:
+        raise UsageError("where: it asks no column; name one, such as where=\"country = 'DE'\"")
+    return Condition(f"try({written})", tuple(columns))
+
+
+def _parsed(con: duckdb.DuckDBPyConnection, where: str) -> tuple[dict[str, Any], str]:
+    asked = "SELECT json_serialize_sql($1::VARCHAR)"
+    parsed = json.loads(_one(con, asked, f"SELECT 1 FROM corpus WHERE {where}"))
+    if parsed.get("error"):
+        said = parsed.get("error_message", "it cannot be parsed")
+        raise UsageError(f"where: {said}; give one condition in SQL, such as \"country = 'DE'\"")
+    node = parsed["statements"][0]["node"] if len(parsed["statements"]) == 1 else {}
+    more = [name for name, value in node.items() if value and name not in _OF_SELECT]
+    if not node or more or node["from_table"].get("type") != "BASE_TABLE":
+        raise _refused("more than a condition" if node else "more than one statement")
+    if node.get("cte_map", {}).get("map") or node.get("aggregate_handling") != "STANDARD_HANDLING":
+        raise _refused("more than a condition")
+    tree: dict[str, Any] = node["where_clause"]
+    for each in _nodes(tree):
+        if (what := _mixes(each)) is not None:
+            raise _refused(what)
+    deserialized = "SELECT json_deserialize_sql($1::VARCHAR)"
+    written = _one(con, deserialized, json.dumps(parsed))
+    return tree, written.partition(" WHERE ")[2]
+
+
+def _one(con: duckdb.DuckDBPyConnection, asked: str, text: str) -> str:
+    try:
+        ((found,),) = con.execute(asked, [text]).fetchall()
+    except duckdb.Error as problem:
+        raise UsageError(f"where: {type(problem).__name__}; give one condition in SQL") from None
+    return str(found)
+
+
+def _refused(what: str) -> UsageError:
+    return UsageError(
+        f"where: found {what}; a row is kept or left out by its own values alone, so a condition "
+        "is columns, constants, comparisons and functions of one row (docs/corpus.md)"
+    )
+
+
+def _mixes(node: dict[str, Any]) -> str | None:
+    """What a node is, if it may not stand in a condition."""
+    kind = str(node["class"])
+    if kind == "COLUMN_REF":
+        names = node["column_names"]
+        return None if len(names) == 1 else f"the name {'.'.join(names)}"
+    if kind == "FUNCTION":
+        name, plain = str(node["function_name"]), not (node.get("schema") or node.get("catalog"))
+        more = ("filter", "distinct", "export_state")
+        ordered = (node.get("order_bys") or {}).get("orders")
+        if name.lower() in _FUNCTIONS and plain and not ordered and not any(map(node.get, more)):
+            return None
+        return f"the function {name!r}"
+    if kind == "OPERATOR" and node["type"] not in _OPERATORS:
+        return str(node["type"])
+    return None if kind in _EXPRESSIONS else {"SUBQUERY": "a subquery"}.get(kind, kind)
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        if "class" in tree:
+            yield tree
+        for value in tree.values():
+            yield from _nodes(value)
+    elif isinstance(tree, list):
+        for each in tree:
+            yield from _nodes(each)
+
+
+def _columns(tree: dict[str, Any]) -> list[str]:
+    return [node["column_names"][0] for node in _nodes(tree) if node["class"] == "COLUMN_REF"]
+
+
+def check_types(where: str, types: Mapping[str, str]) -> None:
+    """That it is true or false of such columns, and that its constants are what they are compared
+    with: tried on one row of NULLs, before anything is paid."""
+    asked = condition(where)
+    names = {column: column.replace('"', '""') for column in asked.columns}
+    nulls = ", ".join(f'CAST(NULL AS {types[each]}) AS "{name}"' for each, name in names.items())
+    plain = asked.sql.removeprefix("try")  # which would pass over a constant that cannot be
+    try:
+        with duckdb.connect() as con:
+            con.execute("PRAGMA disable_optimizer")  # which compares nothing with a known NULL
+            con.execute(f"CREATE TABLE nulls AS SELECT {nulls}")
+            asking = f"SELECT typeof(kept), kept FROM (SELECT {plain} AS kept FROM nulls)"
+            ((kind, _),) = con.execute(asking).fetchall()
+    except duckdb.Error as problem:
+        said = str(problem).partition("\n")[0]
+        if any("ENUM" in types[column] for column in asked.columns):  # whose values are data
+            said = type(problem).__name__
+        raise UsageError(f"where: {said}; cast the column or the constant") from None
+    if kind != "BOOLEAN":
+        raise UsageError(f"where: it gives {kind}, and neither true nor false; compare it")

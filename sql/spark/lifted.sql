@@ -1,0 +1,23 @@
+-- DPNE, "Scaling up DPNE": valid grams that nobody holds and that the noise alone lifts to rho_k
+-- (as sql/ngrams/lifted.sql). How many grams somebody holds stays on the executors.
+-- In: noised (key, noisy). Out: lifted (place, key, noisy), drawn once.
+CREATE TABLE lifted AS
+WITH
+
+supported AS (
+    SELECT count(*) AS held
+    FROM noised
+),
+
+drawn AS (
+    SELECT dphh_lifted(held, $sigma, $threshold, $purpose) AS lifted
+    FROM supported
+)
+
+SELECT
+    lifted_rows.place,
+    lifted_rows.key,
+    lifted_rows.noisy
+FROM drawn
+    LATERAL VIEW
+    inline(drawn.lifted) lifted_rows AS place, key, noisy;

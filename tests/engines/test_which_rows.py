@@ -1,0 +1,212 @@
+"""`where`, `since` and `until`: rows are left out one by one, the same ones on every engine."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import dphh
+from dphh import Corpus, Ledger
+from dphh.corpus import corpus_from_json
+from dphh.errors import CorpusError, UsageError
+from dphh.lineage.conditions import condition
+
+ROWS = {
+    "who": list(range(400)),
+    "what": [["red", "blue"][n % 2] for n in range(400)],
+    "country": [["DE", "US", None, "o'x"][n // 2 % 4] for n in range(400)],
+    "day": [dt.date(2026, 1, 1) + dt.timedelta(n % 10) for n in range(400)],
+    "age": [str(n % 50) if n % 7 else "none of your business" for n in range(400)],
+    "tags": [["a", "b"] if n % 3 else ["c"] for n in range(400)],
+}
+#: A condition, and the same in Python: no code is shared.
+CONDITIONS: dict[str, Any] = {
+    "country = 'DE'": lambda r: r["country"] == "DE",
+    "country <> 'DE'": lambda r: r["country"] is not None and r["country"] != "DE",
+    "country IS NULL OR country IN ('US', 'FR')": lambda r: r["country"] in (None, "US"),
+    "country LIKE 'o''%' -- a comment": lambda r: r["country"] == "o'x",
+    "day BETWEEN '2026-01-03' AND DATE '2026-01-04'": lambda r: 3 <= r["day"].day <= 4,
+    "date_part('day', day) % 2 = 0 AND NOT starts_with(what, 'r')": (
+        lambda r: r["day"].day % 2 == 0 and r["what"] == "blue"
+    ),
+    "CAST(age AS INTEGER) > 40": lambda r: r["age"].isdigit() and int(r["age"]) > 40,
+    "CAST(age AS INTEGER) <= 3": lambda r: r["age"].isdigit() and int(r["age"]) <= 3,
+    "list_contains(tags, 'a')": lambda r: "a" in r["tags"],
+    "CASE WHEN country = 'US' THEN who < 90 ELSE who < 50 END": (
+        lambda r: r["who"] < (90 if r["country"] == "US" else 50)
+    ),
+}
+
+
+def users(corpus: Corpus, engine: str) -> dict[str, int]:
+    """How many hold each word, without noise to speak of."""
+    plan = dphh.counts(corpus, of=["red", "blue"], epsilon=90.0, delta=1e-3, max_items=2)
+    table = plan.run(engine=engine, again=True).table
+    return dict(zip(table["item"].to_pylist(), table["users"].to_pylist(), strict=True))
+
+
+def expected(keeps: Any) -> dict[str, int]:
+    rows = [dict(zip(ROWS, row, strict=True)) for row in zip(*ROWS.values(), strict=True)]
+    return {w: sum(r["what"] == w and bool(keeps(r)) for r in rows) for w in ("red", "blue")}
+
+
+def near(found: dict[str, int], wanted: dict[str, int]) -> bool:
+    return all(abs(found[word] - wanted[word]) <= 2 for word in wanted)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    pl.DataFrame(ROWS).write_parquet(tmp_path / "rows.parquet")
+    return tmp_path / "rows.parquet"
+
+
+@pytest.mark.parametrize("where", CONDITIONS)
+def test_the_same_rows_count_on_every_engine(engine: str, path: Path, where: str) -> None:
+    corpus = Corpus(path, user="who", text="what", where=where)
+    wanted = expected(CONDITIONS[where])
+    assert sum(wanted.values()) > 5
+    assert near(users(corpus, engine), wanted)
+
+
+@pytest.mark.parametrize("made", ["frame", "lazy", "arrow", "csv"])
+def test_of_every_kind_of_table(engine: str, path: Path, made: str, tmp_path: Path) -> None:
+    frame = pl.read_parquet(path).drop("tags")
+    frame.write_csv(tmp_path / "rows.csv")
+    source = {
+        "frame": frame, "lazy": frame.lazy(), "arrow": frame.to_arrow(),
+        "csv": tmp_path / "rows.csv",
+    }[made]  # fmt: skip
+    corpus = Corpus(source, user="who", text="what", where="country = 'DE'", since="day=2026-01-05")
+    wanted = expected(lambda r: r["country"] == "DE" and r["day"].day >= 5)
+    assert near(users(corpus, engine), wanted)
+
+
+def test_since_is_from_then_on_and_until_is_before(engine: str, path: Path) -> None:
+    asked = {"since": "day=2026-01-03", "until": "day=2026-01-06"}
+    found = users(Corpus(path, user="who", text="what", **asked), engine)
+    assert near(found, expected(lambda r: 3 <= r["day"].day < 6))
+
+
+def test_rows_of_nobody_may_be_left_out(engine: str, tmp_path: Path) -> None:
+    rows = {**ROWS, "who": [None if n % 2 else str(n) for n in range(400)]}
+    frame = pl.DataFrame(rows).drop("tags")
+    frame.write_parquet(tmp_path / "rows.parquet")
+    frame.write_csv(tmp_path / "rows.csv")
+    for name in ("rows.parquet", "rows.csv"):
+        with pytest.raises(CorpusError, match="NULL"):
+            users(Corpus(tmp_path / name, user="who", text="what"), engine)
+        corpus = Corpus(tmp_path / name, user="who", text="what", where="who IS NOT NULL")
+        assert near(users(corpus, engine), {"red": 200, "blue": 0})
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("who = (SELECT max(who) FROM corpus)", "a subquery"),
+        ("EXISTS (SELECT 1)", "a subquery"),
+        ("sum(who) OVER () > 3", "WINDOW"),
+        ("max(who) > 3", "the function 'max'"),
+        ("random() > 0.5", "the function 'random'"),
+        ("now() > day", "the function 'now'"),
+        ("getenv('HOME') = what", "the function 'getenv'"),
+        ("error(what)", "the function 'error'"),
+        ("dphh_noise(who) > 1", "the function 'dphh_noise'"),
+        ("main.lower(what) = 'a'", "the function 'lower'"),
+        ("corpus.what = 'a'", "the name corpus.what"),
+        ("what = ?", "PARAMETER"),
+        ("COLUMNS(*) = 'a'", "STAR"),
+        ("list_filter(tags, lambda t: t = 'a') = tags", "the function 'list_filter'"),
+        ("what COLLATE nocase = 'a'", "COLLATE"),
+        ("true GROUP BY what", "more than a condition"),
+        ("true UNION ALL SELECT 1", "more than a condition"),
+        ("true LIMIT 5", "more than a condition"),
+        ("true; SELECT 1", "more than one statement"),
+        ("true; DROP TABLE corpus", "Only SELECT"),
+        ("true) OR (true", "syntax error"),
+        ("true QUALIFY row_number() OVER () = 1", "more than a condition"),
+        ("1 = 1", "it asks no column"),
+        ("", "syntax error"),
+        ("'" + "a" * 20_000 + "' = what", "20,009 characters"),
+    ],
+)
+def test_what_asks_more_than_one_row_is_refused(where: str, said: str) -> None:
+    with pytest.raises(UsageError, match=r"^where: ") as refused:
+        Corpus("a.parquet", user="who", text="what", where=where)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"where": "contry = 'DE'"}, "no column 'contry'; did you mean 'country'"),
+        ({"where": "Country = 'DE'"}, "no column 'Country'; did you mean 'country'"),
+        ({"where": "current_date > day"}, "no column 'current_date'"),
+        ({"where": "day > 'yesterday'"}, "where: Conversion Error"),
+        ({"since": "day=yesterday"}, "where: Conversion Error"),
+        ({"where": "tags > 3"}, "where: "),
+        ({"where": "length(what)"}, "it gives BIGINT"),
+    ],
+)
+def test_what_does_not_go_with_the_columns_is_refused_before_payment(
+    engine: str, path: Path, ledger: Ledger, asked: dict[str, str], said: str
+) -> None:
+    corpus = Corpus(path, user="who", text="what", **asked)
+    with pytest.raises((UsageError, CorpusError)) as refused:
+        dphh.items(corpus, epsilon=1.0, delta=1e-6).run(engine=engine, ledger=ledger)
+    assert said in str(refused.value)
+    assert ledger.runs() == []
+
+
+@pytest.mark.parametrize("option", ["since", "until"])
+@pytest.mark.parametrize("said", ["2026-01-01", "=3", "day=", 7])
+def test_since_and_until_say_a_column_and_a_value(option: str, said: Any) -> None:
+    with pytest.raises(UsageError, match=f"{option}: .*COLUMN=VALUE"):
+        Corpus("a.parquet", user="who", text="what", **{option: said})
+
+
+def test_a_value_is_no_sql(path: Path, engine: str) -> None:
+    corpus = Corpus(path, user="who", text="what", since="country=o' OR 'a' = 'a")
+    found = users(corpus, engine)
+    assert near(found, expected(lambda r: (r["country"] or "") >= "o' OR 'a' = 'a"))
+
+
+def test_other_rows_are_another_request_and_the_manifest_says_which(
+    path: Path, ledger: Ledger
+) -> None:
+    plans = [
+        dphh.items(Corpus(path, user="who", text="what", where=where), epsilon=1.0, delta=1e-6)
+        for where in (None, "country = 'DE'", "country = 'US'")
+    ]
+    releases = [plan.run(ledger=ledger) for plan in plans]
+    assert len(ledger.runs()) == 3
+    assert plans[1].run(ledger=ledger).run_id == releases[1].run_id
+    contents = [release.manifest["parameters"]["content"] for release in releases]
+    assert ["where" in content for content in contents] == [False, True, True]
+    assert contents[1]["where"] == "country = 'DE'"
+    assert "where=\"country = 'DE'\"" in repr(plans[1].corpus)
+    again = corpus_from_json(json.loads(json.dumps(plans[1].corpus.to_json())))
+    assert again == plans[1].corpus
+    assert "country" in plans[1].sql()
+
+
+def test_what_a_condition_keeps_of_a_user_hangs_on_that_user_alone(path: Path, engine: str) -> None:
+    """Newcomers change nothing of what all others add."""
+    frame, where = pl.read_parquet(path), "CAST(age AS INTEGER) > 40"
+    one = frame.head(1).with_columns(age=pl.lit("41"))
+    newcomers = [one.with_columns(who=pl.lit(n, pl.Int64)) for n in range(1000, 1030)]
+    before, after = (
+        users(Corpus(rows, user="who", text="what", where=where), engine)
+        for rows in (frame, pl.concat([frame, *newcomers]))
+    )
+    assert near(after, {"red": before["red"] + len(newcomers), "blue": before["blue"]})
+
+
+def test_how_it_is_written_is_how_it_is_read() -> None:
+    asked = condition("\"a b\" = 'it''s' AND x")
+    assert asked.columns == ("a b", "x")
+    assert condition(asked.sql.removeprefix("try")).columns == asked.columns
