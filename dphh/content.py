@@ -150,7 +150,7 @@ class Content:
         return () if self.where is None else condition(self.where).columns
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON; without a condition, as before conditions existed, so that requests stay equal."""
+        """As JSON; a content without a condition is as before conditions existed."""
         found = asdict(self)
         if self.where is None:
             del found["where"]
