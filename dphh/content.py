@@ -65,7 +65,7 @@ class Content:
     characters: Characters = "code points"
     #: A limit is needed because an engine keeps a text and all its tokens in memory as one value.
     max_text_length: int = MAX_TEXT_LENGTH
-    #: Which rows count, as SQL over one row (`lineage/conditions.py`); None: all.
+    #: Which rows count: a condition in SQL over one row (`lineage/conditions.py`); None: all.
     where: str | None = None
 
     def __post_init__(self) -> None:
@@ -146,11 +146,11 @@ class Content:
 
     @property
     def columns_asked(self) -> tuple[str, ...]:
-        """The columns that say which rows count."""
+        """The columns that `where` reads."""
         return () if self.where is None else condition(self.where).columns
 
     def to_json(self) -> dict[str, Any]:
-        """Requests without a condition are what they were before there were any."""
+        """As JSON; a content without a condition is as before conditions existed."""
         found = asdict(self)
         if self.where is None:
             del found["where"]

@@ -273,7 +273,7 @@ def replace_corpus(corpus: Corpus, **changes: Any) -> Corpus:
 def narrowed(
     corpus: Corpus, where: str | None = None, since: str | None = None, until: str | None = None
 ) -> Corpus:
-    """Of the rows that count those for which this holds too."""
+    """The same corpus, with only those of its rows that meet these conditions too."""
     kept = both(corpus.content.where, rows_kept(where, since, until))
     return replace_corpus(corpus, content=replace(corpus.content, where=kept))
 

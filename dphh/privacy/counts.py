@@ -208,7 +208,7 @@ def count_intervals(
     reach = ends(sigma, confidence, weighing.octaves, together)
     users = np.maximum(noisy + g // 2, 0) // g
     low = np.maximum(-((reach.below - noisy) // g), 0)
-    # Nobody is fewer than nobody: below 0 it reaches as far up as from 0, lest "0 to 0" look sure.
+    # A negative noised count gets the same high end as 0, lest "0 to 0" look certain.
     most = np.maximum(noisy, 0) + reach.above
     high = (most + most_lost(most, lost, weighing, reach)) // g
     # An interval without a whole number has missed the truth; extend it to its own estimate.

@@ -57,7 +57,7 @@ def gaussian_deltas(epsilons: FloatArray, sigma: float) -> FloatArray:
     _check_sigma(sigma)
     if math.isinf(sigma):
         curve = np.maximum(-np.expm1(np.minimum(epsilons, 0.0)), 0.0)
-        # Rounded up, past the last digit of expm1; 0 is exact.
+        # Rounded up by more than the error of expm1; 0 is exact.
         above = np.nextafter(np.nextafter(curve, 2.0), 2.0)
         return np.asarray(np.where(curve > 0, np.minimum(above, 1.0), 0.0), dtype=np.float64)
     h, magnitudes = 1.0 / sigma, np.abs(epsilons)
