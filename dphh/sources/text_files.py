@@ -58,7 +58,7 @@ def _not_text(corpus: Corpus) -> str | None:
 def refuse_other_encodings(file: str, head: bytes) -> None:
     """By how a file begins: its first line would be taken for one column of odd characters."""
     mark = _MARKS.get(head[:2])
-    if mark is None and b"\0" in head[:2]:  # of a letter, one of two bytes is zero
+    if mark is None and head[:2].count(0) == 1:  # of a letter, one of two bytes is zero
         mark = "UTF-16LE" if head[1:2] == b"\0" else "UTF-16BE"
     if mark is not None:
         raise CorpusError(_wants_utf8(file, 1, f"and begins as {mark} does", mark))

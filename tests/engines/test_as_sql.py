@@ -297,5 +297,6 @@ def test_sql_shows_the_queries_and_spends_nothing(tmp_path):
     plan = dphh.items(Corpus("nowhere/*.parquet", user="who", text="what"), epsilon=1.0, delta=1e-6)
     for more, plain in (("", False), (", plain := true", True)):
         found = con.execute(f"FROM dphh_sql_items('nowhere/*.parquet', {asked}{more})").fetchall()
-        assert found == [(one.section, one.sql) for one in plan.queries(plain=plain)]
+        queries = enumerate(plan.queries(plain=plain), start=1)
+        assert found == [(one.section, one.sql, line) for line, one in queries]
     assert con.execute("FROM dphh_ledger()").fetchall() == []
