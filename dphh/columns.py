@@ -107,19 +107,19 @@ def in_order(table: Any) -> Any:
 def checked_groups(by: str | None, groups: str | Sequence[str]) -> tuple[str, ...]:
     if by is None:
         if groups:
-            raise UsageError("groups: goes with by=, which names the column of these values")
+            raise UsageError("groups: needs by=, the name of the column that has these values")
         return ()
     if not isinstance(by, str) or not by:
         raise UsageError(f"by: found {by!r}; name the column whose values are the groups")
     declared = tuple(map(str.strip, groups.split(",")) if isinstance(groups, str) else groups)
     if not declared or not all(isinstance(group, str) and group for group in declared):
         raise UsageError(
-            "groups: say which values of the column to count within, as texts, such as "
+            "groups: missing; give the values of the column to count within, as texts, such as "
             "['DE', 'FR']; all others are counted together"
         )
     if len(set(declared)) < len(declared) or OTHER in declared:
         raise UsageError(
-            f"groups: each is declared once, and {OTHER!r} is what all others are counted as; "
-            "leave these out"
+            f"groups: found a value twice, or {OTHER!r}, which is the name for all others; leave "
+            "these out"
         )
     return declared

@@ -91,7 +91,7 @@ class Content:
             raise UsageError(f"split: found {self.split!r}; say {SPLITS} or a regular expression")
         if self.reading != "words" and self.split != "white space":
             raise UsageError(
-                f"split: goes with as='words', found as={self.reading!r}; leave split out"
+                f"split: applies only to as='words', found as={self.reading!r}; leave split out"
             )
 
         self._check_characters()
@@ -100,7 +100,9 @@ class Content:
         if isinstance(self.unit, bool) or not isinstance(self.unit, int) or self.unit < 1:
             raise UsageError(f"unit: found {self.unit!r}; give a number of characters from 1")
         if self.reading != "whole":
-            raise UsageError(f"unit: cuts whole items, found as={self.reading!r}; leave unit out")
+            raise UsageError(
+                f"unit: applies only to whole items, found as={self.reading!r}; leave unit out"
+            )
 
     def _check_characters(self) -> None:
         if self.characters not in get_args(Characters):
@@ -112,14 +114,14 @@ class Content:
             return
         if self.reading not in ("characters", "whole"):
             raise UsageError(
-                f"characters: goes with as='characters' or with whole items, found "
+                f"characters: applies only to as='characters' and to whole items, found "
                 f"as={self.reading!r}; leave characters out"
             )
         if self.characters == "bytes" and self.reading == "characters" and self.cleans_tokens:
             raise UsageError(
-                "characters: 'bytes' are cleaned by nothing that looks at characters; leave strip, "
-                "keep and drop out, or read whole items (item=), which are cleaned before they "
-                "are cut"
+                "characters: with 'bytes', tokens are single bytes, which strip, keep and drop "
+                "cannot clean; leave these out, or read whole items (item=), which are cleaned "
+                "before they are cut"
             )
 
     @property

@@ -125,19 +125,19 @@ class Corpus:
         column = text if text is not None else item
         if column is None or (text is not None and item is not None):
             raise UsageError(
-                "text, item: name the content column with exactly one of them "
+                "text, item: give exactly one of them, the name of the content column "
                 "(text= reads words, item= takes each row whole)"
             )
         if name is not None and not isinstance(name, str):
-            raise UsageError(f"name: found {name!r}; give the name of an account of the ledger")
+            raise UsageError(f"name: found {name!r}; give the name of an account in the ledger")
         if not isinstance(row_wise, bool):
-            raise UsageError(f"row_wise: found {row_wise!r}; it is True or False")
+            raise UsageError(f"row_wise: found {row_wise!r}; give True or False")
         unit_period, spans = _periods_asked(period, periods)
         kind, places, opened = _locate(source, connection)
         if row_wise and kind == "path":
             raise UsageError(
-                "row_wise: is said of a frame or a view, whose query makes its rows; files are "
-                "taken row by row as they are, so leave it out"
+                "row_wise: applies only to a frame or a view, whose query may combine rows; the "
+                "rows of files are used as they are, so leave it out"
             )
         content = Content(
             column=column,
@@ -288,7 +288,7 @@ def of_people(corpus: Corpus) -> Corpus:
     if not isinstance(corpus.user, str):
         raise UsageError(
             f"user: found the columns {', '.join(corpus.user)}; counts says how many users hold an "
-            "item, and combinations of columns are no people: name the one column of users"
+            "item, and a combination of columns is not a user: name the one column of user ids"
         )
     if corpus.period is not None and (corpus.periods is None or how_many(corpus.periods) > 1):
         raise UsageError(
@@ -303,14 +303,14 @@ def as_sequences(corpus: Corpus, unit: int) -> Corpus:
     if corpus.content.reading == "whole":
         if corpus.content.unit not in (None, unit):
             raise UsageError(
-                f"unit: the corpus says {corpus.content.unit} and the verb {unit}; say it to the "
-                "verb alone"
+                f"unit: found {corpus.content.unit} in the corpus and {unit} in the verb; give it "
+                "to the verb only"
             )
         return replace_corpus(corpus, content=replace(corpus.content, unit=unit))
     if unit != 1:
         raise UsageError(
-            f"unit: cuts whole items into runs of {unit} characters, but this corpus is read as "
-            f"{corpus.content.reading}, which are sequences already; leave unit out, or use item="
+            f"unit: cuts whole items into pieces of {unit} characters, but this corpus is read as "
+            f"{corpus.content.reading}, which are already sequences; leave unit out, or use item="
         )
     return corpus
 
@@ -337,21 +337,21 @@ def _locate(
     if connection is not None:
         if not isinstance(source, str):
             raise UsageError(
-                "connection: goes with the name of a table or view; "
-                f"found a source of type {type(source).__name__}"
+                "connection: applies only if the source is the name of a table or view, found a "
+                f"source of type {type(source).__name__}; leave connection out"
             )
         home = type(connection).__module__.split(".")[0].lstrip("_").removeprefix("py")
         if home not in ("duckdb", "spark"):
             raise UsageError(
                 f"connection: found a {type(connection).__name__}; give the DuckDB connection or "
-                "the Spark session that knows the table"
+                "the Spark session in which the table is defined"
             )
         return "table", (f"{home}:{source}",), _table(connection, source)
     if isinstance(source, (str, Path)):
         return "path", (absolute(source),), None
     if isinstance(source, (list, tuple)):
         if not source or not all(isinstance(path, (str, Path)) for path in source):
-            raise UsageError("source: a list must hold Parquet paths or globs, at least one")
+            raise UsageError("source: found an empty or mixed list; give Parquet paths or globs")
         return "path", tuple(absolute(path) for path in source), None
     module = type(source).__module__.split(".")[0].lstrip("_")
     label = f"{module}:{type(source).__name__}"
@@ -389,5 +389,5 @@ def absolute(path: str | Path) -> str:
         return str(Path(text).expanduser().absolute())
     except RuntimeError:
         raise UsageError(
-            f"source: found {text!r}, but there is no such user's home folder; write the path out"
+            f"source: found {text!r}, a home folder of an unknown user; give the path in full"
         ) from None

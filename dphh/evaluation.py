@@ -48,7 +48,7 @@ class ExactCounts:
 
     def save(self, *_: Any, **__: Any) -> None:
         """Refuses: exact counts are not a release."""
-        raise UsageError(f"save: these are {self.warning}; run a plan for what may leave")
+        raise UsageError(f"save: these are {self.warning}; to publish, run a plan")
 
     def __repr__(self) -> str:
         return f"{len(self):,} n-grams, {self.warning}"
@@ -136,16 +136,16 @@ def evaluate(
 
     if (verb := release.manifest.get("verb")) in ("trie", "ldp_trie", "counts"):
         raise UsageError(
-            f"release: found one of {verb}; items and ngrams are compared with exact counts, and "
-            "which of a user's sequences counts in a trie is drawn for its run alone"
+            f"release: found a release of {verb}; only releases of items and ngrams can be "
+            "compared with exact counts"
         )
     lengths = sorted({level["level"] for level in release.manifest["levels"]})
     truth = corpus if isinstance(corpus, ExactCounts) else exact_ngrams(corpus, max_n=lengths[-1])
     if truth.at_least > 1 or truth.max_n < lengths[-1]:
         raise UsageError(
-            f"corpus: found exact counts of lengths to {truth.max_n} that at least "
-            f"{truth.at_least:,} users hold; a release is compared with "
-            f"exact_ngrams(corpus, max_n={lengths[-1]}), at_least left out"
+            f"corpus: found exact counts of lengths up to {truth.max_n} with at least "
+            f"{truth.at_least:,} users; give exact_ngrams(corpus, max_n={lengths[-1]}), without "
+            "at_least"
         )
     counts = truth.to_polars()
     found = release.to_polars().select("level", "tokens").with_columns(found=pl.lit(True))

@@ -44,7 +44,10 @@ def _in_files(of: str | Path) -> Release | list[str] | None:
         if path.is_file():
             return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
     except (OSError, ValueError) as problem:
-        raise UsageError(f"of: {of} cannot be read ({type(problem).__name__})") from None
+        raise UsageError(
+            f"of: {of} could not be read ({type(problem).__name__}); give a release's folder or a "
+            "text file with an item on each line"
+        ) from None
     return None
 
 
@@ -54,7 +57,7 @@ def _in_ledger(run_id: str, ledger: Ledger) -> Release:
     except LedgerError:
         raise UsageError(
             f"of: {run_id} is neither a release's folder, nor a text file, nor the run id of a "
-            "release in the ledger; `dphh ledger show` and FROM dphh_releases() name these"
+            "release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
         ) from None
     return Release.from_parquet(parquet, manifest)
 
@@ -92,8 +95,9 @@ def released_items(release: Release, content: Content | None) -> list[tuple[str,
         if differ:
             said = ", ".join(f"{name}={made.get(name)!r}" for name in differ)
             raise UsageError(
-                f"of: the release was made with {said}, and the corpus is read otherwise, so its "
-                "items would not be the same; read it alike, or give the items as lists of tokens"
+                f"of: the release was made with {said}, and this corpus is read differently, so "
+                "its tokens would differ; read it in the same way, or give the items as lists of "
+                "tokens"
             )
     joined = made["reading"] == "whole"
     rank: dict[int, int] = {}
@@ -115,13 +119,14 @@ def _tokens(item: Any, content: Content | None) -> Any:
         return item
     if content is None:
         raise UsageError(
-            "of: how a text becomes tokens is the corpus's to say; pass the corpus to the verb, or "
-            "give each item as a list of its tokens"
+            "of: found texts, but no corpus to say how texts become tokens; pass the corpus to the "
+            "verb, or give each item as a list of its tokens"
         )
     if content.reading == "characters":
         if content.characters != "code points":
             raise UsageError(
-                f"of: give items as lists of tokens where characters={content.characters!r}"
+                f"of: found texts, with characters={content.characters!r}; give each item as a "
+                "list of its tokens"
             )
         return tuple(item)
     return tuple(item.split()) if content.reading == "words" else (item,)

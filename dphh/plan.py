@@ -169,16 +169,16 @@ def plan_from_json(found: dict[str, Any] | str) -> Plan:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as problem:
         raise UsageError(
-            f"plan: {problem} is missing or of another shape; pass what Plan.to_json() gave"
+            f"plan: found {problem} missing or malformed; pass what Plan.to_json() returned"
         ) from None
     anew = _priced_anew(plan)
     row_wise = plan.price.privacy.row_wise
     says = stated(anew.price, _user(found), row_wise, *_periods(found))
     if replace(anew, price=replace(anew.price, privacy=says)) != plan:
         raise UsageError(
-            f"plan: its noise, thresholds or prices are not those that this dphh gives "
-            f"`{plan.verb}` with its parameters: it was edited, or written by another version; "
-            "make it anew"
+            f"plan: its noise, thresholds or prices differ from those that this dphh computes for "
+            f"`{plan.verb}` with its parameters: it was edited, or written by another version. "
+            "Make the plan again"
         )
     return anew
 
@@ -205,13 +205,15 @@ def _periods(found: Any) -> tuple[Period | None, Spans | None]:
 def _priced_anew(plan: Plan) -> Plan:
     """Price the plan's parameters again: the price written in a file is not trusted."""
     if plan.verb not in VERBS:
-        raise UsageError(f"plan: found the verb {plan.verb!r}, which this dphh does not know")
+        raise UsageError(
+            f"plan: found the verb {plan.verb!r}, which this dphh lacks; make the plan again"
+        )
     verb = VERBS[plan.verb]
     try:
         price = verb.price(**dict(plan.parameters))
     except TypeError:
         raise UsageError(
-            f"plan: `{plan.verb}` has no such parameters as "
-            f"{', '.join(name for name, _ in plan.parameters)}; make the plan anew"
+            f"plan: `{plan.verb}` does not have all of the parameters "
+            f"{', '.join(name for name, _ in plan.parameters)}; make the plan again"
         ) from None
     return Plan(price, plan.corpus and verb.read(plan.corpus, price))

@@ -234,9 +234,11 @@ class Release:
                 "Release.save wrote"
             ) from None
         except OSError as problem:
-            raise UsageError(f"release: {out} could not be read ({problem.strerror})") from None
+            raise UsageError(
+                f"release: {out} could not be read ({problem.strerror}); see that it may be read"
+            ) from None
         except ValueError:
-            raise UsageError(f"release: {out / MANIFEST} is not JSON; save it anew") from None
+            raise UsageError(f"release: {out / MANIFEST} is not JSON; save it again") from None
         return cls.from_parquet(data, manifest)
 
     @classmethod
@@ -247,10 +249,10 @@ class Release:
             schema = schema_of(*table.schema.names[len(ALWAYS) :])
             table = described(table.replace_schema_metadata(None).cast(schema))
         except (pa.ArrowException, KeyError, ValueError):
-            raise UsageError(f"release: {TABLE} is not a release's table; save it anew") from None
+            raise UsageError(f"release: {TABLE} is not a release's table; save it again") from None
         if not isinstance(manifest, dict) or run_id is None or run_id != manifest.get("run_id"):
             raise UsageError(
-                f"release: {TABLE} and {MANIFEST} are of different runs; save the release anew"
+                f"release: {TABLE} and {MANIFEST} are of different runs; save the release again"
             )
         return cls(table, manifest)
 
@@ -296,15 +298,15 @@ def checked_out(folder: str | Path, run_id: str | None) -> Path:
         nearest = next(folder for folder in (out, *out.parents) if folder.exists())
         taken = not _runs_in(out) <= {run_id} - {None}
     except (OSError, ValueError) as problem:
-        raise UsageError(f"out: {folder} can be no folder ({problem}); give another") from None
+        raise UsageError(f"out: {folder} cannot be a folder ({problem}); give another") from None
     if not nearest.is_dir():
         raise UsageError(f"out: {nearest} is a file; give a folder")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise UsageError(f"out: {nearest} may not be written to; give another folder")
     if taken:
         raise UsageError(
-            f"out: {out} holds another release already, which was paid for; "
-            "give a new folder, or move that one"
+            f"out: {out} already contains another release, which was paid for; "
+            "give a new folder, or move that release"
         )
     return out
 

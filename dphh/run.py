@@ -135,14 +135,14 @@ def _check_asked(
     if run_id is not None:
         checked_run_id(run_id)
     if again and run_id is not None:
-        raise UsageError("again: spends again under an id of its own; leave again or run_id out")
+        raise UsageError("again: makes a run with a new id; leave out either again or run_id")
     if threads is not None and (type(threads) is not int or threads < 1):
         raise UsageError(f"threads: found {threads!r}; give a whole number from 1")
     if progress is not None and not callable(progress):
-        raise UsageError(f"progress: found {progress!r}; give what is called with each line: print")
+        raise UsageError(f"progress: found {progress!r}; give a function of a line, such as print")
     if drawn is not None and not hasattr(drawn, "is_test"):
         raise UsageError(
-            "randomness: is for tests, which give a dphh.testing.SeededRandomness; leave it out"
+            "randomness: is for tests only, as a dphh.testing.SeededRandomness; leave it out"
         )
 
 
@@ -199,7 +199,7 @@ def _saved(release: Release, out: str | Path) -> Release:
     except UsageError as problem:
         run_id = release.run_id
         raise UsageError(
-            f"{problem}. The release is made and paid for, and the ledger keeps it: "
+            f"{problem}. The release was made and paid for, and the ledger keeps it: "
             f"`dphh ledger release {run_id} --out DIR`, or run again with run_id={run_id!r}"
         ) from None
     return release

@@ -73,7 +73,7 @@ def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Pro
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise UsageError(f"{name}: found {number!r}; give a whole number from 1")
     if not several:
-        raise UsageError("words_per_user: found no number; give one or more")
+        raise UsageError("words_per_user: found no number; give at least one")
     return Profile(tuple(several), texts_per_user)
 
 
@@ -92,8 +92,9 @@ def sight_of(price: Price, by: Profile) -> Sight:
     longer = [level for level in price.levels if isinstance(level, PrunedLevel)]
     if price.verb not in ("items", "ngrams") or {level.level for level in first} != {1}:
         raise UsageError(
-            f"profile: of {price.verb} by {price.method!r} no number of users is known beforehand "
-            "for users who hold more; `items`, and `ngrams` by 'forecast' or 'dpne', have one"
+            f"profile: found {price.verb} with method={price.method!r}, for which the number of "
+            "users is not known in advance; give a plan of `items`, or of `ngrams` with "
+            "method='forecast' or 'dpne'"
         )
     adaptive = price.verb == "ngrams" and not longer and price["max_n"] > 1
     lengths = range(1, 2 + len(longer))

@@ -22,8 +22,8 @@ def checked_user(user: str | Sequence[str]) -> User:
     )
     if not of_texts or not columns or len({*columns}) < len(columns):
         raise UsageError(
-            f"user: found {user!r}; name the column that says whose row it is, or several columns "
-            "that say it together, each once"
+            f"user: found {user!r}; name the column of user ids, or several different columns that "
+            "identify a user together"
         )
     return columns[0] if len(columns) == 1 else tuple(columns)
 

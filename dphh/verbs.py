@@ -29,8 +29,8 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
         check_places(1 + len(args), ["corpus"], ["corpus", *verb.options], verb.name)
         if corpus is not None and not isinstance(corpus, Corpus):
             raise UsageError(
-                f"corpus: found a {type(corpus).__name__}; say what it means with "
-                "dphh.Corpus(source, user=..., text=...) or item=..., and give that"
+                f"corpus: found a {type(corpus).__name__}; make it a corpus with "
+                "dphh.Corpus(source, user=..., text=...), or item=..., and pass that"
             )
         _refuse_known_values(options, verb.options, verb.name)
         check_known(options, verb.options, verb.name)

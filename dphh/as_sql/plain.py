@@ -87,8 +87,8 @@ def _queries(price: Price) -> Iterator[Query]:
             yield from _ldp_trie(price)
         case _:
             raise UsageError(
-                f"plain: {price.verb} ({price.method}) has no plain form that runs by itself; "
-                "leave plain out for the queries of a run"
+                f"plain: {price.verb} ({price.method}) has no specification that runs on its own; "
+                "leave plain out to see the queries of a run"
             )
 
 

@@ -58,7 +58,9 @@ def answered(
 def corpus_name(what: str, arguments: Arguments) -> str:
     name = arguments.get("corpus")
     if not isinstance(name, str) or not name:
-        raise UsageError(f"corpus: found {name!r}; say dphh_{what}('reviews', ...)")
+        raise UsageError(
+            f"corpus: found {name!r}; give the corpus as text, as in dphh_{what}('reviews', ...)"
+        )
     return name
 
 
@@ -88,8 +90,8 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
     required = (each.name for each in verb.options.values() if each.default is each.empty)
     if missing := [repr(name) for name in required if name not in options]:
         raise UsageError(
-            f"dphh_{verb.name}: needs {' and '.join(missing)}; say each option by its name, such "
-            "as epsilon := 1.0, delta := 1e-8"
+            f"dphh_{verb.name}: missing {' and '.join(missing)}; pass each option by name, as in "
+            "epsilon := 1.0, delta := 1e-8"
         )
     try:
         return planning(verb)(corpus, **options)
@@ -97,12 +99,13 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
         raise
     except TypeError as problem:
         raise UsageError(
-            f"dphh_{verb.name}: {str(problem).partition(': ')[2] or problem}; say each option by "
-            "its name, such as epsilon := 1.0, delta := 1e-8"
+            f"dphh_{verb.name}: {str(problem).partition(': ')[2] or problem}; pass each option by "
+            "name, as in epsilon := 1.0, delta := 1e-8"
         ) from None
     except (ValueError, ArithmeticError):
         raise UsageError(
-            f"dphh_{verb.name}: one of its options cannot be; see its signature"
+            f"dphh_{verb.name}: an option has a value that is out of range; docs/options.md lists "
+            "the options and their ranges"
         ) from None
 
 

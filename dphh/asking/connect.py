@@ -108,7 +108,7 @@ class _Owner:
 
     def _release(self, run_id: object) -> pa.Table:
         if not isinstance(run_id, str):
-            raise UsageError("run_id: say dphh_release('...') with an id of dphh_releases()")
+            raise UsageError("run_id: give the id of a release; FROM dphh_releases() lists them")
         manifest, parquet = self._ledger.release(run_id)
         return Release.from_parquet(parquet, manifest).table
 
@@ -177,16 +177,16 @@ class _Owner:
             if named is not None:
                 return narrowed(named, **rows)
             raise UsageError(
-                f"corpus: {asked!r} is no name in the ledger; for a table or a path, say which "
-                "columns count: user_column := ..., and text_column := ... or item_column := ..."
+                f"corpus: the ledger has no corpus {asked!r}; for a table or a path, name its "
+                "columns: user_column := ..., and text_column := ... or item_column := ..."
             )
         con = self._con()
         if con is not None and (cursor := con.cursor()).execute(_TABLES, [asked]).fetchall():
             return Corpus(asked, connection=cursor, **content)
         if re.fullmatch(r"\w+", asked) and not Path(asked).exists():
             raise UsageError(
-                f"corpus: the connection has no table or view {asked!r}, and there is no such "
-                f"file; of a frame of Python's, CREATE TABLE {asked} AS FROM frame makes one"
+                f"corpus: found no table, view or file {asked!r}; if it is a Python frame, make a "
+                f"table of it with CREATE TABLE {asked} AS FROM frame"
             )
         return Corpus(asked, **content)
 

@@ -166,11 +166,12 @@ def compare(
     ]
     values = [options[option] for option in varied]
     if any(not each for each in values):
-        raise UsageError(f"{varied[values.index([])]}: found an empty list; give a value or more")
+        raise UsageError(f"{varied[values.index([])]}: found an empty list; give one value or more")
     choices = list(product(*values))
     if len(choices) > MOST_PLANS:
         raise UsageError(
-            f"{', '.join(varied)}: make {len(choices):,} plans together; give at most {MOST_PLANS}"
+            f"{', '.join(varied)}: these values make {len(choices):,} plans; give fewer values, "
+            f"for at most {MOST_PLANS} plans"
         )
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     return Comparison(

@@ -59,8 +59,8 @@ def price_table(
     budgets = list(product(epsilons, deltas))
     if len(asked) * len(budgets) > MOST_PRICES:
         raise UsageError(
-            f"prices: these options make {len(asked) * len(budgets):,} prices together; "
-            f"give at most {MOST_PRICES:,}"
+            f"prices: these options make {len(asked) * len(budgets):,} prices; give fewer values, "
+            f"for at most {MOST_PRICES:,} prices"
         )
     rows = [
         row

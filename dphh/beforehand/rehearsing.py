@@ -46,7 +46,7 @@ def rehearse(
     the plan has as its prior: with that it would find more than with any other.
     """
     if not isinstance(plan, Plan):
-        raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as a verb makes it")
+        raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as dphh.items returns")
     if not isinstance(corpus, Corpus):
         raise UsageError(f"corpus: found a {type(corpus).__name__}; give a dphh.Corpus")
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
@@ -70,11 +70,11 @@ def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
     if plan.corpus is not None:
         same = corpus.kind != "path" and plan.corpus.source is corpus.source
         if same or share_data(read_of(source_of(plan.corpus)), read_of(here)):
-            raise UsageError("corpus: these are the plan's own data; rehearse on public ones")
+            raise UsageError("corpus: found the plan's own data; rehearse on public data instead")
     if corpus.name is not None or is_known(book, here):
         raise UsageError(
-            "corpus: the ledger knows these data, so they are no stand-in: a rehearsal pays "
-            "nothing, and what it shows of people is not protected. Give public data"
+            "corpus: the ledger knows these data, so they may be private. A rehearsal pays nothing "
+            "and protects no one. Nothing was read; give public data instead"
         )
 
 

@@ -175,15 +175,15 @@ def _by_period(
 
 def _at_most(plan: Plan, times: int, cap: tuple[float, float]) -> Schedule:
     if not isinstance(plan, Plan):
-        raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as a verb makes it")
+        raise UsageError(f"plan: found a {type(plan).__name__}; give a plan, as dphh.items returns")
     if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= MOST_TIMES:
         raise UsageError(f"times: found {times!r}; give a whole number from 1 to {MOST_TIMES:,}")
     whole = checked_budget(*_pair(cap))
     options = dict(plan.parameters)
     if not {"epsilon", "delta"} <= options.keys():
         raise UsageError(
-            f"plan: {plan.verb} is priced by {', '.join(options)}; only verbs of an epsilon and a "
-            "delta can be scheduled"
+            f"plan: found a plan of {plan.verb}, which has the options {', '.join(options)}; only "
+            "plans with an epsilon and a delta can be scheduled"
         )
     if whole.epsilon <= 0 or whole.delta <= 0:
         raise UsageError(f"cap: found {cap}; give an epsilon and a delta above 0")
@@ -250,7 +250,7 @@ def _largest(
 def _too_many(times: int, delta: float, whole: Budget) -> UsageError:
     return UsageError(
         f"times, cap: {plural(times, 'run')} at delta {delta:.3g} do not fit a cap of {whole}, "
-        "however small their epsilon; plan fewer, or allow more"
+        "however small their epsilon; plan fewer runs, or give a larger cap"
     )
 
 

@@ -92,8 +92,8 @@ def serve(
 
     if host not in _LOOPBACK and not plain_http:
         raise click.UsageError(
-            f"--host: {host!r} is not the loopback, and this server speaks HTTP without TLS; put "
-            "a proxy with TLS before the loopback (docs/gateway.md), or say --plain-http"
+            f"--host: {host!r} is not the loopback, and this server speaks HTTP without TLS. "
+            "Listen on the loopback behind a proxy with TLS (docs/gateway.md), or pass --plain-http"
         )
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s")
     book = Ledger(ledger_file)
@@ -119,7 +119,8 @@ def _signed_in(known: Analysts, issuer: str, audience: str | None, claim: str) -
 
     if audience is None:
         raise click.UsageError(
-            "--oidc-audience: missing; a token for any other service of the provider would do"
+            "--oidc-audience: missing, so tokens for other services of the provider would be "
+            "accepted too; give the audience that the provider puts into tokens for this gateway"
         )
     return SignedIn(known, Provider(issuer, audience, claim))
 
@@ -229,8 +230,8 @@ def shell(
         if token_file is not None or ca_cert is not None:
             option = "--ca-cert" if token_file is None else "--token-file"
             raise UsageError(
-                f"{option}: it is for a gateway elsewhere, and there is no --connect: say its "
-                f"address, --connect quack:HOST:PORT, or leave {option} out"
+                f"{option}: applies only to a gateway on another machine; give that gateway's "
+                f"address with --connect quack:HOST:PORT, or leave {option} out"
             )
         terms = Terms(engine=engine, memory=memory_limit, threads=threads)
         gateway, address = stock.own_gateway(Ledger(ledger_file), terms)

@@ -96,7 +96,7 @@ def add(
     """
     content = content_given(context)
     if "user" not in content:
-        raise click.UsageError("--user: say which column is the user")
+        raise click.UsageError("--user: missing; give the column of user ids")
     named = Corpus(corpus, **content)
     if not unseen:
         _look(named)
@@ -149,7 +149,7 @@ def move(
     be known as the account's, and none may be left at the old place.
     """
     if deleted == bool(paths):
-        raise click.UsageError("PATH: say where the data lie, or --deleted where they lie nowhere")
+        raise click.UsageError("PATH: missing; give the data's path, or --deleted if it is gone")
     book = _there(ledger_file)
     click.echo(accounts_text([book.deleted(name) if deleted else book.move(name, paths, sure=yes)]))
 

@@ -126,15 +126,15 @@ def corpus_asked(
         return narrowed(corpus, **rows)
     if files:
         raise click.UsageError(
-            f"--files: {asked!r} is no name in the ledger; of a corpus that has none, give its "
-            "files in the place of CORPUS"
+            f"--files: the ledger has no corpus {asked!r}; for a corpus without a name, give its "
+            "files as CORPUS"
         )
     if "user" not in content:
         names = sorted(account.name for account in ledger.accounts() if account.name)
         known = f" (the ledger names {', '.join(names)})" if names else ""
         raise click.UsageError(
-            f"--user: {asked!r} is no name in the ledger{known}, so it is read as a path: "
-            "say which column is the user with --user, and the content with --text or --item"
+            f"--user: the ledger has no corpus {asked!r}{known}, so it is read as a path: "
+            "name its user column with --user, and its content with --text or --item"
         )
     return Corpus(asked, **content)
 
@@ -155,7 +155,7 @@ def _left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     """Show the plan or its queries, or run it and show the release."""
     if run["plain"] and not run["show_sql"]:
-        raise click.UsageError("--plain: a form of --sql; give both")
+        raise click.UsageError("--plain: applies only to --sql; add --sql, or leave --plain out")
     if run["show_sql"]:
         click.echo(plan.sql(plain=run["plain"]), nl=False)
         return

@@ -33,7 +33,10 @@ def sql(
     """
     if prices is None:
         if epsilons or deltas or max_items or lengths:
-            raise click.UsageError("--epsilon, --delta, --max-items, --length: go with --prices")
+            raise click.UsageError(
+                "--epsilon, --delta, --max-items, --length: apply only to --prices; add --prices, "
+                "or leave them out"
+            )
         click.echo(str(files("dphh.sql").joinpath("shell.sql")))
         return
     from dphh.beforehand import prices as priced  # with the mathematics, which no path waits for

@@ -59,7 +59,7 @@ class Failures:
             raise EngineError(
                 f"{self.engine} failed in the step {step!r} with {type(problem).__name__}; its "
                 f"message is withheld because it may quote data. {self.look.format(step=step)}; "
-                f"on data that may be seen, {SHOW_ERRORS}=1 shows it"
+                f"with {SHOW_ERRORS}=1 it is shown, if you may see the data"
             ) from None
 
     def _of_the_corpus(self, said: str) -> str | None:

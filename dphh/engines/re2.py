@@ -12,6 +12,6 @@ def check_re2(con: duckdb.DuckDBPyConnection, option: str, pattern: str) -> None
         con.execute("SELECT regexp_matches('', $pattern)", {"pattern": pattern})
     except duckdb.Error as problem:
         raise UsageError(
-            f"{option}: {pattern!r} is not a regular expression (of RE2, which all engines "
-            f"take): {problem}"
+            f"{option}: {pattern!r} is not a valid regular expression in RE2's syntax, which all "
+            f"engines use: {problem}"
         ) from None

@@ -12,8 +12,8 @@ def users_idle(holders: int, users: int) -> int:
     """How many of `users` users of `trie` hold no sequence."""
     if holders > users:
         raise CorpusError(
-            f"users: the corpus holds more users than the {users:,} that were said; give a public "
-            "number that is not below theirs"
+            f"users: found {users:,}, and the corpus holds more; give a public upper bound of the "
+            "number of users"
         )
     return users - holders
 
@@ -22,8 +22,8 @@ def users_wanting(users: int, seats: int, pad: bool) -> int:
     """How many users of `ldp_trie` must be made up because the corpus has too few."""
     if users < seats and not pad:
         raise CorpusError(
-            f"users_per_level, passes, max_length: {seats:,} users are needed, for nobody is asked "
-            "twice, and the corpus holds fewer; ask fewer a level, or say pad=True to have users "
-            "who hold nothing sit in for those who are wanting"
+            f"users_per_level, passes, max_length: need {seats:,} users, since no user is asked "
+            "twice, and the corpus has fewer; ask fewer users per level, or pass pad=True to add "
+            "made-up users without data"
         )
     return max(seats - users, 0)

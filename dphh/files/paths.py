@@ -62,8 +62,8 @@ def written_here(option: str, path: str | Path) -> Path:
     """The path to write to. Refuses a store's address, which `Path` would turn into a folder."""
     if is_remote(str(path)):
         raise UsageError(
-            f"{option}: found {str(path)!r}, and dphh writes to this machine alone; give a path "
-            "here, and copy what is written to the store"
+            f"{option}: found {str(path)!r}, but dphh writes to local files only; give a local "
+            "path, and copy the result to the store"
         )
     return Path(path)
 
@@ -125,7 +125,7 @@ def _braces(pattern: str, most: int = 1000) -> set[str]:
             continue
         todo += [text[: group.start()] + part + text[group.end() :] for part in group[1].split(",")]
         if len(todo) + len(found) > most:
-            raise UsageError(f"The braces of a path expand to more than {most} paths: name fewer.")
+            raise UsageError(f"A path's braces expand to more than {most} paths; name fewer paths.")
     return found
 
 

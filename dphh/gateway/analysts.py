@@ -62,8 +62,8 @@ class Analysts:
     def check_name(self, name: str) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}", name) or name == OWNER:
             raise UsageError(
-                f"An analyst's name is up to 64 letters, digits, '_', '.', '@' and '-', and not "
-                f"{OWNER!r}; found {name!r}"
+                f"found the name {name!r}; an analyst's name has up to 64 letters, digits, '_', "
+                f"'.', '@' and '-', and is not {OWNER!r}"
             )
 
     def remove(self, name: str) -> None:
@@ -96,7 +96,7 @@ class Analysts:
     def _hashes(self) -> dict[str, str]:
         try:
             if self.path.stat().st_mode & 0o077:
-                raise UsageError(f"{self.path} may be read by others; chmod 600 it first")
+                raise UsageError(f"{self.path} can be read by other users; chmod 600 it first")
             found: dict[str, str] = json.loads(self.path.read_text(encoding="utf-8"))["tokens"]
         except FileNotFoundError:
             return {}

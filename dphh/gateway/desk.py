@@ -51,7 +51,7 @@ class Desk:
             while True:
                 if not pipe.waits(until - time.monotonic()):
                     self.stop()
-                    raise UsageError(f"The query took more than {seconds:g} seconds; ask for less")
+                    raise UsageError(f"The query took over {seconds:g} seconds; make it smaller")
                 message, _ = pipe.receive()
                 if "refused" in message:
                     raise UsageError(message["refused"])
@@ -60,7 +60,7 @@ class Desk:
                 calls += 1
                 if calls > CALLS:
                     self.stop()
-                    raise UsageError(f"The query calls dphh more than {CALLS} times; ask for less")
+                    raise UsageError(f"The query calls dphh over {CALLS} times; use fewer calls")
                 asked = time.monotonic()
                 self._call(message, answering)
                 if macros()[message["call"]].spends:  # a run has its own limits
@@ -89,7 +89,7 @@ class Desk:
     def _ended(self) -> UsageError:
         why = "was stopped" if self.stopped else "needs more memory than a query may use"
         self.stopped = True
-        return UsageError(f"The query {why}; nothing of it is left running")
+        return UsageError(f"The query {why}, and has ended")
 
     def _call(self, message: Message, answering: Answering) -> None:
         try:

@@ -27,7 +27,7 @@ def shell_program() -> str:
         for name in ("duckdb", "duckdb.exe"):
             if (file := Path(folder, name)).is_file():
                 return str(file)
-    raise UsageError("The DuckDB shell is not here; pip install 'dphh[shell]'")
+    raise UsageError("The DuckDB shell is not installed; pip install 'dphh[shell]'")
 
 
 def load(con: duckdb.DuckDBPyConnection) -> None:
@@ -43,8 +43,8 @@ def _file(name: str) -> Path:
     if (file := extension_file(name)) is not None:
         return file
     raise UsageError(
-        f"The extension {name} for DuckDB {duckdb.__version__} is not here; pip install "
-        "'dphh[shell]', which brings DuckDB 1.5.5 and the extensions built for it"
+        f"The extension {name} for DuckDB {duckdb.__version__} is not installed; pip install "
+        "'dphh[shell]', which has DuckDB 1.5.5 and the extensions built for it"
     )
 
 

@@ -55,7 +55,7 @@ class Guard:
         except RecursionError:
             raise _refused("it is nested too deeply") from None
         except (KeyError, TypeError, AttributeError):
-            raise _refused("it holds a part of an unknown shape") from None
+            raise _refused("it contains an unknown construct") from None
 
     def _ask(self, function: str, text: str) -> str:
         try:
@@ -67,11 +67,11 @@ class Guard:
 
     def _check(self, node: Any, kind: str | None, scope: Scope) -> None:
         if not isinstance(node, dict):
-            raise _refused("it holds a part of an unknown shape")
+            raise _refused("it contains an unknown construct")
         kind = kind or _kind(node)
         fields = GRAMMAR.get(kind)
         if fields is None:
-            raise _refused(f"it holds {kind}, which is not on the list")
+            raise _refused(f"it contains {kind}, which is not allowed")
         if "cte_map" in fields:
             scope = self._common_tables(node["cte_map"], scope)
         for name, value in node.items():
@@ -94,7 +94,7 @@ class Guard:
             if kind != "TABLE_FUNCTION":  # `_named` checks its function
                 self._inside(value, rule[1:] or None, scope)
         elif not _plain(value):
-            raise _refused(f"it holds {kind} with {name} of an unknown shape")
+            raise _refused(f"it contains {kind} with {name} of an unknown form")
 
     def _inside(self, value: Any, kind: str | None, scope: Scope) -> None:
         if isinstance(value, list):
@@ -110,7 +110,7 @@ class Guard:
         elif kind == "TABLE_FUNCTION":
             function = node["function"]
             if not isinstance(function, dict) or _kind(function) != "FUNCTION":
-                raise _refused("it holds a table function of an unknown shape")
+                raise _refused("it contains a table function of an unknown form")
             _check_function(function, self.tables, "table function")
             for argument in function["children"]:
                 self._check(argument, None, scope)
@@ -120,24 +120,22 @@ class Guard:
             # If there is no such column, DuckDB calls a function of this name.
             (name,) = node["column_names"]
             if name.lower() in BARE_FUNCTIONS - FUNCTIONS:
-                raise _refused(
-                    f"{name!r} may stand for a function; write table.{name} for a column"
-                )
+                raise _refused(f"{name!r} may also be a function; write table.{name} for a column")
         elif kind == "BASE_TABLE" and node["table_name"].lower() not in scope:
-            raise _refused(f"there is no table {node['table_name']!r} here")
+            raise _refused(f"there is no table {node['table_name']!r}")
         elif kind == "TYPE" and node["id"] not in TYPES:
-            raise _refused(f"the type {node['id']} is not on the list")
+            raise _refused(f"the type {node['id']} is not allowed")
 
     def _common_tables(self, cte_map: Node, scope: Scope) -> Scope:
         """The scope after a WITH clause: each table sees those before it."""
         for entry in cte_map["map"]:
             name, table = entry["key"].lower(), entry["value"]
             if set(entry) != {"key", "value"} or not set(table) <= _WITH:
-                raise _refused("it holds a WITH of an unknown shape")
+                raise _refused("it contains a WITH of an unknown form")
             if not _plain(table["aliases"]) or table.get("key_targets"):
-                raise _refused("it holds a WITH that is not on the list")
+                raise _refused("it contains a kind of WITH that is not allowed")
             if name.startswith(_CATALOGUE) or not name.isidentifier():
-                raise _refused(f"a WITH may not be named {entry['key']!r}")
+                raise _refused(f"a WITH must not be named {entry['key']!r}")
             self._check(table["query"], "STATEMENT", scope)
             scope = scope | {name}
         return scope
@@ -162,14 +160,14 @@ _CATALOGUE = ("duckdb_", "pragma_", "pg_", "sqlite_", "information_schema", "dph
 def _kind(node: Node) -> str:
     kind = node.get("class") or node.get("type")
     if not isinstance(kind, str):
-        raise _refused("it holds a part of no kind")
+        raise _refused("it contains an unnamed construct")
     return "TABLE_SUBQUERY" if kind == "SUBQUERY" and "class" not in node else kind
 
 
 def _check_function(node: Node, allowed: frozenset[str], what: str) -> None:
     name = node["function_name"].lower()
     if name not in allowed or node["schema"] not in ("", "main") or node["catalog"]:
-        raise _refused(f"the {what} {node['function_name']!r} is not on the list")
+        raise _refused(f"the {what} {node['function_name']!r} is not allowed")
 
 
 def _plain(value: Any) -> bool:

@@ -101,7 +101,7 @@ def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
     assert macro.verb is not None
     corpus = owners_corpus(corpus_name(macro.verb.name, arguments), book, given_content(arguments))
     if corpus is None:
-        raise UsageError("corpus: there is no such corpus; see FROM dphh_ledger()")
+        raise UsageError("corpus: found no such corpus; FROM dphh_ledger() lists them")
     return plan_of(macro.verb, with_public(arguments, corpus, book, files=False), corpus)
 
 
@@ -115,8 +115,8 @@ def _refuse_counting(plan: Plan, declared: Groups) -> None:
         if known.option == "by" and isinstance(groups, tuple) and {*groups} <= {*public}:
             return
         raise UsageError(
-            f"{known.option}: {known.why}, which is the corpus's owner's to know: how a run ends "
-            f"would tell it; {known.instead}"
+            f"{known.option}: {known.why}, which only the corpus's owner may know: the run's "
+            f"outcome would reveal it. Nothing was spent; {known.instead}"
         )
 
 
@@ -126,7 +126,7 @@ def _little() -> Iterator[None]:
     import resource
 
     def too_long(*_: Any) -> None:
-        raise UsageError(f"It takes longer than {_PRICING_SECONDS} seconds to price; ask for less")
+        raise UsageError(f"Pricing took over {_PRICING_SECONDS} seconds; give smaller options")
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     signal.signal(signal.SIGALRM, too_long)
@@ -135,10 +135,10 @@ def _little() -> Iterator[None]:
     try:
         yield
     except MemoryError:
-        raise UsageError("It takes too much memory to price; ask for less") from None
+        raise UsageError("Pricing needs too much memory; give smaller options") from None
     except ArithmeticError:
         raise UsageError(
-            "An option is too large or too small to be priced; give it a value in between"
+            "Pricing failed: an option is too large or too small; give a moderate value"
         ) from None
     finally:
         signal.alarm(0)

@@ -76,7 +76,7 @@ class Office:
         corpus = corpus_name(what, arguments)
         if corpus not in self._corpora(analyst):
             raise UsageError(
-                f"corpus: there is no corpus {corpus!r} for you; FROM dphh_ledger() names yours"
+                f"corpus: found no corpus {corpus!r} of yours; FROM dphh_ledger() lists yours"
             )
         arguments = with_declared(arguments, self._ledger, corpus)
         for option in ("of", "prior"):  # what is counted, or known before, is what they may see
@@ -126,8 +126,8 @@ class Office:
         before = self._seen(runs)
         if runs < before:
             raise LedgerError(
-                f"{self._ledger.path} has {runs} runs, and had {before}: it was replaced by an "
-                "older copy. Put the newer one back, or start the gateway again if that is lost."
+                f"{self._ledger.path} has {runs} runs, and had {before}: an older copy has "
+                "replaced it. Put the newer file back, or restart the gateway if it is lost."
             )
 
     def _seen(self, runs: int) -> int:
@@ -144,8 +144,8 @@ class Office:
         self._elsewhere[analyst] = recent
         if len(recent) >= _SEARCHES:
             raise UsageError(
-                "Refused: another corpus of the ledger has rows in the same files, and refused "
-                f"{_SEARCHES} requests of yours today. Nothing was spent. Ask the corpora's owner."
+                "Refused: another corpus of the ledger has rows in the same files, and has refused "
+                f"{_SEARCHES} of your requests today. Nothing was spent. Ask the corpora's owner."
             )
 
     def _work(
@@ -180,7 +180,7 @@ class Office:
         if "failed" in message:
             log.error("%s for %s, %s: %s", what, analyst, hold, message["failed"])
             raise UsageError(
-                f"The run failed, and why is for the corpus's owner to see. {_ON_THE_LEDGER}"
+                f"The run failed; only the corpus's owner can see why. {_ON_THE_LEDGER}"
             )
         return table
 
@@ -191,8 +191,8 @@ class Office:
             working = Counter(self._working.values())
             if working.total() >= self._terms.jobs or working[analyst] >= self._terms.jobs_each:
                 raise UsageError(
-                    "The gateway is working on as many requests as it may, in all or for you. "
-                    "Nothing was spent; ask again when one is done"
+                    "The gateway has reached its limit of concurrent requests, in all or for you. "
+                    "Nothing was spent; repeat the request when another has finished"
                 )
             worker = self._spare.pop() if self._spare else Child("dphh.gateway.job")
             self._working[worker] = analyst
@@ -230,7 +230,7 @@ class Office:
         visible = self._visible(analyst, self._corpora(analyst))
         settled = (run.run_id for run in visible if run.state == "settled")
         if run_id not in settled:
-            raise UsageError("run_id: no such release; FROM dphh_releases() has those you may see")
+            raise UsageError("run_id: no such release; FROM dphh_releases() lists those for you")
         return self._stored(run_id)
 
     def _stored(self, run_id: str) -> pa.Table:
@@ -265,7 +265,7 @@ def _run_id(analyst: str, verb: str, arguments: Arguments) -> str:
     if given is None or given == own:
         given = own
     elif isinstance(given, str) and re.fullmatch(r"[a-z_]+-[0-9a-f]{16}", given):
-        raise UsageError("run_id: this form is of names that the gateway gives; choose another")
+        raise UsageError("run_id: names of this form are reserved for the gateway; choose another")
     return f"{analyst}/{checked_run_id(given, longest=100)}"
 
 

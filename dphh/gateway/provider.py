@@ -82,13 +82,17 @@ class Provider:
         about = _json(self.issuer.rstrip("/") + "/.well-known/openid-configuration")
         if about.get("issuer") != self.issuer:
             raise UsageError(
-                f"--oidc-issuer: {self.issuer} calls itself {about.get('issuer')!r}; give that"
+                f"--oidc-issuer: found {self.issuer}, but the provider calls itself "
+                f"{about.get('issuer')!r}; give that"
             )
         _check(str(about.get("jwks_uri")))
         try:
             keys = jwt.PyJWKSet.from_dict(_json(str(about["jwks_uri"]))).keys
         except jwt.PyJWTError as problem:
-            raise UsageError(f"--oidc-issuer: the keys of {self.issuer}: {problem}") from None
+            raise UsageError(
+                f"--oidc-issuer: the keys of {self.issuer} cannot be read ({problem}); give an "
+                "issuer of OpenID Connect"
+            ) from None
         self._keys = {str(each.key_id or ""): each for each in keys}
 
 
@@ -125,7 +129,12 @@ def _json(address: str) -> dict[str, Any]:
         with urllib.request.urlopen(address, timeout=5) as response:
             found = json.loads(response.read(_MOST_BYTES))
     except (OSError, ValueError) as problem:
-        raise UsageError(f"--oidc-issuer: {address} gave no answer ({problem})") from None
+        raise UsageError(
+            f"--oidc-issuer: {address} did not answer ({problem}); see that it can be reached"
+        ) from None
     if not isinstance(found, dict):
-        raise UsageError(f"--oidc-issuer: {address} gave no answer that is an object")
+        raise UsageError(
+            f"--oidc-issuer: {address} answered without a JSON object; give an issuer of OpenID "
+            "Connect"
+        )
     return found

@@ -53,7 +53,7 @@ def in_batches(found: Iterable[pa.RecordBatch], schema: pa.Schema) -> tuple[list
         if weight > VECTOR_BYTES:
             raise UsageError(
                 f"The answer's rows are too long: {rows.num_rows:,} of them take more than "
-                f"{VECTOR_BYTES:,} bytes; ask for less in each"
+                f"{VECTOR_BYTES:,} bytes; select fewer or shorter columns"
             )
         size += weight
         _check(size)

@@ -46,7 +46,7 @@ class Served:
         except Gone:
             self.close()
             raise UsageError(
-                f"serve: what holds the answers did not start within {_SECONDS:g} seconds"
+                f"serve: the process that serves answers did not start within {_SECONDS:g} seconds"
             ) from None
 
     def alive(self) -> bool:
@@ -71,7 +71,7 @@ class Served:
                     raise _no_room()
                 if "failed" in told and wanted():
                     raise UsageError(
-                        "The answer has a column of a type that cannot be kept; cast it to another"
+                        "The answer has a column of an unsupported type; cast it to another type"
                     )
             if not wanted():
                 raise _no_room()
@@ -89,7 +89,7 @@ class Served:
         if (answer := self._posted(message, _SECONDS)) is not None:
             return answer
         if self.alive() and self._posted(wire.Connect(self._token), _PROBE_SECONDS) is not None:
-            raise UsageError("The answer cannot be served; ask for less of it")
+            raise UsageError("The answer cannot be served; select fewer rows or columns")
         self._child.end()
         raise Gone
 
@@ -123,7 +123,7 @@ class Served:
 
 
 def _no_room() -> UsageError:
-    return UsageError("The gateway has no room for the answer; ask for less of it")
+    return UsageError("The gateway has no room for the answer; select fewer rows or columns")
 
 
 def _main() -> None:

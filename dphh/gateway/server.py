@@ -246,7 +246,7 @@ class Gateway:
                 return served.send(wire.Prepare(quack, sql, message.query))
             except Gone:
                 continue
-        raise UsageError("The answer cannot be served; ask for less of it")
+        raise UsageError("The answer cannot be served; select fewer rows or columns")
 
     def _fetched(self, session: _Session, message: wire.Fetch) -> bytes:
         if session.quack is not None:
@@ -298,8 +298,8 @@ class Gateway:
             busy = Counter(each.analyst for each in self._desks.values())
             if busy.total() >= _DESKS or busy[analyst] >= _DESKS_EACH:
                 raise UsageError(
-                    "The gateway is answering as many queries as it may, in all or for you; ask "
-                    "again in a moment"
+                    "The gateway has reached its limit of concurrent queries, in all or for you; "
+                    "repeat the query in a moment"
                 )
             # A desk belongs to one analyst for good, so that analysts share no state.
             own = next((each for each in self._idle if each[0] == analyst), None)

@@ -123,7 +123,7 @@ def own_gateway(ledger: Ledger, terms: Terms) -> tuple[Gateway, Address]:
         with suppress(PortTakenError):  # another process took the port
             gateway = Gateway(ledger, owner, port=_free_port(), terms=terms)
             return gateway, Address(gateway.uri, owner.token)
-    raise UsageError("shell: found no free port to listen at; close something that listens")
+    raise UsageError("shell: found no free port to listen on; close a program that uses one")
 
 
 def remote_stop(address: Address) -> None:
@@ -146,7 +146,9 @@ def _client(address: Address) -> duckdb.DuckDBPyConnection:
 
 def _text(value: str) -> str:
     if "'" in value or not value.isprintable():
-        raise UsageError("--connect: a URI, a token or a path holds no quote and no line break")
+        raise UsageError(
+            "--connect: a URI, token or path contains a quote or a line break; remove it"
+        )
     return f"'{value}'"
 
 
@@ -164,7 +166,10 @@ def read_token(file: Path | None, environment: str | None) -> str:
         try:
             return file.read_text(encoding="utf-8").strip()
         except OSError as problem:
-            raise UsageError(f"--token-file: {file} ({problem.strerror})") from None
+            raise UsageError(
+                f"--token-file: {file} could not be read ({problem.strerror}); give the file with "
+                "the token"
+            ) from None
     if environment:
         return environment.strip()
     raise UsageError("--connect: give the token in $DPHH_TOKEN or with --token-file")

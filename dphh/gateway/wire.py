@@ -64,14 +64,14 @@ def read(data: bytes) -> Message:
     reader = _Reader(data)
     kind = reader.number() if reader.is_field(1) else 0
     if kind not in (_CONNECT, _PREPARE, _FETCH, _DISCONNECT):
-        raise Malformed("The gateway takes no such message: it runs queries, and takes no rows")
+        raise Malformed("The gateway does not support this message: it only runs queries")
     session = reader.text(64) if reader.is_field(2) else ""
     query = reader.number() if reader.is_field(3) else _NONE
     reader.end()
     message = _body(reader, kind, session, query)
     reader.end()
     if reader.rest():
-        raise Malformed("The message goes on behind its end")
+        raise Malformed("The message has bytes after its end")
     return message
 
 
@@ -103,7 +103,7 @@ class _Reader:
 
     def end(self) -> None:
         if self._take(2) != _END:
-            raise Malformed("The message is not as a client writes it")
+            raise Malformed("The message is not in the form that a DuckDB client writes")
 
     def number(self) -> int:
         """An integer in groups of seven bits, lowest first; at most 64 bits."""
@@ -143,7 +143,7 @@ class _Reader:
 
     def _take(self, length: int) -> bytes:
         if self.rest() < length:
-            raise Malformed("The message is cut short")
+            raise Malformed("The message is incomplete")
         self._at += length
         return self._data[self._at - length : self._at]
 

@@ -43,7 +43,7 @@ class Accounts:
     def __init__(self, path: str | Path | None = None) -> None:
         if path is not None and not isinstance(path, (str, Path)):
             raise UsageError(
-                f"ledger: found a value of type {type(path).__name__}; give the path of its file"
+                f"ledger: found a {type(path).__name__}; give the path of the ledger's file"
             )
         # Resolved once: a later change of folder must not lead to another ledger, and SQLite names
         # the journal after the real file.
@@ -141,7 +141,9 @@ class Accounts:
             refuse_what_did_not_move(row, source, earlier)
         with writing(self.path) as con:
             if by_name(records.accounts(con), name).source != row.source:
-                raise LedgerError(f"The account {name!r} was moved meanwhile: ask again.")
+                raise LedgerError(
+                    f"The account {name!r} was moved by another process: repeat the request."
+                )
             records.move_account(con, row.id, source)
             places = [", ".join(each.where) for each in (row.source, source)]
             note(con, records.now(con), "place", name, *places)
@@ -155,8 +157,8 @@ class Accounts:
             row = by_name([] if con is None else records.accounts(con), name)
         if row.source.kind != "path" or is_there(row.source):
             raise UsageError(
-                f"The account {name!r} has files at {', '.join(row.source.where)}, or where nobody "
-                "can look. Delete them first. Nothing was changed."
+                f"The account {name!r} still has files at {', '.join(row.source.where)}, or this "
+                "cannot be checked. Delete the files first. Nothing was changed."
             )
         with writing(self.path) as con:
             con.execute("INSERT OR IGNORE INTO deleted VALUES (?)", (row.id,))
@@ -191,8 +193,8 @@ class Accounts:
         charged = con.execute("SELECT count(*) FROM charges WHERE account = ?", (account.id,))
         if (runs := charged.fetchone()[0]) > 0:
             raise UsageError(
-                f"The account {name!r} was charged {runs:,} times, so it cannot be {what}: what "
-                "was spent would be forgotten. Lower its cap with `dphh ledger cap` to stop it."
+                f"The account {name!r} was charged {runs:,} times, so it cannot be {what}: its "
+                "spending must be kept. To stop it, lower its cap with `dphh ledger cap`."
             )
         return account
 

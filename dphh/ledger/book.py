@@ -175,8 +175,8 @@ class Ledger(Accounts):
             charged = con.execute("SELECT account FROM charges WHERE run = ?", (found["sequence"],))
             if not touched <= {account for (account,) in charged}:
                 raise LedgerError(
-                    f"Run {hold.run_id} would read files of an account that it did not pay: links "
-                    "or folders changed since it was reserved. Ask again, with a new run id."
+                    f"Run {hold.run_id} would read files of an account that it did not pay for: "
+                    "links or folders changed since it was reserved. Repeat it with a new run id."
                 )
         return beginning
 

@@ -126,8 +126,8 @@ def checked_cap(epsilon: float, delta: float, kept: Kept = "open") -> Cap:
         raise UsageError(f"kept: found {kept!r}; say one of {', '.join(SETTLED_BY_OWNERS)}")
     if kept == "divergence" and budget.delta == 0:
         raise UsageError(
-            "kept: 'divergence' divides a cap's delta between noise and thresholds, and found a "
-            "delta of 0; give a delta, or say 'sums'"
+            "kept: found 'divergence' with a cap of delta 0, but it divides the delta between "
+            "noise and thresholds; give a delta above 0, or use 'sums'"
         )
     return Cap(budget.epsilon, budget.delta, kept)
 
@@ -144,7 +144,7 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
     if not composed <= claim.delta * (1 + _ROUNDING) + 1e-300:
         raise UsageError(
             f"The run claims {claim}, but its events have delta {composed:.6g} at that epsilon. "
-            "Price the plan again, or claim what its events cost."
+            "Price the plan again, or claim the cost of its events."
         )
     return Booking(tuple(events), claim.epsilon, claim.delta)
 
@@ -153,7 +153,7 @@ def checked_draw(booked: Sequence[Event], drew: Sequence[Event]) -> tuple[Event,
     """What a run drew of what it booked: never more, whatever order of divergence it is told in."""
     if not less_drawn(drew, booked):
         raise LedgerError(
-            "The run drew more than it had reserved. Nothing of it may be shown: this is a fault "
+            "The run used more than it had reserved, and must not be published. This is a defect "
             "of dphh; please report it, with the plan and without the data."
         )
     return tuple(drew)

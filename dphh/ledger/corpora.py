@@ -71,8 +71,8 @@ def corpus_of(source: Source, name: str | None = None) -> Corpus:
     """The corpus that an account describes; only paths can be opened again."""
     if source.kind != "path":
         raise UsageError(
-            f"corpus: the account {name!r} describes data that lived in memory "
-            f"({', '.join(source.where)}); pass the table itself with name={name!r}"
+            f"corpus: the account {name!r} is of a table in memory "
+            f"({', '.join(source.where)}); pass that table with name={name!r}"
         )
     return corpus_from_json(source.to_json(), name=name)
 
@@ -90,8 +90,8 @@ def named_corpus(
         return None
     if said:
         raise UsageError(
-            f"{', '.join(said)}: {name!r} is a corpus that the ledger names, and its owner has "
-            "said how it is read; leave these out"
+            f"{', '.join(said)}: the ledger has the corpus {name!r}, whose owner has declared how "
+            "it is read; leave these out"
         )
     corpus = corpus_of(account.source, name)
     return corpus if periods is None else corpus.in_periods(periods)
@@ -112,5 +112,6 @@ def check_account(corpus: Corpus, ledger: Ledger) -> None:
     if corpus.kind == "path" and corpus.name not in ledger.accounts_touched(source_of(corpus)):
         raise UsageError(
             f"name: the account {corpus.name!r} is of {', '.join(account.source.where)}, "
-            f"not of {', '.join(corpus.where)}; leave the name out, or name these files too"
+            f"not of {', '.join(corpus.where)}; leave the name out, or add these files to the "
+            "corpus"
         )

@@ -82,13 +82,13 @@ def moved_to(source: Source, where: str | Path | Sequence[str | Path], name: str
     """The same corpus at another place, where there must be something."""
     if source.kind != "path":
         raise UsageError(
-            f"The account {name!r} is of data in memory, which lie nowhere. Pass the table with "
-            f"name={name!r}; what it reads does not matter to the name."
+            f"The account {name!r} is of a table in memory, which has no path to move. Pass the "
+            f"new table with name={name!r}. Nothing was changed."
         )
     named = [where] if isinstance(where, str | Path) else where
     there = replace(source, where=tuple(str(each) for each in named)).absolute()
     if not is_there(there):
-        raise UsageError(f"There is no file at {', '.join(there.where)}. Say where the data lie.")
+        raise UsageError(f"Found no file at {', '.join(there.where)}. Give the path of the data.")
     return there
 
 
@@ -100,14 +100,14 @@ def refuse_what_did_not_move(row: AccountRow, there: Source, earlier: Earlier) -
     if left:
         raise UsageError(
             f"The account {row.label!r} still has files at {', '.join(row.source.where)} that are "
-            f"not at {', '.join(there.where)}. An account is of one place: name both with "
-            "`dphh ledger move NAME PATH PATH`, or say --yes (sure=True), and files that came "
-            "later to the old place are another corpus from then on. Nothing was changed."
+            f"not at {', '.join(there.where)}. To keep both places, name both: "
+            "`dphh ledger move NAME PATH PATH`. With --yes (sure=True) the files at the old place "
+            "no longer belong to the account. Nothing was changed."
         )
     if not known:
         raise UsageError(
-            f"No file at {', '.join(there.where)} is known as a file of {row.label!r}: they were "
-            "written anew or copied with another time of change, no run of this dphh has read "
-            "them, or they are other data. If they are its data, say --yes (sure=True). Nothing "
+            f"No file at {', '.join(there.where)} is known as a file of {row.label!r}: the files "
+            "were rewritten, copied with another modification time or never read by a run, or "
+            "they are other data. If they are the account's data, add --yes (sure=True). Nothing "
             "was changed."
         )

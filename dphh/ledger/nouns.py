@@ -223,6 +223,6 @@ def unknown_run(run_id: str) -> UnknownRunError:
 
 def not_held(hold: Hold) -> NotHeldError:
     return NotHeldError(
-        f"Run {hold.run_id} is not this attempt's: it did not reserve the run, or has given it "
-        "back. Ask again, which reserves it anew."
+        f"Run {hold.run_id} is not reserved by this attempt: it never was, or was given back. "
+        "Repeat the request, which reserves it again."
     )

@@ -121,9 +121,9 @@ def refuse_untold(request: Request, named: Sequence[AccountRow]) -> None:
     none = "which files these rows come from cannot be told"
     raise BudgetRefused(
         f"Refused: this ledger caps corpora, and {some if request.source.files else none}, so they "
-        "may be of a capped one. Nothing was spent. Say who pays: name= (account := in SQL) takes "
-        "an account of the ledger, and Ledger.add(name, corpus, epsilon, delta) makes one of these "
-        "rows' own."
+        "may belong to a capped corpus. Nothing was spent. Name the account that pays with name= "
+        "(account := in SQL), or make one for these rows with Ledger.add(name, corpus, epsilon, "
+        "delta)."
     )
 
 
@@ -168,7 +168,7 @@ def check_own(
     """The share that an analyst has of what they ask for, before any account is asked."""
     named = next((p.account for p in paying if p.account.name == request.account), None)
     if request.account is None or named is None:
-        raise BudgetRefused("Refused: an analyst's run must name the account that it is for.")
+        raise BudgetRefused("Refused: an analyst's run must name the account that pays.")
     check_share(con, analyst, named, request)
 
 

@@ -51,7 +51,7 @@ def go_on(con: sqlite3.Connection, found: dict[str, Any], setting: Setting) -> B
     ).fetchone()
     if row is None:
         raise LedgerError(
-            f"Run {run_id} did not finish, and cannot go on: an earlier dphh began it and kept "
+            f"Run {run_id} did not finish and cannot continue: an older dphh began it and stored "
             "none of its levels. Its price stays spent. Use a new run id, which spends again."
         )
     key, text, attempts = row
@@ -62,15 +62,15 @@ def go_on(con: sqlite3.Connection, found: dict[str, Any], setting: Setting) -> B
             then, now = (each.get(what, "unknown") for each in (began, setting))
             told = "" if what == "files" else f" (then {then}; now {now})"
             raise UsageError(
-                f"Run {run_id} did not finish, and cannot go on: its {what} changed since it began"
-                f"{told}. Its price stays spent. Ask as it began, or use a new run id or "
+                f"Run {run_id} did not finish and cannot continue: its {what} changed since it "
+                f"began{told}. Its price stays spent. Repeat it unchanged, or use a new run id or "
                 "again=True, which spends again."
             )
     if attempts >= MOST_ATTEMPTS:
         raise LedgerError(
             f"Run {run_id} was begun {attempts} times and never finished; more attempts are not "
-            "allowed, because each failure may tell something of the data. Its price stays spent. "
-            "Find out why it fails, and use a new run id or again=True, which spends again."
+            "allowed, because each failure may reveal something about the data. Its price stays "
+            "spent. Find the cause, then use a new run id or again=True, which spends again."
         )
     con.execute("UPDATE unfinished SET attempts = attempts + 1, failed = 0 WHERE run = ?", (run,))
     return Beginning(key, attempts + 1)
@@ -85,7 +85,7 @@ def running(found: dict[str, Any]) -> int:
     """The sequence number of a run that is going on."""
     if found["state"] != "running":
         raise LedgerError(
-            f"Run {found['run_id']} is not going on: its state is {found['state']}. The same "
+            f"Run {found['run_id']} cannot continue: its state is {found['state']}. The same "
             "request with this run id returns the release of a settled run."
         )
     return int(found["sequence"])

@@ -26,7 +26,7 @@ def check_budget(epsilon: float, delta: float, called: str = "epsilon") -> None:
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise UsageError(
             f"{called}: found {epsilon:g}; give a number above 0, such as 1.0, "
-            f"and at most {LARGEST_EPSILON:g}, beyond which nothing is promised to anyone"
+            f"and at most {LARGEST_EPSILON:g}: a larger one protects no one"
         )
     if not 0 < delta < 1:
         raise UsageError(
@@ -48,12 +48,12 @@ def set_aside(spare: float, epsilon: float, delta: float) -> float:
     if spare >= delta / 4:
         if 8 * spare >= 1:
             raise UsageError(
-                f"epsilon: found {epsilon:g}, at which the noise can be vouched for at no delta; "
-                "give a smaller epsilon, such as 1"
+                f"epsilon: found {epsilon:g}, at which the noise's guarantee cannot be proved at "
+                "any delta; give a smaller epsilon, such as 1"
             )
         raise UsageError(
-            f"epsilon, delta: found ({epsilon:g}, {delta:g}); at this epsilon the noise can be "
-            f"vouched for down to delta {8 * spare:.1e}: give a larger delta or a smaller epsilon"
+            f"epsilon, delta: found ({epsilon:g}, {delta:g}); at this epsilon the guarantee is "
+            f"proved down to delta {8 * spare:.1e}: give a larger delta or a smaller epsilon"
         )
     return spare
 

@@ -56,9 +56,9 @@ def local_epsilon(mechanism: SubsetSelection, form: Form) -> float:
 def _sizes(mechanism: SubsetSelection) -> tuple[int, int]:
     if mechanism.size > _LARGEST:
         raise UsageError(
-            f"reports: by coins a report would hold about {mechanism.size:,} of "
-            f"{mechanism.domain:,} values, and {_LARGEST:,} are the most; ask for a larger "
-            "local_epsilon or keep fewer prefixes, or say reports='subsets'"
+            f"reports: with coins a report would hold about {mechanism.size:,} of "
+            f"{mechanism.domain:,} values, more than the {_LARGEST:,} allowed; give a larger "
+            "local_epsilon, a smaller keep, or reports='subsets'"
         )
     kept = [
         size

@@ -122,8 +122,8 @@ def counts_bits(sigma: float, keys: int, max_items: int) -> int:
     """The grid for noise of `sigma` users on each count."""
     if sigma > LARGEST_SIGMA:
         raise UsageError(
-            f"epsilon, max_items: noise of {sigma:,.0f} users on every count would hide all of "
-            "them; give a larger epsilon or a smaller max_items"
+            f"epsilon, max_items: the noise of {sigma:,.0f} users on every count would hide every "
+            "count; give a larger epsilon or a smaller max_items"
         )
     least = LEAST_WEIGHT * sqrt(max(1.0, keys / max_items))
     for bits in range(FINEST_BITS + 1):

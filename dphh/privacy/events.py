@@ -40,10 +40,10 @@ class Cost:
     def __post_init__(self) -> None:
         if not self.is_charged and self.beside is None:
             raise UnpricedEventError(
-                "cost: found no amount; say what the event costs, or by `beside` that it is free"
+                "cost: found no amount; give sigma or delta, or `beside` if the event is free"
             )
         if self.either and (self.sigma is None or self.delta is None):
-            raise UnpricedEventError("cost: either: goes with both sigma and delta; give them")
+            raise UnpricedEventError("cost: `either` needs both sigma and delta; give both")
 
     @property
     def is_charged(self) -> bool:
@@ -224,8 +224,8 @@ def cost_of(event: Event) -> Cost:
     kind = type(event)
     if kind not in KINDS.values():
         raise UnpricedEventError(
-            f"an event must be of one of the kinds {', '.join(KINDS)}, found a {kind.__name__}, of "
-            "which nobody says what it costs; give it a class in dphh/privacy/events.py"
+            f"an event must be of one of the kinds {', '.join(KINDS)}, found a {kind.__name__}, "
+            "whose cost is unknown; give it a class in dphh/privacy/events.py"
         )
     return event.cost
 

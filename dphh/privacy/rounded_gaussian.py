@@ -237,7 +237,10 @@ def rounded_gaussian(sigma: int) -> RoundedGaussian:
     masses, densities = zip(*_stretches(sigma), strict=True)
     missing = (1 << _WORK) - masses[0] - 2 * sum(masses[1:])
     if not 0 <= missing < 1 << (_WORK - BITS):
-        raise DphhError("the noise table failed its own check; nothing was drawn from it")
+        raise DphhError(
+            "the noise table failed its own check, and nothing was drawn from it; please report "
+            "this defect"
+        )
     beyond = accumulate(reversed(masses[1:]), initial=0)
     return RoundedGaussian(sigma, densities, tuple(beyond)[::-1], ldexp(sigma, -250))
 

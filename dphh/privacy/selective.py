@@ -40,9 +40,12 @@ def weight_intervals(
     half = (1 - Fraction(checked_confidence(confidence))) / 2
     values, places = np.unique(noisy, return_inverse=True)
     if len(values) and values[0] < threshold:
-        raise UsageError("score: found one below its level's threshold; give an unchanged release")
+        raise UsageError("score: found one below its level's threshold; load the release again")
     if noise.survival(threshold) == 0:
-        raise UsageError("score: noise alone never reaches this threshold; nothing can be inverted")
+        raise UsageError(
+            "score: noise alone never reaches this threshold, so there is no interval; use the "
+            "scores without intervals"
+        )
     pairs = list(_intervals(noise, threshold, values.tolist(), half))
     low, high = np.array(pairs, np.int64).reshape(-1, 2).T
     return low[places], high[places]

@@ -55,8 +55,8 @@ def grid_bits(sigma: float, max_items: int) -> int:
         bits -= 1
     if max_items > 4**bits:
         raise UsageError(
-            f"max_items: found {max_items:,}, but with noise sigma = {sigma:.4g} the weights stand "
-            f"on a grid of 2^{bits} and a user's share of one item would round to nothing; "
+            f"max_items: found {max_items:,}, but with noise sigma = {sigma:.4g} weights are "
+            f"multiples of 2^-{bits}, and a user's weight on one item would round to 0; "
             f"give at most {4**bits:,}, or a larger epsilon"
         )
     return bits

@@ -42,13 +42,13 @@ class SubsetSelection:
             raise UsageError(f"a domain has 2 to 2^62 values, not {self.domain}")
         if not 1 <= self.size <= (self.domain + 1) // 2:
             raise UsageError(
-                f"subsets of {self.size} of {self.domain} values were asked for; "
-                "take from 1 to half of them: more is never better"
+                f"found subsets of {self.size} of {self.domain} values; "
+                "give a size from 1 to half of the values: larger ones are never better"
             )
         if not self.size * _WORDS < self.numerator * self.domain < self.domain * _WORDS:
             raise UsageError(
-                "the own value must be in the subset more often than another and less than always; "
-                f"take a numerator between {self.size * _WORDS // self.domain} and 2^64"
+                "a user's own value must be in the subset more often than others, but not always; "
+                f"give a numerator between {self.size * _WORDS // self.domain} and 2^64"
             )
 
     @property

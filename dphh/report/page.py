@@ -102,13 +102,13 @@ def _check_counts(release: Released, counts: Released | None) -> None:
         return
     if not hasattr(counts, "manifest"):
         raise UsageError(
-            f"counts: found a {type(counts).__name__}; give a release that counts people: a report "
-            "may leave the building, and exact counts may not"
+            f"counts: found a {type(counts).__name__}; give a release that counts users: a report "
+            "may be published, and exact counts may not"
         )
     if missing := [name for name in PEOPLE if name not in counts.table.column_names]:
         raise UsageError(
             f"counts: run {counts.run_id} has no column {', '.join(missing)}; give a release that "
-            "counts people"
+            "counts users"
         )
 
 

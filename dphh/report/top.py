@@ -26,8 +26,8 @@ def top_of(release: Released, k: int) -> Any:
     if by is None:
         if len(table):
             raise UsageError(
-                "top: this release says of nothing how heavy it is; run it with counts=, or "
-                "`counts` of it, and ask for the top of that"
+                "top: this release has neither scores nor counts to sort by; run it with counts=, "
+                "or run `counts` of it, and take the top of that"
             )
         return table
     weighed = table.filter(table.column(by).is_valid())

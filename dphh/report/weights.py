@@ -46,8 +46,8 @@ def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
     rounds = [level for level in release.manifest["levels"] if level.get("kind") in _PASSED]
     if not rounds:
         raise UsageError(
-            f"weights: found a release of {release.manifest['verb']}, whose rows did not pass a "
-            "threshold with a noised weight; releases of items and ngrams have such scores"
+            f"weights: found a release of {release.manifest['verb']}, whose scores are not noised "
+            "weights; give a release of items or ngrams"
         )
     frame = pl.DataFrame(release.table).select("level", "item", "tokens", "score")
     scores = frame["score"].to_numpy()
@@ -60,7 +60,7 @@ def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
         high[here] = np.maximum(high[here], passed[1])
     unknown = low > high
     if unknown[np.isin(levels, [level["level"] for level in rounds])].any():
-        raise UsageError("score: found one that no round released; give an unchanged release")
+        raise UsageError("score: found one that no round can release; load the release again")
     return readable(frame).with_columns(
         pl.Series("weight_low", _or_null(low, unknown), pl.Float64),
         pl.Series("weight_high", _or_null(high, unknown), pl.Float64),

@@ -185,7 +185,7 @@ def _read(release: Released, phrase: str | Sequence[str]) -> Tokens:
         return tokens
     written = release.manifest.get("parameters", {}).get("content")
     if written is None or written["reading"] == "list":
-        raise UsageError("phrase: give a list of tokens; this corpus's were lists already")
+        raise UsageError("phrase: found a text, but the corpus had lists; give a list of tokens")
     content = Content(**written)
     row = pl.DataFrame({content.column: [phrase]}, schema={content.column: pl.String})
     read = row.select(tokens_expression(content, pl.String())).item()

@@ -97,8 +97,8 @@ def _refuse_what_nobody_reads(corpus: Corpus) -> None:
             raise CorpusError(f"corpus: {place}: no engine reads .{suffix}: {_ADVICE[suffix]}")
         if _DELIMITED.search(place) or _JSON_LINES.search(place):
             raise CorpusError(
-                f"corpus: {place}: one corpus is files of one format; name them apart, or write "
-                "all as Parquet"
+                f"corpus: {place}: the files of a corpus must have one format; give them as "
+                "several corpora, or write all as Parquet"
             )
 
 
@@ -112,8 +112,8 @@ def _table_of_database(corpus: Corpus, database: str, name: str) -> Any:
         ).fetchall()
     except duckdb.Error as problem:
         raise CorpusError(
-            f"corpus: {database} could not be opened as a DuckDB file to be read "
-            f"({type(problem).__name__}): close the connections that write to it, or pass the "
+            f"corpus: {database} could not be opened for reading as a DuckDB file "
+            f"({type(problem).__name__}): close connections that write to it, or pass the "
             "table's name with connection= and name="
         ) from None
     wanted = name.split(".")
@@ -122,10 +122,10 @@ def _table_of_database(corpus: Corpus, database: str, name: str) -> Any:
         return con.table(f"{identifier(schema)}.{identifier(table)}")
     spelled = ", ".join(f"{database}/{schema}.{table}" for schema, table in tables[:5])
     raise CorpusError(
-        f"corpus: {database} has no table {name!r} (of a view it cannot be told what it reads); "
-        f"name one, such as {spelled}"
+        f"corpus: {database} has no table {name!r} (views are not accepted); "
+        f"name a table, such as {spelled}"
         if name
-        else f"corpus: {database} is a DuckDB file: say which table, such as {spelled}"
+        else f"corpus: {database} is a DuckDB file; name a table in it, such as {spelled}"
     )
 
 
@@ -140,8 +140,8 @@ def _delimited(corpus: Corpus) -> Any:
                 has = f"{names.count(column)} columns" if column in names else "no column"
                 raise CorpusError(
                     f"{option}: one of the corpus's files has {has} {column!r}; "
-                    f"{nearest(column, names)}Its first line must name the columns, and has "
-                    f"{plural(len(names), 'field')} (not shown: without such a line they are rows)"
+                    f"{nearest(column, names)}Its first line must name the columns; it has "
+                    f"{plural(len(names), 'field')} (not shown, as they may be data)"
                 )
         # By position: DuckDB treats names that differ only in case as equal.
         columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
@@ -198,15 +198,15 @@ def _json_lines(corpus: Corpus) -> Any:
         first = None
     if not isinstance(first, dict):
         raise CorpusError(
-            f"corpus: {', '.join(corpus.where)}: JSON lines hold one object a line, and the first "
-            "line is none"
+            f"corpus: {', '.join(corpus.where)}: the first line is not a JSON object; write one "
+            "JSON object per line"
         )
     for option, column in corpus.columns.items():
         if first and column not in first:
             raise CorpusError(
-                f"{option}: the first line has no {column!r}, and its keys are taken for the "
-                f"columns; {nearest(column, first)}Name another, or write null where there is "
-                "nothing"
+                f"{option}: the first line has no {column!r}, and its keys define the "
+                f"columns; {nearest(column, first)}Name another column, or write null in the first "
+                "line if there is no value"
             )
     content = corpus.content
     listed = {content.column} if content.reading == "list" else set()
@@ -235,8 +235,8 @@ def _read(corpus: Corpus, name: str, column: str) -> str:
 def _files(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> list[str]:
     if any("://" in place for place in corpus.where):
         raise CorpusError(
-            f"corpus: {', '.join(corpus.where)}: of what lies in a store dphh reads Parquet alone; "
-            "copy these files here, or write them as Parquet"
+            f"corpus: {', '.join(corpus.where)}: dphh reads only Parquet files from a store; "
+            "copy these files to this machine, or write them as Parquet"
         )
     found: dict[str, None] = {}
     for place in corpus.where:

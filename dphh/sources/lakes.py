@@ -141,8 +141,8 @@ def _as_its_reader_takes_it(folder: str) -> str:
     real = os.path.realpath(folder)
     if _DROPPED.search(real) or _DECODED.search(real):
         raise CorpusError(
-            f"corpus: {folder} is a Delta table in a folder whose name its reader takes for "
-            "another's: a name must hold no control character, no backslash, and no dot or slash "
+            f"corpus: {folder} is a Delta table in a folder whose name Delta's reader would "
+            "change: the name must have no control character, no backslash, and no dot or slash "
             "written as %2E or %2F; rename the folder"
         )
     return real
@@ -205,9 +205,9 @@ def _files_within(folder: str) -> Any:
 def _elsewhere(folder: str) -> CorpusError:
     """The error for files outside the folder, by which the ledger identifies the table."""
     return CorpusError(
-        f"corpus: {folder} is a table whose log names files outside of its folder (it is a clone, "
-        "or was moved), so the ledger could not tell whose budget pays: give the table that the "
-        "files belong to, or pass a frame and name="
+        f"corpus: {folder} is a table whose log names files outside its folder (it was cloned or "
+        "moved), so the ledger cannot know which account pays: give the table that contains the "
+        "files, or pass a frame and name="
     )
 
 
@@ -218,8 +218,8 @@ def _current_metadata(folder: str) -> str:
     of_newest = [file for number, file in versions if number == newest]
     if len(of_newest) > 1:
         raise CorpusError(
-            f"corpus: {folder} is an Iceberg table with {len(of_newest)} newest versions, of which "
-            "only its catalog knows the one: pass catalog.load_table(...).scan().to_arrow() and "
+            f"corpus: {folder} is an Iceberg table with {len(of_newest)} newest versions, and only "
+            "its catalog knows the current one: pass catalog.load_table(...).scan().to_arrow() and "
             "name="
         )
     return of_newest[0]

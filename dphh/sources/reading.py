@@ -28,20 +28,20 @@ ROWS_OF_A_STREAM = 8_192
 #: At most this many existing columns are listed in an error about a missing column.
 TOLD_COLUMNS = 100
 NOT_UTF8 = (
-    "text, user: a text column holds bytes that are not UTF-8: write it as a binary column "
-    "(of which undecodable content is ignored), or repair it"
+    "text, user: a text column has bytes that are not UTF-8: write it as a binary column "
+    "(whose undecodable values are ignored), or repair it"
 )
 TOO_LONG = (
-    "max_token_length: the corpus holds a longer token; raise max_token_length, or say "
+    "max_token_length: the corpus has a longer token; raise max_token_length, or pass "
     "too_long='truncate' or 'drop'"
 )
 NO_GROUPS = (
-    "by: {column!r} is {kind}, whose values are no groups that could be declared; name a column of "
-    "texts, whole numbers, dates or truth values, or cast it to text"
+    "by: {column!r} is {kind}, which groups cannot have; name a column of "
+    "texts, whole numbers, dates or booleans, or cast it to text"
 )
 NO_UNITS = (
-    "{option}: {column!r} is {kind}; where several columns say whose row it is, each is a text, a "
-    "whole number, a date or a truth value, so that what is equal is written alike: cast it to one"
+    "{option}: {column!r} is {kind}; if several columns make the user id, each must be a text, a "
+    "whole number, a date or a boolean, whose equal values have one spelling: cast it to one"
 )
 NO_PERIOD = (
     "period: {period}: the column is {kind}; a date, a timestamp or a text written YYYY-MM-DD says "
@@ -98,8 +98,8 @@ def refuse_what_waits(files: Iterable[str]) -> None:
     for file in files:
         if keeps_waiting(file):
             raise CorpusError(
-                f"corpus: {file}: it is a pipe, a socket or a device, of which nobody knows when "
-                "it ends; write what it gives to a file, and name that"
+                f"corpus: {file}: it is a pipe, a socket or a device, which may never end; "
+                "write its contents to a file, and give that"
             )
 
 
@@ -258,5 +258,5 @@ def source_errors(corpus: Corpus) -> Iterator[None]:
         raise CorpusError(
             f"source: {corpus.where[0]} could not be read: it failed with "
             f"{type(problem).__name__}, whose message is withheld because it may quote data; "
-            "see that it computes on its own"
+            "compute it without dphh to see the message"
         ) from None

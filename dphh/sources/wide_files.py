@@ -31,9 +31,9 @@ def refuse_wide_files(corpus: Corpus) -> None:
 def refuse_many_columns(file: str, columns: int) -> None:
     if columns > WIDEST:
         raise CorpusError(
-            f"corpus: {file}: it has {columns:,} columns, and no engine reads the names of more "
-            f"than {WIDEST:,} in good time; write the columns that matter to a file of their own, "
-            "and name that"
+            f"corpus: {file}: it has {columns:,} columns, and engines need too long for more "
+            f"than {WIDEST:,}; write the needed columns to another file, "
+            "and give that"
         )
 
 

@@ -50,11 +50,11 @@ def nearest(name: str, known: Collection[str]) -> str:
 def check_places(given: int, places: Collection[str], known: Collection[str], what: str) -> None:
     """Refuse more positional values than are allowed."""
     if given > len(places):
-        alone = f"{', '.join(places)} alone may stand" if places else "nothing may stand"
+        alone = f"only {', '.join(places)} may be" if places else "none may be"
         named = ", ".join(f"{name}=" for name in known if name not in places)
         raise UsageError(
-            f"{what}: found {given} values without a name; {alone} without one. Say the others by "
-            f"theirs: {named}"
+            f"{what}: found {given} positional values, and {alone} positional. Pass the others by "
+            f"name: {named}"
         )
 
 
@@ -63,7 +63,7 @@ def check_known(given: Collection[str], known: Collection[str], what: str) -> No
     for name in given:
         if name not in known:
             raise UsageError(
-                f"{name}: {what} has no such option; {nearest(name, known)}It has "
+                f"{name}: {what} has no such option; {nearest(name, known)}Its options are "
                 f"{', '.join(known)}"
             )
 
@@ -80,7 +80,8 @@ def check_given(given: Collection[str], options: Mapping[str, Parameter], what: 
     if lacking:
         needs = "it" if len(lacking) == 1 else "each of them"
         raise UsageError(
-            f"{', '.join(lacking)}: {what} needs {needs}; say {', '.join(f'{n}=' for n in lacking)}"
+            f"{', '.join(lacking)}: {what} needs {needs}; pass "
+            f"{', '.join(f'{n}=' for n in lacking)}"
         )
 
 

@@ -108,7 +108,7 @@ def test_a_corpus_that_nobody_is_in_counts_nobody(engine, tmp_path, no_noise):
 
 def test_rows_of_nobody_are_refused(engine, tmp_path):
     plan = counts(as_corpus(tmp_path, [(1, ["x"], None), (None, ["y"], None)]), of=ITEMS, **BUDGET)
-    with pytest.raises(CorpusError, match="user column is NULL"):
+    with pytest.raises(CorpusError, match="a NULL user id"):
         plan.run(engine=engine, randomness=SeededRandomness(1))
 
 

@@ -197,7 +197,9 @@ def test_engines_read_the_same_patterns_or_refuse_them(no_noise, other, option, 
         try:
             found.append(histogram(name, corpus, no_noise, 100))
         except UsageError as problem:
-            assert re.match(f"{option}: .* is not a regular expression", str(problem), re.DOTALL)
+            assert re.match(
+                f"{option}: .* is not a valid regular expression", str(problem), re.DOTALL
+            )
             found.append(problem)
     one, two = found
     assert one == two or isinstance(two, UsageError)

@@ -190,7 +190,7 @@ def test_a_round_is_closed_once(begun, tmp_path, monkeypatch):
     path = other.open_round()
     collection.close_round(votes)
     monkeypatch.setattr(Collection, "open_round", lambda _: path)  # it saw the round open still
-    with pytest.raises(UsageError, match="round 1 was closed meanwhile"):
+    with pytest.raises(UsageError, match="another process has closed round 1"):
         other.close_round(hand_made(collection, [{"token": "b"}] * 2))
 
 
@@ -291,9 +291,9 @@ def test_a_ballot_that_is_not_there_or_not_whole_is_refused(begun, tmp_path):
 
 def test_a_tests_coins_go_with_a_tests_collection_alone(begun, written):
     ballot = read_ballot(begun(is_test=False).open_round())
-    with pytest.raises(UsageError, match="a test's coins"):
+    with pytest.raises(UsageError, match="a test's"):
         vote(ballot, ["a"], randomness=SeededRandomness(1))
-    with pytest.raises(UsageError, match="a test's coins"):
+    with pytest.raises(UsageError, match="a test's"):
         votes_of_corpus(ballot, written([(1, "a")]), SeededRandomness(1))
 
 
@@ -309,7 +309,7 @@ def test_the_price_is_spent_as_the_first_round_opens_and_settled_with_the_last(b
     collection.open_round()
     (run,) = ledger.runs("phones")
     assert (run.state, run.epsilon, run.run_id) == ("running", 12.0, collection.run_id)
-    with pytest.raises(UsageError, match="a round is open still"):
+    with pytest.raises(UsageError, match="a round is still open"):
         collection.release()
     collection.close_round(hand_made(collection, []))
     release = collection.release()
@@ -342,7 +342,7 @@ def test_a_plan_that_was_edited_in_the_folder_is_refused(begun, tmp_path):
 @pytest.mark.parametrize(
     "asked, said",
     [
-        ({"accounting": "paper", "users": 10**6, "delta": 1e-6}, "coins of their own"),
+        ({"accounting": "paper", "users": 10**6, "delta": 1e-6}, "toss their own coins"),
         ({"corpus": Corpus("x.parquet", user="u", item="i")}, "found a corpus"),
     ],
 )

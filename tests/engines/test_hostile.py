@@ -62,7 +62,9 @@ def test_files_of_too_many_columns_are_refused_and_cost_nothing(
     table = pa.table({"who": [1], "what": ["a"], **{f"c{i}": [i] for i in range(300)}})
     pq.write_table(table, tmp_path / "c.parquet")
     monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 301)
-    with pytest.raises(CorpusError, match=r"it has 302 columns, and no engine .* more than 301 in"):
+    with pytest.raises(
+        CorpusError, match=r"it has 302 columns, and engines need too long for more than 301"
+    ):
         found(tmp_path, engine)
     assert ledger.runs() == []
     monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 302)
@@ -93,7 +95,9 @@ def test_csv_of_too_many_columns_is_refused_and_costs_nothing(
 ):
     (tmp_path / "c.csv").write_text(",".join(["who", "what", *(f"c{i}" for i in range(300))]))
     monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 301)
-    with pytest.raises(CorpusError, match=r"it has 302 columns, and no engine .* more than 301 in"):
+    with pytest.raises(
+        CorpusError, match=r"it has 302 columns, and engines need too long for more than 301"
+    ):
         found(tmp_path / "c.csv", engine)
     assert ledger.runs() == []
     monkeypatch.setattr("dphh.sources.wide_files.WIDEST", 302)

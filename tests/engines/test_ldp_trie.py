@@ -145,7 +145,7 @@ def test_seats_are_uniform(engine, written):
 def test_too_few_users_are_refused_with_the_number_needed(engine, written):
     corpus = written([(user, "ab") for user in range(20)], text=None, item="what")
     plan = plan_of(7, 1, truthful=True, max_length=3)
-    with pytest.raises(CorpusError, match="21 users are needed") as refused:
+    with pytest.raises(CorpusError, match="need 21 users") as refused:
         grown(engine, corpus, plan, SeededRandomness(0))
     assert "20" not in str(refused.value)
 
@@ -171,7 +171,7 @@ def test_users_of_nothing_are_users(engine, written):
 
 def test_rows_of_nobody_are_refused(engine, written):
     corpus = written([(1, "a"), (None, "b")], text=None, item="what")
-    with pytest.raises(CorpusError, match="user column is NULL"):
+    with pytest.raises(CorpusError, match="a NULL user id"):
         grown(engine, corpus, plan_of(1, 1, truthful=True), SeededRandomness(0))
 
 

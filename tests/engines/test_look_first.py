@@ -28,8 +28,8 @@ def refused(path, ledger, engine, **limits):
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("x.csv", GOOD + ",SENTINEL\n", "user column is NULL"),
-        ("x.jsonl", OBJECTS + '{"who": null, "what": "SENTINEL"}\n', "user column is NULL"),
+        ("x.csv", GOOD + ",SENTINEL\n", "a NULL user id"),
+        ("x.jsonl", OBJECTS + '{"who": null, "what": "SENTINEL"}\n', "a NULL user id"),
         ("x.csv", GOOD + "1,SENTINEL,c\n", "line 202 has 3 fields where the first line has 2"),
         ("x.csv", GOOD + "SENTINEL\n", "line 202 has 1 fields where the first line has 2"),
         ("x.csv", GOOD + '1,"SENTINEL\n', "line 202 opens a quote that is never closed"),

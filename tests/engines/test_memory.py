@@ -81,8 +81,8 @@ def test_a_failed_run_leaves_no_spill_behind(engine, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "limit, said",
     [
-        ({"memory_limit": "1GB"}, "memory_limit: found '1GB', but Polars cannot be held"),
-        ({"threads": 2}, "threads: found 2, but Polars settles its threads"),
+        ({"memory_limit": "1GB"}, "memory_limit: found '1GB', but Polars has no memory limit"),
+        ({"threads": 2}, "threads: found 2, but Polars fixes its threads"),
     ],
 )
 def test_limits_that_polars_cannot_keep_are_refused(limit, said):

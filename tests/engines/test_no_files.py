@@ -86,7 +86,7 @@ def test_a_first_line_without_an_end_is_not_read_whole(name, tmp_path, ledger, m
 
 def test_a_first_line_of_very_many_brackets_is_no_object(tmp_path, ledger):
     (tmp_path / "a.jsonl").write_text("[" * 1_000_000)
-    refused(tmp_path / "a.jsonl", ledger, "one object a line, and the first line is none")
+    refused(tmp_path / "a.jsonl", ledger, "the first line is not a JSON object")
 
 
 def test_a_header_of_one_endless_name_is_refused(tmp_path, ledger):

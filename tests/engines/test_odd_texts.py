@@ -77,7 +77,7 @@ def test_long_tokens_are_an_error_where_asked_for(engine, written, no_noise):
     fine = written([(1, "abc abc abc")], max_token_length=3, too_long="error")
     assert histogram(engine, fine, no_noise, 10) == {"abc": 1024}
     with pytest.raises(
-        CorpusError, match=r"^max_token_length: the corpus holds a longer token"
+        CorpusError, match=r"^max_token_length: the corpus has a longer token"
     ) as caught:
         histogram(
             engine, written([(1, "SENTINEL")], max_token_length=3, too_long="error"), no_noise, 10
@@ -110,11 +110,11 @@ def test_a_token_of_ten_megabytes_is_no_trouble(engine, written, no_noise, readi
         ({"user": 'who" FROM x; --'}, "^user: the corpus has no column"),
         (
             {"text": "who"},
-            "^text or item: as='words' wants text, but 'who' is (BIGINT|Int64|bigint)",
+            "^text or item: as='words' needs text, but 'who' is (BIGINT|Int64|bigint)",
         ),
         ({"text": "listed"}, "say as_='list'"),
         ({"item": "listed"}, "say as_='list'"),
-        ({"as_": "list"}, "'list' wants a list column, but 'what' is (VARCHAR|String|string)"),
+        ({"as_": "list"}, "'list' needs a list column, but 'what' is (VARCHAR|String|string)"),
     ],
 )
 def test_columns_that_do_not_fit_are_named(engine, tmp_path, no_noise, options, message):
@@ -129,7 +129,7 @@ def test_columns_that_do_not_fit_are_named(engine, tmp_path, no_noise, options, 
 @pytest.mark.parametrize("option", ["split", "keep", "drop"])
 @pytest.mark.parametrize("pattern", ["(", "a'); DROP TABLE held; --", "(?=look)"])
 def test_patterns_that_are_none_are_named(engine, written, no_noise, option, pattern):
-    with pytest.raises(UsageError, match=f"^{option}: .* is not a regular expression"):
+    with pytest.raises(UsageError, match=f"^{option}: .* is not a valid regular expression"):
         histogram(engine, written(ROWS, **{option: pattern}), no_noise, 10)
 
 

@@ -137,7 +137,7 @@ def test_rows_of_nobody_are_refused(engine, written, choice, accounting):
         corpus, epsilon=4, delta=1e-5, max_length=3, choice=choice, accounting=accounting,
         users=users,
     )  # fmt: skip
-    with pytest.raises(CorpusError, match="user: found rows whose user column is NULL"):
+    with pytest.raises(CorpusError, match="user: found rows with a NULL user id"):
         plan.run(engine=engine)
 
 

@@ -318,7 +318,7 @@ def test_a_changed_corpus_cannot_go_on(corpus: Corpus, ledger: Ledger) -> None:
     path = Path(corpus.where[0])
     status = path.stat()
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
-    with pytest.raises(UsageError, match="cannot go on: its files changed since it began"):
+    with pytest.raises(UsageError, match="cannot continue: its files changed since it began"):
         items(corpus, **ASK).run(ledger=ledger, run_id=RUN)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert len(items(corpus, **ASK).run(ledger=ledger, run_id=RUN)) == 3

@@ -227,9 +227,9 @@ def test_opening_looks_at_no_row_and_a_bad_one_is_not_quoted(row, tmp_path, ledg
     [
         ("x.csv", "who,text\n1,SENTINEL\n", "no column|0 columns 'what'"),
         ("x.csv", "who,what,what\n1,a,SENTINEL\n", "2 columns 'what'"),
-        ("x.csv", "1,SENTINEL\n2,b\n", "must name the columns, and has 2 fields"),
+        ("x.csv", "1,SENTINEL\n2,b\n", "must name the columns; it has 2 fields"),
         ("x.jsonl", '{"who": 1, "text": "SENTINEL"}\n', "first line has no 'what'"),
-        ("x.jsonl", '[{"who": 1, "what": "SENTINEL"}]', "one object a line"),
+        ("x.jsonl", '[{"who": 1, "what": "SENTINEL"}]', "one JSON object per line"),
         ("x.json", "[]", "call it .jsonl"),
         ("x.xlsx", "", r"pl\.read_excel"),
         ("x.sqlite", "", "attach it to a DuckDB connection"),
@@ -255,9 +255,9 @@ def test_what_cannot_be_read_says_what_to_do_and_costs_nothing(
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("app.duckdb", "say which table, such as .*app.duckdb/main.reviews"),
+        ("app.duckdb", "name a table in it, such as .*app.duckdb/main.reviews"),
         ("app.duckdb/nothing", "no table 'nothing'"),
-        ("app.duckdb/seen", "of a view it cannot be told"),
+        ("app.duckdb/seen", "views are not accepted"),
     ],
 )
 def test_of_a_database_a_table_is_named_and_no_view(name, said, tmp_path, ledger):
@@ -270,7 +270,7 @@ def test_of_a_database_a_table_is_named_and_no_view(name, said, tmp_path, ledger
 
 def test_formats_are_not_mixed(tmp_path, ledger):
     places = [as_csv(tmp_path, ROWS), as_json_lines(tmp_path, ROWS)]
-    with pytest.raises(CorpusError, match="files of one format"):
+    with pytest.raises(CorpusError, match="files of a corpus must have one format"):
         items(Corpus(places, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
 
 
@@ -404,7 +404,7 @@ def test_a_clone_is_not_a_budget_of_its_own(make, tmp_path, ledger):
                     f'"path":"{parquet.name}"'.encode(), f'"path":"file://{parquet}"'.encode()
                 )
         (clone / inner / file.name).write_bytes(content)
-    with pytest.raises(CorpusError, match=r"outside of its folder|could not be read"):
+    with pytest.raises(CorpusError, match=r"outside its folder|could not be read"):
         items(Corpus(clone, user="who", text="what"), epsilon=1, delta=1e-6).run(ledger=ledger)
     assert ledger.accounts() == []
 

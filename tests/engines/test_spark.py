@@ -66,7 +66,7 @@ def test_files_that_spark_would_pass_over_are_refused(tmp_path, ledger, name):
     for each in ("a.parquet", name):
         pl.DataFrame(ROWS).write_parquet(tmp_path / each)
     corpus = Corpus(tmp_path, user="who", text="what")
-    with pytest.raises(CorpusError, match=f"{name}: Spark passes over files whose name begins"):
+    with pytest.raises(CorpusError, match=f"{name}: Spark skips files whose name begins"):
         items(corpus, epsilon=1.0, delta=1e-6).run(engine="spark", ledger=ledger)
     assert ledger.runs() == []
 
@@ -79,9 +79,9 @@ def test_a_table_that_is_not_there_is_named(spark):
 def test_a_spark_that_is_running_keeps_its_limits(spark):
     corpus = Corpus(as_frame(spark)["source"], user="who", text="what")
     plan = items(corpus, epsilon=1, delta=1e-6)
-    with pytest.raises(UsageError, match="threads: found 7, but Spark is running already"):
+    with pytest.raises(UsageError, match="threads: found 7, but Spark is already running"):
         plan.run(threads=7)
-    with pytest.raises(UsageError, match="memory_limit: found '1GB', but Spark is running"):
+    with pytest.raises(UsageError, match="memory_limit: found '1GB', but Spark is already running"):
         plan.run(memory_limit="1GB")
 
 

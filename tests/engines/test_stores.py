@@ -107,7 +107,7 @@ def test_a_delta_table_in_a_store_is_read_by_its_log_alone(bucket, engine, ledge
 
 def test_other_formats_are_not_read_from_stores(bucket, ledger):
     corpus = Corpus("s3://corpora/reviews/a.csv", user="who", text="what")
-    with pytest.raises(CorpusError, match="Parquet alone; copy these files here"):
+    with pytest.raises(CorpusError, match="only Parquet files from a store; copy these files"):
         items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger)
 
 

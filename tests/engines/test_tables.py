@@ -144,7 +144,7 @@ def test_a_partition_without_a_user_is_an_error(engine, tmp_path, no_noise):
     folder = tmp_path / "who=__HIVE_DEFAULT_PARTITION__"
     folder.mkdir()
     pl.DataFrame({"what": ["x"]}).write_parquet(folder / "one.parquet")
-    with pytest.raises(CorpusError, match="user column is NULL"):
+    with pytest.raises(CorpusError, match="a NULL user id"):
         histogram(engine, Corpus(tmp_path, user="who", text="what"), no_noise, 10)
 
 
@@ -241,7 +241,7 @@ def test_users_may_be_uuids(engine, no_noise):
 
 
 def test_rows_of_nobody_are_an_error_and_not_a_user(engine, written, no_noise):
-    with pytest.raises(CorpusError, match=r"^user: found rows whose user column is NULL"):
+    with pytest.raises(CorpusError, match=r"^user: found rows with a NULL user id"):
         histogram(engine, written([(1, "a"), (None, "b")]), no_noise, 10)
 
 

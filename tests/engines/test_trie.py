@@ -263,7 +263,7 @@ def test_users_who_hold_nothing_are_drawn_like_all_others(engine, written):
 def test_more_users_than_were_said_are_refused(engine, written):
     corpus = written([(u, "a") for u in range(6)])
     assert sizes(grown_of_batches(engine, corpus, 1, 3, users=6, batch=3)) == [1]
-    with pytest.raises(CorpusError, match="users: the corpus holds more users than the 5") as said:
+    with pytest.raises(CorpusError, match="users: found 5, and the corpus holds more") as said:
         grown_of_batches(engine, corpus, 1, 3, users=5, batch=3)
     assert "6" not in str(said.value)
 
@@ -356,7 +356,7 @@ def test_a_corpus_that_is_given_at_last_is_read_as_one_that_is_given_at_first(en
     assert [row["tokens"] for row in last.to_arrow().to_pylist()] == [
         ["ab"], ["ab", "cd"], ["ab", "cd"],
     ]  # fmt: skip
-    with pytest.raises(UsageError, match="unit: cuts whole items into runs of 2 characters"):
+    with pytest.raises(UsageError, match="unit: cuts whole items into pieces of 2 characters"):
         trie(**asked).run(corpus=written(rows), engine=engine)
 
 

@@ -168,9 +168,12 @@ def test_bytes_of_a_binary_column_are_not_cleaned(engine, tmp_path, cleaning):
     "options, said",
     [
         ({"characters": "letters"}, "characters: found 'letters'; say one of code points, "),
-        ({"characters": "bytes"}, "characters: goes with as='characters' or with whole items"),
+        ({"characters": "bytes"}, "characters: applies only to as='characters' and to whole items"),
         ({"characters": "graphemes", "as_": "list"}, "found as='list'"),
-        ({"characters": "bytes", "as_": "characters", "keep": "a"}, "leave strip, keep and drop"),
+        (
+            {"characters": "bytes", "as_": "characters", "keep": "a"},
+            "strip, keep and drop cannot clean",
+        ),
     ],
 )
 def test_characters_that_make_no_sense_are_refused(options, said):

@@ -92,7 +92,7 @@ def test_options_at_the_edge_are_priced_or_refused(shared: Ledger) -> None:
 @pytest.mark.parametrize("verb", ["items", "plan_items"])
 def test_no_analyst_answers_for_how_rows_were_made(shared: Ledger, verb: str, said: bool) -> None:
     told = ask(shared, verb, epsilon=0.5, delta=1e-9, row_wise=said)
-    assert told["refused"].startswith("row_wise: 'reviews' is a corpus that the ledger names")
+    assert told["refused"].startswith("row_wise: the ledger has the corpus 'reviews'")
     assert shared.runs() == []
 
 
@@ -147,4 +147,5 @@ def test_analysts_say_nothing_of_which_rows_count(shared: Ledger, asked: dict[st
     """How a run ends would tell which columns there are."""
     price = {"epsilon": 0.5, "delta": 1e-8}
     said = ask(shared, "plan_items", **price, **asked)["refused"]
-    assert f"{next(iter(asked))}: 'reviews' is a corpus" in said and "leave these out" in said
+    assert f"{next(iter(asked))}: the ledger has the corpus 'reviews'" in said
+    assert "leave these out" in said

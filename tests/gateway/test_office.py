@@ -138,7 +138,7 @@ def test_what_another_corpus_has_left_is_not_found_by_asking_ever_less(
         said = ask(shared, 0.9 - step / 100, f"t{step}")
         assert "another corpus of the ledger" in said and "layoffs" not in said
     said = ask(shared, 0.5, "t5")
-    assert "refused 5 requests of yours today" in said
+    assert "has refused 5 of your requests today" in said
     assert shared.runs() == []
 
 
@@ -160,7 +160,7 @@ def test_an_older_copy_of_the_ledger_is_not_spent_from(
     hold = reserve(Ledger(shared.path, "alice"), "alice/before", 0.5)
     ask(shared, 0.5)
     shared.path.write_bytes(older)
-    assert "replaced by an older copy" in ask(shared, 0.5, "t1")
+    assert "an older copy has replaced it" in ask(shared, 0.5, "t1")
     with pytest.raises(NotHeldError):
         shared.begin(hold)
     assert shared.runs() == []
@@ -174,7 +174,7 @@ def test_a_link_to_an_older_copy_is_an_older_copy(
     ask(shared, 0.5)
     shared.path.unlink()
     shared.path.symlink_to(older)
-    assert "replaced by an older copy" in ask(shared, 0.5, "t1")
+    assert "an older copy has replaced it" in ask(shared, 0.5, "t1")
     assert shared.runs() == []
 
 
@@ -197,7 +197,7 @@ def test_a_name_cannot_stand_for_a_request_that_did_not_give_it(
 ) -> None:
     own = office._run_id("alice", "items", {"corpus": "reviews", "epsilon": 0.5, "run_id": None})
     given = own.removeprefix("alice/")
-    assert "names that the gateway gives" in ask(shared, 2.0, given)
+    assert "reserved for the gateway" in ask(shared, 2.0, given)
     assert shared.runs() == []
     assert "process ended" not in ask(shared, 0.5, given)
     assert [run.run_id for run in shared.runs()] == [own]

@@ -107,7 +107,7 @@ def test_a_shell_connects_to_a_gateway_elsewhere(place: Place) -> None:
 def test_what_only_a_gateway_elsewhere_takes_is_refused_without_one(place: Place, option) -> None:
     done = run(place, "shell", option, "some.file", typed="FROM dphh_ledger();")
     assert done.returncode != 0
-    assert f"{option}: it is for a gateway elsewhere, and there is no --connect" in done.stderr
+    assert f"{option}: applies only to a gateway on another machine" in done.stderr
 
 
 def test_owners_add_and_remove_analysts_on_the_command_line(place: Place) -> None:

@@ -59,7 +59,9 @@ def test_what_is_written_is_read_back(message: wire.Message) -> None:
 
 def test_other_messages_are_refused_unread() -> None:
     for kind in set(range(256)) - {1, 3, 7, 11}:
-        with pytest.raises(Malformed, match=r"no such message|too large|cut short|not as a client"):
+        with pytest.raises(
+            Malformed, match=r"does not support this message|too large|incomplete|not in the form"
+        ):
             read(
                 b"\x01\x00" + bytes([kind]) + _HEAD + b"\x03\x00\x07\xff\xff" + b"\x01\x00\x00" * 9
             )

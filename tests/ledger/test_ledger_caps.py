@@ -227,5 +227,5 @@ def test_an_owner_may_say_how_a_cap_is_kept(book: Ledger, reviews: Source) -> No
     )  # as the first run has it
     with pytest.raises(UsageError, match="kept: found 'composed'"):
         book.set_cap("reviews", 1.0, 1e-6, "composed")
-    with pytest.raises(UsageError, match="give a delta, or say 'sums'"):
+    with pytest.raises(UsageError, match="give a delta above 0, or use 'sums'"):
         book.set_cap("reviews", 1.0, 0.0, "divergence")

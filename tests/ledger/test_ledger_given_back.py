@@ -105,7 +105,7 @@ def test_a_run_cannot_have_drawn_more_than_it_reserved(book: Ledger, reviews: So
     book.add("reviews", reviews, *CAP)
     hold = ask(book, "a", reviews)
     for more in ([NOISE] * 5, [DeltaEvent(1.1e-7)], [ApproximateEvent(0.1, 0.0)]):
-        with pytest.raises(LedgerError, match="drew more than it had reserved"):
+        with pytest.raises(LedgerError, match="used more than it had reserved"):
             book.settle(hold, {}, b"rows", more)
     assert [run.state for run in book.runs()] == ["running"]
     step = ApproximateEvent(0.1, 0.0)  # a step of its own is whole or not at all

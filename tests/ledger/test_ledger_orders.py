@@ -226,7 +226,7 @@ def test_a_reservation_cannot_be_traded_for_a_cheaper_one(ledger: Ledger) -> Non
     ledger.cancel(dear)
     cheap = ask(CHEAP)
     for step in (ledger.begin, lambda hold: ledger.settle(hold, {}, b""), ledger.cancel):
-        with pytest.raises(NotHeldError, match="not this attempt's"):
+        with pytest.raises(NotHeldError, match="not reserved by this attempt"):
             step(dear)
     ledger.begin(cheap)
     ledger.settle(cheap, {}, b"cheap")

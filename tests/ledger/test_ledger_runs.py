@@ -150,7 +150,7 @@ def test_a_run_goes_on_as_it_began_or_not_at_all(book: Ledger, reviews: Source) 
 def test_a_run_that_an_earlier_dphh_began_cannot_go_on(book: Ledger, reviews: Source) -> None:
     hold = ask(book, "a", reviews).hold
     book.begin(hold)
-    with pytest.raises(LedgerError, match=r"cannot go on: an earlier dphh.*new run id"):
+    with pytest.raises(LedgerError, match=r"cannot continue: an older dphh.*new run id"):
         book.begin(hold, SETTING, KEY)
 
 

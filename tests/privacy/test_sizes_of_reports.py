@@ -101,5 +101,5 @@ def test_nothing_tells_no_more_than_a_value():
 
 
 def test_reports_that_are_no_messages_are_refused():
-    with pytest.raises(UsageError, match="reports: by coins a report would hold about 5,000,000"):
+    with pytest.raises(UsageError, match="reports: with coins a report would hold about 5,000,000"):
         sizes(SubsetSelection(10**7, 5_000_000, (2**64 // 10) * 9), "coins")

@@ -315,7 +315,7 @@ def test_what_cannot_be_is_refused() -> None:
     fixed = FixedSize(1000, 20)
     with pytest.raises(UsageError, match="rate must lie"):
         holders_needed(fixed, 5, 3, 1.0)
-    with pytest.raises(UsageError, match="everybody holds"):
+    with pytest.raises(UsageError, match="every user holds"):
         holders_needed(fixed, 21, 3)
     with pytest.raises(UsageError, match="levels must be"):
         discovery_rate(fixed, 5, 0, 10)

@@ -52,7 +52,7 @@ def test_people_go_before_scores_where_they_were_counted():
 
 
 def test_a_release_that_weighs_nothing_has_no_top():
-    with pytest.raises(UsageError, match="says of nothing how heavy it is"):
+    with pytest.raises(UsageError, match="neither scores nor counts"):
         release([(1, "a", None)], "score").top(1)
     assert items(release([], "score").top(1)) == []
 

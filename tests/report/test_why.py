@@ -80,7 +80,7 @@ def test_a_phrase_is_text_or_a_list_of_tokens():
         ladder().why([1, 2])
     listed = items()
     listed.manifest["parameters"]["content"] = {**CONTENT, "reading": "list"}
-    with pytest.raises(UsageError, match="were lists already"):
+    with pytest.raises(UsageError, match="the corpus had lists"):
         listed.why("a")
 
 

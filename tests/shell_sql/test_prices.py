@@ -86,7 +86,7 @@ def test_too_many_prices_are_refused_before_any_is_made() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (["--epsilon", "1"], "go with --prices"),
+        (["--epsilon", "1"], "apply only to --prices"),
         (["--prices", "no/such/folder/prices.parquet", *ASKED.split()], "cannot write"),
         (["--prices", "prices.parquet", "--epsilon", "-1"], "epsilon"),
     ],

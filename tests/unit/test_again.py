@@ -153,7 +153,7 @@ def test_files_are_the_same_by_their_path_and_by_their_name(written, ledger):
 
 
 def test_an_id_and_again_contradict_each_other(written, ledger):
-    with pytest.raises(UsageError, match="again: spends again under an id of its own"):
+    with pytest.raises(UsageError, match="again: makes a run with a new id"):
         plan(written(ROWS)).run(ledger=ledger, again=True, run_id="mine")
 
 

@@ -28,7 +28,7 @@ COMPARE: Any = dphh.compare
 def test_an_unknown_option_is_told_with_the_nearest_name():
     with pytest.raises(UsageError, match=r"^epsilom: items has no such option; did you mean 'eps"):
         ITEMS(epsilom=1.0, delta=1e-8)
-    with pytest.raises(UsageError, match=r"^zzz: trie has no such option; It has epsilon"):
+    with pytest.raises(UsageError, match=r"^zzz: trie has no such option; Its options are epsilon"):
         TRIE(zzz=1)
 
 
@@ -41,16 +41,18 @@ def test_who_lists_the_values_is_told_of_counts(option):
 
 
 def test_what_is_wanting_is_told():
-    with pytest.raises(UsageError, match=r"^max_n, delta: ngrams needs each of them; say max_n="):
+    with pytest.raises(UsageError, match=r"^max_n, delta: ngrams needs each of them; pass max_n="):
         NGRAMS(epsilon=1.0)
-    with pytest.raises(UsageError, match=r"^user: Corpus needs it; say user=$"):
+    with pytest.raises(UsageError, match=r"^user: Corpus needs it; pass user=$"):
         CORPUS("reviews.parquet", text="body")
 
 
 def test_a_value_without_a_name_is_told_which_has_none():
-    with pytest.raises(UsageError, match=r"^ngrams: found 3 .* corpus alone .* max_n=, epsilon="):
+    with pytest.raises(
+        UsageError, match=r"^ngrams: found 3 .* only corpus may .* max_n=, epsilon="
+    ):
         NGRAMS(CORPUS("x.parquet", user="u", text="t"), 2, 1.0)
-    with pytest.raises(UsageError, match=r"^Corpus: found 2 values .* source alone .*: user="):
+    with pytest.raises(UsageError, match=r"^Corpus: found 2 .* only source may .*: user="):
         CORPUS("reviews.parquet", "author", text="body")
 
 
@@ -94,7 +96,7 @@ def test_what_is_of_another_kind_is_told():
         (lambda: plan.run(threads="2"), "threads: found '2'"),
         (lambda: plan.run(progress=True), "progress: found True"),
         (lambda: plan.run(randomness=5), "randomness: is for tests"),
-        (lambda: plan.run(ledger=3), "ledger: found a value of type int"),
+        (lambda: plan.run(ledger=3), "ledger: found a int"),
         (lambda: dphh.Ledger().add("x", "x.parquet", 1, 0), "source: found a str"),
         (lambda: COUNTS(corpus, of=plan, epsilon=1, delta=1e-8), "of: found a Plan"),
     ]:

@@ -80,7 +80,7 @@ def test_out_writes_what_load_reads(dphh, path, tmp_path):
     ]
     code, _, err = dphh("items", path, *READ, *COST, "--out", tmp_path / "out", "--again")
     assert code == 2
-    assert "holds another release" in err
+    assert "contains another release" in err
 
 
 def test_a_run_id_again_gives_the_same_release(dphh, path, ledger):
@@ -102,7 +102,7 @@ def test_a_named_corpus_is_read_as_its_owner_said(dphh, path, ledger):
     assert "'notes'" in err
     code, _, err = dphh("items", "notes", *COST, "--lower", "--text", "x")
     assert code == 2
-    assert "--lower, --text: 'notes' is a corpus that the ledger names" in err
+    assert "--lower, --text: the ledger has the corpus 'notes'" in err
     assert [run.state for run in ledger.runs()] == ["settled"]
 
 
@@ -125,7 +125,7 @@ def test_on_a_named_corpus_no_reading_option_is_passed_over(dphh, path, said):
     dphh("ledger", "add", "notes", path, *READ, *COST)
     code, out, err = dphh("items", "notes", *COST, *said, "--plan")
     assert (code, out) == (2, "")
-    assert f"{said[0]}: 'notes' is a corpus that the ledger names" in err
+    assert f"{said[0]}: the ledger has the corpus 'notes'" in err
 
 
 def test_what_a_flag_of_the_ledger_says_is_kept(dphh, path, ledger):
@@ -177,15 +177,15 @@ def test_a_cap_holds_whatever_the_files_are_called(dphh, path):
         (["nothing"], 2, "No such command 'nothing'"),
         (["items"], 2, "Missing argument 'CORPUS'"),
         (["items", "PATH", *READ], 2, "Missing option '--epsilon'"),
-        (["items", "PATH", *COST], 2, "is no name in the ledger, so it is read as a path"),
-        (["items", "PATH", "--user", "who", *COST], 2, "text, item: name the content column"),
+        (["items", "PATH", *COST], 2, ", so it is read as a path"),
+        (["items", "PATH", "--user", "who", *COST], 2, "text, item: give exactly one of them"),
         (["items", "PATH", *READ, "--epsilon", "x", "--delta", "1"], 2, "not a valid float"),
         (["items", "PATH", *READ, "--epsilon", "0", "--delta", "1e-7"], 2, "epsilon: found 0"),
         (["items", "PATH", *READ, "--epsilon", "nan", "--delta", "1e-7"], 2, "epsilon: found nan"),
         (["items", "PATH", *READ, *COST, "--max-items", "0"], 2, "max_items: found 0"),
         (["items", "PATH", *READ, *COST, "--method", "x"], 2, "'x' is not one of"),
         (["items", "PATH", *READ, *COST, "--engine", "x"], 2, "'--engine': 'x' is not"),
-        (["items", "PATH", *READ, *COST, "--keep", "("], 2, "not a regular expression"),
+        (["items", "PATH", *READ, *COST, "--keep", "("], 2, "not a valid regular expression"),
         (["items", "PATH", *READ, *COST, "--memory-limit", "much"], 2, "memory_limit: found"),
         (["items", "/none.parquet", *READ, *COST], 2, "there is no such file"),
         (["items", "PATH", "--user", "x", "--text", "what", *COST], 2, "has no column 'x'"),
@@ -193,7 +193,7 @@ def test_a_cap_holds_whatever_the_files_are_called(dphh, path):
         (["ledger", "show", "nobody"], 2, "no account 'nobody'"),
         (["ledger", "release", "none"], 2, "no run 'none'"),
         (["ledger", "release", "none", "--out", "x"], 2, "`dphh ledger show NAME` lists"),
-        (["ledger", "add", "a", "PATH", *COST], 2, "--user: say which column"),
+        (["ledger", "add", "a", "PATH", *COST], 2, "--user: missing"),
         (["ledger", "export", "x.txt"], 2, ".parquet or .csv"),
         (["completion", "tcsh"], 2, "'tcsh' is not one of"),
     ],
@@ -264,7 +264,7 @@ def test_an_account_whose_data_were_moved(dphh, path, tmp_path):
     pl.DataFrame({"who": ["9"], "what": ["z"]}).write_parquet(tmp_path / "other.parquet")
     code, _, err = dphh("ledger", "move", "notes", tmp_path / "other.parquet")
     assert code == 2
-    assert "If they are its data, say --yes" in err
+    assert "If they are the account's data, add --yes" in err
     assert dphh("ledger", "move", "notes", there)[0] == 0
     assert "warning" not in dphh("ledger", "show")[1]
     assert dphh("ledger", "move", "notes", tmp_path / "other.parquet", "--yes")[0] == 0

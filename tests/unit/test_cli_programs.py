@@ -86,4 +86,4 @@ def test_files_that_are_not_the_corpuss_are_refused(dphh, weeks, tmp_path):
     code, _, err = dphh("items", "notes", *COST, "--files", other)
     assert code == 2 and "leave the name out" in err
     code, _, err = dphh("items", other, *READ, *COST, "--files", other)
-    assert code == 2 and "is no name in the ledger" in err
+    assert code == 2 and "the ledger has no corpus" in err

@@ -49,7 +49,9 @@ def test_a_frame_is_no_table_until_it_is_made_one(ledger: Ledger, texts: str) ->
         "FROM dphh_items('frame', user_column := 'who', text_column := 'what', epsilon := 1.0, "
         "delta := 1e-6)"
     )
-    with pytest.raises(duckdb.Error, match=r"no table or view 'frame'.* CREATE TABLE frame AS"):
+    with pytest.raises(
+        duckdb.Error, match=r"no table, view or file 'frame'.* CREATE TABLE frame AS"
+    ):
         con.execute(asked)
     assert ledger.runs() == []
     con.execute("CREATE TABLE frame AS FROM frame")
@@ -198,9 +200,9 @@ def test_a_release_comes_back_by_its_run_id(con: Any) -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("FROM dphh_items('nothing', epsilon := 1, delta := 1e-6)", "no name in the ledger"),
+        ("FROM dphh_items('nothing', epsilon := 1, delta := 1e-6)", "the ledger has no corpus"),
         ("FROM dphh_items('reviews', epsilon := 99, delta := 1e-6)", "Refused: the run asks"),
-        ("FROM dphh_items('reviews', epsilon := 1)", "dphh_items: needs 'delta'"),
+        ("FROM dphh_items('reviews', epsilon := 1)", "dphh_items: missing 'delta'"),
         ("FROM dphh_items('reviews', epsilon := 'much', delta := 1e-6)", "epsilon"),
         ("FROM dphh_items(7, epsilon := 1, delta := 1e-6)", "corpus: found 7"),
         ("FROM dphh_ngrams('reviews', epsilon := 1, delta := 1e-6)", "max_n"),
@@ -223,7 +225,9 @@ def test_what_is_refused_says_why_and_costs_nothing(
 )
 def test_what_is_said_of_a_named_corpus_is_refused_be_it_a_default(con: Any, said: str) -> None:
     option = said.partition(" ")[0]
-    with pytest.raises(duckdb.InvalidInputException, match=f"{option}: 'reviews' is a corpus that"):
+    with pytest.raises(
+        duckdb.InvalidInputException, match=f"{option}: the ledger has the corpus 'reviews'"
+    ):
         con.execute(f"FROM dphh_plan_items('reviews', {said}, epsilon := 1, delta := 1e-6)")
 
 

@@ -65,7 +65,7 @@ def test_a_corpus_of_paths_goes_through_json():
 
 def test_data_in_memory_cannot_be_opened_from_the_ledger():
     source = Source("frame", ("polars:DataFrame",), "who", {"column": "what"})
-    with pytest.raises(UsageError, match="lived in memory"):
+    with pytest.raises(UsageError, match="table in memory"):
         corpus_of(source, name="frames")
 
 
@@ -89,7 +89,7 @@ def test_tables_in_memory_have_a_kind_and_a_label(source, kind, where):
     [
         ({"user": ""}, "^user: found ''"),
         ({"user": None}, "^user: found None"),
-        ({"text": None}, "^text, item: name the content column"),
+        ({"text": None}, "^text, item: give exactly one of them"),
         ({"item": "x"}, "^text, item: .* exactly one"),
         ({"as_": "sentences"}, "^as_: found 'sentences'; say one of words, characters"),
         ({"too_long": "cry"}, "^too_long: found 'cry'; say one of truncate, drop, error"),
@@ -99,15 +99,18 @@ def test_tables_in_memory_have_a_kind_and_a_label(source, kind, where):
         ({"max_token_length": 1.5}, "^max_token_length: found 1.5"),
         ({"max_token_length": True}, "^max_token_length: found True"),
         ({"split": ""}, "^split: found ''"),
-        ({"split": "unicode", "as_": "whole"}, "^split: goes with as='words'"),
+        ({"split": "unicode", "as_": "whole"}, "^split: applies only to as='words'"),
         ({"source": ""}, "^source: found the path ''"),
         ({"source": "a\0b"}, "^source: found the path"),
-        ({"source": []}, "^source: a list must hold"),
-        ({"source": [pl.DataFrame()]}, "^source: a list must hold"),
+        ({"source": []}, "^source: found an empty or mixed list"),
+        ({"source": [pl.DataFrame()]}, "^source: found an empty or mixed list"),
         ({"source": {"a": 1}}, "^source: found a dict; give a Parquet path"),
         ({"source": None}, "^source: found a NoneType"),
         ({"source": "~no-such-user-here/x.parquet"}, "^source: .* home folder"),
-        ({"source": Path("x"), "connection": "any"}, "^connection: goes with the name"),
+        (
+            {"source": Path("x"), "connection": "any"},
+            "^connection: applies only if the source is the name",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(asked, message):

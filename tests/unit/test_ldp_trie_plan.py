@@ -176,7 +176,7 @@ def test_a_plan_of_before_is_read_as_it_was_and_not_run():
     price = Price.from_json(written)
     assert [level.domain for level in price.levels] == [13, 37, 109]
     assert price.privacy.booked_epsilon == price.events[0].epsilon == 0.3115
-    with pytest.raises(UsageError, match="written by another version; make it anew"):
+    with pytest.raises(UsageError, match=r"written by another version\. Make the plan again"):
         plan_from_json(json.dumps(written))
 
 
@@ -197,7 +197,7 @@ def test_a_central_epsilon_makes_the_largest_local_one_that_keeps_to_it(mode):
 def test_one_epsilon_is_asked_for(epsilons):
     asked = {name: value for name, value in SMALL.items() if name != "local_epsilon"}
     with pytest.raises(
-        UsageError, match="local_epsilon, central_epsilon, user_epsilon: give one of them"
+        UsageError, match="local_epsilon, central_epsilon, user_epsilon: give exactly one of them"
     ):
         ldp_trie(**asked, **epsilons)
 
@@ -243,18 +243,18 @@ def test_more_passes_find_rarer_words_of_more_users():
         ({"mode": "fast"}, "mode: found 'fast'; say one of messages, aggregate"),
         ({"reports": "bits"}, "reports: found 'bits'; say one of subsets, coins, or None"),
         ({"reports": "subsets", "mode": "aggregate"},
-         "reports: mode 'aggregate' draws each value's count by itself"),
+         "reports: mode='aggregate' draws the count of each value independently"),
         ({"reports": "coins", "local_epsilon": 0.01, "keep": 40_000, "max_length": 9,
           "character_set": string.printable},
-         "reports: by coins a report would hold about"),
+         "reports: with coins a report would hold about"),
         ({"pad": 1}, "pad: found 1; say True or False"),
-        ({"character_set": ""}, "character_set: give a text of all characters"),
-        ({"character_set": ["a", ""]}, "character_set: give a text of all characters"),
-        ({"character_set": "aba"}, "character_set: one of them is there twice"),
+        ({"character_set": ""}, "character_set: give all characters as one text"),
+        ({"character_set": ["a", ""]}, "character_set: give all characters as one text"),
+        ({"character_set": "aba"}, "character_set: found a character twice"),
         ({"known": "ab"}, "known: found a text; give a list of words"),
         ({"keep": 10**8, "max_length": 30}, "keep, character_set: "),
         ({"users_per_level": 1, "contributions": 1, "local_epsilon": 0.5},
-         "users_per_level: with 1 users a level even an item"),
+         "users_per_level: with 1 users per level, even an item"),
     ],
     ids=str,
 )  # fmt: skip
@@ -335,7 +335,7 @@ def test_the_ledger_shows_what_the_curator_was_told_beside_the_price(
 def test_too_few_users_are_bad_input_and_the_message_says_how_many(written, tmp_path):
     corpus = written([(user, "at") for user in range(10)], text=None, item="what")
     done = dphh(corpus.where[0], *OPTIONS)
-    assert "4,000 users are needed" in str(done.exception)
+    assert "need 4,000 users" in str(done.exception)
     assert done.exception.exit_code == 2
     missing = dphh(corpus.where[0], *OPTIONS, "--known", tmp_path / "nowhere.txt")
     assert "one word a line" in missing.output

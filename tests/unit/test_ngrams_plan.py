@@ -258,25 +258,27 @@ SAID = [
     ({"spurious": 0.6}, "spurious: found 0.6; give a share from 1e-12 to 0.5, such as 0.01"),
     ({"spurious": math.nan}, "spurious: found nan; give a share from 1e-12 to 0.5, such as 0.01"),
     ({"decay": 0}, "decay: found 0; give a number from 0.1 to 10: below 1, longer n-grams get "
-     "less noise; 1 shares evenly"),
+     "less noise; 1 gives equal shares"),
     ({"decay": "half"}, "decay: found 'half'; give a number from 0.1 to 10: below 1, longer "
-     "n-grams get less noise; 1 shares evenly"),
-    ({"shares": (1, 2)}, "shares: found (1, 2); give 3 positive numbers, one a length"),
-    ({"shares": 0.5}, "shares: found 0.5; give 3 positive numbers, one a length"),
-    ({"shares": (1, 0, 1)}, "shares: found (1, 0, 1); give 3 positive numbers, one a length"),
-    ({"shares": (1, "a", 1)}, "shares: found (1, 'a', 1); give 3 positive numbers, one a length"),
+     "n-grams get less noise; 1 gives equal shares"),
+    ({"shares": (1, 2)}, "shares: found (1, 2); give 3 positive numbers, one for each length"),
+    ({"shares": 0.5}, "shares: found 0.5; give 3 positive numbers, one for each length"),
+    ({"shares": (1, 0, 1)},
+     "shares: found (1, 0, 1); give 3 positive numbers, one for each length"),
+    ({"shares": (1, "a", 1)},
+     "shares: found (1, 'a', 1); give 3 positive numbers, one for each length"),
     ({"shares": (1, math.inf, 1)},
-     "shares: found (1, inf, 1); give 3 positive numbers, one a length"),
+     "shares: found (1, inf, 1); give 3 positive numbers, one for each length"),
     ({"shares": (1, 1, 1), "decay": 0.5},
-     "decay, shares: both say how the budget is shared; give one of them"),
+     "decay, shares: found both; each divides the budget, so give only one"),
     ({"method": "forecast", "decay": 0.5, "max_items": (1, 2, 3)},
-     "max_items, decay: found with method='forecast', the default, which bounds words alone, by "
-     "one number, and shares the budget by what it finds; leave it out, or say method='dpne'"),
+     "max_items, decay: does not apply to method='forecast', the default, which bounds words only "
+     "and divides the budget itself; leave it out, or give method='dpne'"),
     ({"method": "dpsu-all", "decay": 0.5},
-     "decay, shares: go with method='dpne'; method='dpsu-all' has one noise for all"),
+     "decay, shares: apply only to method='dpne', found method='dpsu-all'; leave them out"),
     ({"method": "dpsu-even", "shares": (1, 1, 2)},
-     "decay, shares: go with method='dpne'; method='dpsu-even' has one noise for all"),
-    ({"max_items": (1, 2)}, "max_items: found 2 bounds for 3 lengths; give one number, or one for "
+     "decay, shares: apply only to method='dpne', found method='dpsu-even'; leave them out"),
+    ({"max_items": (1, 2)}, "max_items: found 2 numbers for 3 lengths; give one number, or one for "
      "each length"),
     ({"max_items": 1.5},
      "max_items: found 1.5; give a whole number from 1, or one for each length"),
@@ -284,8 +286,8 @@ SAID = [
      "max_items: found 'all'; give a whole number from 1, or one for each length"),
     ({"max_items": (1, 0, 1)}, "max_items: found 0; give a whole number from 1, "
      "about as many different items as a typical user holds"),
-    ({"epsilon": -1}, "epsilon: found -1; give a number above 0, such as 1.0, and at most 100, "
-     "beyond which nothing is promised to anyone"),
+    ({"epsilon": -1}, "epsilon: found -1; give a number above 0, such as 1.0, and at most 100: "
+     "a larger one protects no one"),
 ]  # fmt: skip
 
 
@@ -300,5 +302,7 @@ def test_the_forecast_ladder_is_what_is_run_unless_another_method_is_asked_for()
     three = {"max_n": 3, "epsilon": 1, "delta": 1e-7}
     assert ngrams(**three) == ngrams(**three, method="forecast")
     for name, value in (("decay", 0.5), ("shares", (1, 2, 3)), ("pruning", "single")):
-        with pytest.raises(UsageError, match=f"^{name}: found with method='forecast', the default"):
+        with pytest.raises(
+            UsageError, match=f"^{name}: does not apply to method='forecast', the default"
+        ):
             ngrams(**three, **{name: value})

@@ -48,13 +48,15 @@ def agree(oracle, pattern):
             [pattern],
         ).fetchall()
     except duckdb.Error:
-        with pytest.raises(UsageError, match=r"^keep: .* is not a regular expression \(of RE2"):
+        with pytest.raises(UsageError, match=r"^keep: .* is not a valid regular expression in RE2"):
             check_pattern("keep", pattern)
         return False
     try:
         check_pattern("keep", pattern)
     except UsageError as refused:
-        assert "though RE2 can; write it otherwise or use engine='duckdb'" in str(refused)
+        assert "does not support it; write it in another way, or use engine='duckdb'" in str(
+            refused
+        )
         return False
     text = pl.col("text")
     by_rust = pl.DataFrame({"text": SUBJECTS}).select(
@@ -87,13 +89,13 @@ def test_parts_together_mean_the_same(oracle, pattern):
 
 @pytest.mark.parametrize("pattern", [r"\C", r"\012"])
 def test_what_rust_cannot_say_is_refused(pattern):
-    with pytest.raises(UsageError, match="though RE2 can"):
+    with pytest.raises(UsageError, match="does not support it"):
         check_pattern("split", pattern)
 
 
 @pytest.mark.parametrize("pattern", ["a)|(b", "(", "(?x)a # b", "(?=a)", "a{1001}", r"(a)\1"])
 def test_what_is_not_re2_is_refused(pattern):
-    with pytest.raises(UsageError, match=r"^drop: .* is not a regular expression \(of RE2"):
+    with pytest.raises(UsageError, match=r"^drop: .* is not a valid regular expression in RE2"):
         check_pattern("drop", pattern)
 
 

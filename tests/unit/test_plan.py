@@ -279,12 +279,12 @@ def test_a_print_escapes_what_html_would_read(tmp_path):
 # Errors, frozen
 
 SAID = [
-    ({"epsilon": 0}, "epsilon: found 0; give a number above 0, such as 1.0, and at most 100, "
-     "beyond which nothing is promised to anyone"),
-    ({"epsilon": -1}, "epsilon: found -1; give a number above 0, such as 1.0, and at most 100, "
-     "beyond which nothing is promised to anyone"),
+    ({"epsilon": 0}, "epsilon: found 0; give a number above 0, such as 1.0, and at most 100: "
+     "a larger one protects no one"),
+    ({"epsilon": -1}, "epsilon: found -1; give a number above 0, such as 1.0, and at most 100: "
+     "a larger one protects no one"),
     ({"epsilon": 1e6}, "epsilon: found 1e+06; give a number above 0, such as 1.0, and at most "
-     "100, beyond which nothing is promised to anyone"),
+     "100: a larger one protects no one"),
     ({"epsilon": math.nan}, "epsilon: found nan; give a number"),
     ({"epsilon": math.inf}, "epsilon: found inf; give a number"),
     ({"epsilon": "1"}, "epsilon: found '1'; give a number"),
@@ -301,8 +301,8 @@ SAID = [
      "different items as a typical user holds"),
     ({"max_items": True}, "max_items: found True; give a whole number from 1, about as many "
      "different items as a typical user holds"),
-    ({"max_items": 10**7}, "max_items: found 10,000,000, but with noise sigma = 4.682 the "
-     "weights stand on a grid of 2^10 and a user's share of one item would round to nothing; "
+    ({"max_items": 10**7}, "max_items: found 10,000,000, but with noise sigma = 4.682 "
+     "weights are multiples of 2^-10, and a user's weight on one item would round to 0; "
      "give at most 1,048,576, or a larger epsilon"),
     ({"method": "magic"}, "method: found 'magic'; say one of gaussian, sips, adaptive"),
 ]  # fmt: skip
@@ -325,13 +325,13 @@ def test_a_source_that_is_no_corpus_is_refused_by_every_verb(source):
         (trie, {"max_length": 2, **cost}),
         (ldp_trie, {"max_length": 2, "keep": 1, **reports}),
     ):
-        with pytest.raises(UsageError, match=r"corpus: found a .*; say what it means with"):
+        with pytest.raises(UsageError, match=r"corpus: found a .*; make it a corpus with"):
             verb(source, **options)
 
 
 def test_deltas_beyond_what_the_noise_can_vouch_for_are_refused():
     assert isinstance(items(epsilon=1, delta=1e-60), Plan)
-    with pytest.raises(UsageError, match="vouched for down to delta"):
+    with pytest.raises(UsageError, match="proved down to delta"):
         items(epsilon=1, delta=1e-80)
 
 

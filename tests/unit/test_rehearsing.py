@@ -60,7 +60,7 @@ def test_the_plans_own_files_are_no_stand_in_by_a_query_either(written, ledger):
         with pytest.raises(UsageError, match="the plan's own data"):
             dphh.rehearse(dphh.items(plans, **ASK), given, ledger=ledger)
     dphh.items(query, **ASK).run(ledger=ledger)
-    with pytest.raises(UsageError, match="no stand-in"):
+    with pytest.raises(UsageError, match="they may be private"):
         dphh.rehearse(dphh.items(**ASK), corpus, ledger=ledger)
 
 
@@ -68,12 +68,12 @@ def test_what_the_ledger_knows_is_no_stand_in(written, ledger):
     corpus = written([(1, "a")])
     ledger.add("survey", source_of(corpus), 1.0, 1e-6)
     for given in (corpus, corpus.named("survey")):
-        with pytest.raises(UsageError, match="no stand-in"):
+        with pytest.raises(UsageError, match="they may be private"):
             dphh.rehearse(dphh.items(**ASK), given, ledger=ledger)
 
 
 def test_what_was_ever_paid_for_is_no_stand_in(written, ledger):
     corpus = written([(1, "a")])
     dphh.items(corpus, **ASK).run(ledger=ledger)
-    with pytest.raises(UsageError, match="no stand-in"):
+    with pytest.raises(UsageError, match="they may be private"):
         dphh.rehearse(dphh.items(**ASK), corpus, ledger=ledger)

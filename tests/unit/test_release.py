@@ -85,18 +85,18 @@ def test_a_release_is_a_relation_on_ones_own_connection():
 def test_saving_again_is_fine_and_saving_over_another_release_is_not(tmp_path):
     release().save(tmp_path)
     release().save(tmp_path)
-    with pytest.raises(UsageError, match="holds another release already, which was paid for"):
+    with pytest.raises(UsageError, match="already contains another release, which was paid for"):
         release(run_id="run-2").save(tmp_path)
     assert Release.load(tmp_path).run_id == "run-1"
 
 
 def test_a_folder_with_unknown_files_of_these_names_is_left_alone(tmp_path):
     (tmp_path / MANIFEST).write_text("not ours")
-    with pytest.raises(UsageError, match="holds another release already"):
+    with pytest.raises(UsageError, match="already contains another release"):
         release().save(tmp_path)
     (tmp_path / MANIFEST).unlink()
     (tmp_path / TABLE).write_bytes(b"not ours")
-    with pytest.raises(UsageError, match="holds another release already"):
+    with pytest.raises(UsageError, match="already contains another release"):
         release().save(tmp_path)
 
 
@@ -105,7 +105,7 @@ def test_a_save_that_was_cut_short_can_be_done_again(tmp_path):
     (tmp_path / MANIFEST).unlink()
     with pytest.raises(UsageError, match="is not there"):
         Release.load(tmp_path)
-    with pytest.raises(UsageError, match="holds another release"):
+    with pytest.raises(UsageError, match="contains another release"):
         release(run_id="run-2").save(tmp_path)
     assert Release.load(release().save(tmp_path)).run_id == "run-1"
 
@@ -116,7 +116,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
         release().save(tmp_path / "file")
     with pytest.raises(UsageError, match=r"^out: .*/file is a file; give a folder"):
         release().save(tmp_path / "file" / "below")
-    with pytest.raises(UsageError, match="can be no folder"):
+    with pytest.raises(UsageError, match="cannot be a folder"):
         release().save(tmp_path / ("x" * 300))
 
 

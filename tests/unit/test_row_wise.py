@@ -368,7 +368,7 @@ def test_it_is_said_by_true_or_false(tables: list[Path], said: Any) -> None:
 
 
 def test_of_files_it_is_not_said(tables: list[Path]) -> None:
-    with pytest.raises(UsageError, match="row_wise: is said of a frame or a view"):
+    with pytest.raises(UsageError, match="row_wise: applies only to a frame or a view"):
         Corpus(tables[0], row_wise=True, **READ)
 
 

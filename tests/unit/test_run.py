@@ -145,7 +145,7 @@ def test_what_is_refused_before_a_row_is_read_costs_nothing(corpus, ledger, run,
 
 def test_another_release_in_the_folder_is_seen_before_anything_is_spent(corpus, ledger, tmp_path):
     items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", run_id="one")
-    with pytest.raises(UsageError, match="holds another release"):
+    with pytest.raises(UsageError, match="contains another release"):
         items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out", again=True)
     items(corpus, **ASK).run(ledger=ledger, out=tmp_path / "out")
     assert len(ledger.runs()) == 1

@@ -85,7 +85,7 @@ def test_theta_and_p_by_hand_are_priced():
     "theta, p, said",
     [
         (12, 0.2, r"theta, p: \(12, 0.2\) over 10 levels costs \(1, 5.5\de-07\), more than the "
-         r"\(1, 1e-08\) there is for it; give a larger theta, a smaller p, or leave both out"),
+         r"\(1, 1e-08\) available; give a larger theta or a smaller p, or leave both out"),
         (60, 0.7, r"theta, p: \(60, 0.7\) over 10 levels costs \(1.204, .*\), more than the "),
     ],
 )  # fmt: skip
@@ -236,11 +236,11 @@ def test_the_command_line_runs(dphh, tmp_path):
 @pytest.mark.parametrize(
     "more, said",
     [
-        (["--theta", "5"], "theta, p: give both"),
-        (["--accounting", "paper"], "users: accounting='paper' draws a fixed batch"),
+        (["--theta", "5"], "theta, p: found only one"),
+        (["--accounting", "paper"], "users: missing; accounting='paper' draws a batch"),
         (["--accounting", "other"], "'other' is not one of"),
         (["--unit", "0"], "unit: found 0"),
-        (["--as", "words", "--unit", "2"], "unit: cuts whole items into runs of 2 characters"),
+        (["--as", "words", "--unit", "2"], "unit: cuts whole items into pieces of 2 characters"),
     ],
 )
 def test_the_command_line_refuses_as_python_does(dphh, more, said):
@@ -252,9 +252,9 @@ def test_the_command_line_refuses_as_python_does(dphh, more, said):
 
 # Errors, frozen
 
-WHOLE = "max_length: found {}; give a whole number"
+WHOLE = "max_length: found {}; give a whole number, such as 10"
 RANGE = (
-    "max_length: found {}; give a number from 1 to 1000, the end of a sequence counted as one: "
+    "max_length: found {}; give a number from 1 to 1000. The end of a sequence counts as one: "
     "words of 9 letters need 10"
 )
 RATE = "p: found {}; give a number between 0 and 1, such as 0.2"
@@ -266,8 +266,8 @@ SAID = [
     ({"max_length": None}, WHOLE.format(None)),
     ({"choice": "first"}, "choice: found 'first'; say one of drawn, most-frequent"),
     ({"accounting": "exact"}, "accounting: found 'exact'; say one of path, paper"),
-    ({"theta": 20}, "theta, p: give both, or neither and the plan chooses them"),
-    ({"p": 0.2}, "theta, p: give both, or neither and the plan chooses them"),
+    ({"theta": 20}, "theta, p: found only one of them; give both, or neither"),
+    ({"p": 0.2}, "theta, p: found only one of them; give both, or neither"),
     ({"theta": 20, "p": 0}, RATE.format(0)),
     ({"theta": 20, "p": 1}, RATE.format(1)),
     ({"theta": 20, "p": 1.0}, RATE.format(1.0)),
@@ -275,14 +275,13 @@ SAID = [
     ({"theta": 20, "p": math.nan}, RATE.format("nan")),
     ({"theta": 20, "p": 1e-20}, RATE.format(1e-20)),
     ({"theta": 20, "p": "half"}, RATE.format("'half'")),
-    ({"users": 1000}, "users: goes with accounting='paper'; the path accountant needs no count"),
-    ({"accounting": "paper"}, "users: accounting='paper' draws a fixed batch of n users; give n, a "
-     "public number that must not be taken from the private data, nor be below how many users it "
-     "holds"),
+    ({"users": 1000}, "users: applies only to accounting='paper'; leave it out"),
+    ({"accounting": "paper"}, "users: missing; accounting='paper' draws a batch of n users. Give "
+     "n: a public upper bound of the number of users, not taken from the private data"),
     ({"accounting": "paper", "users": 10**6, "theta": 15},
-     "theta, p: go with accounting='path'; the paper's theorem gives its own"),
+     "theta, p: apply only to accounting='path'; the paper's theorem sets its own; leave them out"),
     ({"accounting": "paper", "users": 10**6, "theta": 15, "p": 0.1},
-     "theta, p: go with accounting='path'; the paper's theorem gives its own"),
+     "theta, p: apply only to accounting='path'; the paper's theorem sets its own; leave them out"),
     ({"delta": 1e-101}, "delta: found 1e-101; give a number from 1e-100"),
     ({"delta": 0}, "delta: found 0; give a number between 0 and 1, well below one over the number "
      "of users, such as 1e-8"),
@@ -316,10 +315,12 @@ def test_what_the_accountants_refuse_names_the_option(options, said):
 def test_units_cut_whole_items_alone_and_are_said_once():
     text = Corpus("x.parquet", user="who", text="what")
     assert trie(text, **ASK).corpus == text
-    with pytest.raises(UsageError, match="unit: cuts whole items into runs of 2 characters, but"):
+    with pytest.raises(UsageError, match="unit: cuts whole items into pieces of 2 characters, but"):
         trie(text, **ASK, unit=2)
     for unit in (0, True, 1.5):
         with pytest.raises(UsageError, match=r"unit: found .*; give a number of characters from 1"):
             trie(Corpus("x.parquet", user="who", item="what"), **ASK, unit=unit)
-    with pytest.raises(UsageError, match="unit: the corpus says 3 and the verb 1; say it to the"):
+    with pytest.raises(
+        UsageError, match="unit: found 3 in the corpus and 1 in the verb; give it to the"
+    ):
         trie(Corpus("x.parquet", user="who", item="what", unit=3), **ASK)

@@ -43,7 +43,7 @@ def test_what_shows_a_release_is_not_written_to_a_store(corpus, tmp_path, option
     book = Ledger(tmp_path / "ledger.sqlite")
     plan = items(corpus, epsilon=1, delta=1e-6)
     release = plan.run(ledger=book, randomness=SeededRandomness(1))
-    with pytest.raises(UsageError, match=f"{option}: found 's3://.*writes to this machine alone"):
+    with pytest.raises(UsageError, match=f"{option}: found 's3://.*writes to local files only"):
         write(release, book)
     assert not (tmp_path / "s3:").exists()
 

@@ -200,7 +200,7 @@ def tally(
         verdicts["unreadable file"] = unreadable
     if accepted < (level.reports if at_least is None else at_least):
         raise UsageError(
-            "messages: fewer reports count than the plan is priced for, "
+            "messages: fewer reports than the plan is priced for, "
             f"{level.reports:,} a level; wait for more messages, or plan for fewer users_per_level"
         )
     return Tally(kept, accepted, verdicts)

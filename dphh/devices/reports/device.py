@@ -51,18 +51,18 @@ def answer(
     tells = coin_reports.local_epsilon(mechanism, said.form)
     if not tells <= local_epsilon:  # no number is not enough either
         raise UsageError(
-            f"broadcast: a report would tell epsilon {tells:.6g}, more than the "
-            f"{local_epsilon:g} that this device allows: it does not answer"
+            f"broadcast: a report would cost epsilon {tells:.6g}, and this device allows "
+            f"{local_epsilon:g}: nothing is sent. Broadcast a smaller epsilon, or allow more"
         )
     if not said.contributions <= contributions:
         raise UsageError(
-            f"broadcast: it asks for {said.contributions:,} reports, more than the "
-            f"{contributions:,} that this device allows: it does not answer"
+            f"broadcast: it asks for {said.contributions:,} reports, and this device allows "
+            f"{contributions:,}: nothing is sent. Broadcast fewer contributions, or allow more"
         )
     if said.values + said.nothings > said.domain:
         raise UsageError(
-            "broadcast: a value means both a prefix and nothing, and a user could report it twice; "
-            "this device does not answer"
+            "broadcast: a value means both a prefix and nothing, so that a user could report it "
+            "twice: nothing is sent. Broadcast what the server's `dumps` wrote, unchanged"
         )
     source = randomness or SystemRandomness()
     held = next_prefixes(said, words)

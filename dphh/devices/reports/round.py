@@ -89,19 +89,19 @@ def of_fields(kind: type[Any], found: Any) -> dict[str, Any]:
 def _check(said: Broadcast) -> None:
     numbers = (said.level, said.contributions, said.domain, said.size, said.numerator)
     if not all(type(value) is int and value > 0 for value in numbers):
-        raise ValueError("its numbers are not whole and above 0")
+        raise ValueError("its numbers must be whole and above 0")
     lists = (said.characters, said.prefixes, said.known)
     if not all(type(listed) is tuple and all(type(x) is str for x in listed) for listed in lists):
-        raise ValueError("its characters, prefixes or known words are not lists of texts")
+        raise ValueError("its characters, prefixes and known words must be lists of texts")
     if said.form not in get_args(Form):
-        raise ValueError("its reports are of a form that is unknown")
+        raise ValueError("it has an unknown form of reports")
     if said.values + said.nothings > said.domain:
-        raise ValueError("its prefixes, and a nothing for each report, do not fit its domain")
+        raise ValueError("its domain is too small for its prefixes and a nothing for each report")
     for listed in (said.characters, said.prefixes):
         if len(set(listed)) < len(listed):
-            raise ValueError("one of its characters or prefixes is there twice")
+            raise ValueError("it has a character or a prefix twice")
     if said.sampling not in get_args(Sampling) or type(said.round) is not str:
-        raise ValueError("its sampling or round is unknown")
+        raise ValueError("it has an unknown sampling or round")
 
 
 def coded(tokens: Sequence[str], number: Mapping[str, int]) -> str | None:

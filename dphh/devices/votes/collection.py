@@ -91,13 +91,13 @@ class Collection:
         """
         if plan.verb != "trie" or not all(isinstance(level, VoteLevel) for level in plan.levels):
             raise UsageError(
-                f"plan: found {plan.verb} by {plan.method}; devices toss coins of their own, which "
-                "dphh.trie(...) with accounting='path' prices"
+                f"plan: found {plan.verb} by {plan.method}; on devices, users toss their own "
+                "coins: give a plan of dphh.trie(...) with accounting='path'"
             )
         if plan.counting is not None:
-            raise UsageError("plan: found counts in it; devices send votes alone, leave counts out")
+            raise UsageError("plan: found counts, but devices send only votes; leave counts out")
         if plan.corpus is not None:
-            raise UsageError("plan: found a corpus in it; devices bring the data, leave it out")
+            raise UsageError("plan: found a corpus, but the data are on devices; leave it out")
         written = {
             "plan": plan.to_json(),
             "devices": devices,
@@ -164,7 +164,7 @@ class Collection:
         """Count the open round's votes (a Parquet path or glob, or an Arrow table), and grow."""
         path = self.open_round()
         if path is None:
-            raise UsageError("close_round: the trie is done, and no round is open; release() it")
+            raise UsageError("close_round: no round is open, as the trie is complete; release() it")
         ballot = read_ballot(path)
         level = self.plan.levels[ballot.level - 1]
         assert isinstance(level, VoteLevel)
@@ -173,15 +173,15 @@ class Collection:
             write_once(path.with_name(GROWN), _parquet(grown))
         except FileExistsError:
             raise UsageError(
-                f"close_round: round {level.level} was closed meanwhile, with other votes perhaps; "
-                "go on with the next"
+                f"close_round: another process has closed round {level.level}, perhaps with other "
+                "votes; continue with the next round"
             ) from None
         return received
 
     def release(self) -> Release:
         """The release, settled in the ledger. Calling this again returns the same release."""
         if self.open_round() is not None:
-            raise UsageError("release: a round is open still; close_round() it with its votes")
+            raise UsageError("release: a round is still open; close it first with close_round()")
         state = {entry.run_id: entry.state for entry in self.ledger.runs()}.get(self.run_id)
         if state == "settled":
             manifest, parquet = self.ledger.release(self.run_id)

@@ -94,9 +94,9 @@ def _refuse_sure_coins(said: Ballot, epsilon: float) -> None:
     told = log(2**64) - log(tails) if tails > 0 else inf
     if not told <= epsilon:  # no number is not enough either
         raise UsageError(
-            "ballot: its coin falls on heads so often that no theorem promises less than "
-            f"epsilon {told:.4g}, more than the {epsilon:g} that this device allows: it does not "
-            "answer"
+            "ballot: its coin falls on heads so often that a vote would cost at least epsilon "
+            f"{told:.4g}, and this device allows {epsilon:g}: nothing is sent. Plan for a smaller "
+            "p, or allow more"
         )
 
 
@@ -143,8 +143,8 @@ def vote(
     own = _texts(tokens)  # before the coin, so that errors do not depend on it
     if source.is_test and not ballot.is_test:
         raise UsageError(
-            "randomness: a test's coins can be foretold, and this collection is a real one; leave "
-            "randomness out"
+            "randomness: found a test's, which can be predicted, in a collection that is not a "
+            "test's; leave randomness out"
         )
     purpose = f"trie/level {ballot.level}"
     rows = []

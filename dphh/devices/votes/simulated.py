@@ -33,7 +33,7 @@ def votes_of_corpus(
     unless it is the user's most frequent one or the randomness is a test's.
     """
     if randomness.is_test and not ballot.is_test:
-        raise UsageError("randomness: a test's coins go with a test's collection alone")
+        raise UsageError("randomness: a test's is for a test's collection only; leave it out")
     session = open_session(opened(as_sequences(corpus, unit)), randomness, Limits())
     try:
         session.hold_sequences(choice)

@@ -132,8 +132,8 @@ def tokens_sql(content: Content, column_type: str) -> str:
     if content.reading == "list":
         if not LIST_TYPE.search(column_type):
             raise CorpusError(
-                f"as: 'list' wants a list column, but {content.column!r} is {column_type}; "
-                "say words, characters or whole"
+                f"as: 'list' needs a list column, but {content.column!r} is {column_type}; "
+                "give words, characters or whole"
             )
         decoded = LIST_TYPE.sub("", column_type) == "BLOB"
         tokens = f"decoded({column})" if decoded else f"CAST({column} AS VARCHAR[])"
@@ -171,7 +171,7 @@ def _as_text(column: str, column_type: str, content: Content) -> str:
         return f"CAST({column} AS VARCHAR)"
     wanted = "say as_='list' (--as list)" if is_list else "name a text column, or say as_='whole'"
     raise CorpusError(
-        f"text or item: as={content.reading!r} wants text, "
+        f"text or item: as={content.reading!r} needs text, "
         f"but {content.column!r} is {column_type}; "
         f"{wanted}"
     )
@@ -203,7 +203,7 @@ def _bytes_of_binary(digits: str, content: Content) -> str:
     """A binary column's bytes, as text of two hexadecimal digits per byte."""
     if content.lower or content.cleans_tokens:
         raise CorpusError(
-            f"characters: the bytes of a binary column ({content.column!r}) are taken as they are; "
+            f"characters: the bytes of a binary column ({content.column!r}) cannot be cleaned; "
             "leave lower, strip, keep and drop out, or name a text column"
         )
     if content.reading == "characters":

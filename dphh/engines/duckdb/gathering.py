@@ -55,7 +55,7 @@ class Gathers(DuckDBRun):
                 self.con.remove_function("dphh_gathered")
                 self.drop("handed")
         if gathering.is_full:
-            raise EngineOutOfMemory("gather_texts: more than may be held at a time")
+            raise EngineOutOfMemory("gather_texts: a part of the users exceeds its memory")
         return gathering
 
     def _lay_out(self, table: str, gathering: Gathering) -> None:

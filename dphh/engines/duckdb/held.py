@@ -71,18 +71,18 @@ def refuse_more_than_fits(lengths: Any, room: Room, content: Content, is_content
     if not is_content:
         do = "Give users and groups shorter names, raise"
     elif UNCUT * int(np.sum(lengths)) > limit // 2:
-        do = "They do not fit even before they are cut to max_text_length: raise"
+        do = "The texts do not fit even if max_text_length is smaller: raise"
     else:
         cut = max(limit // (2 * room.most * max(a_character, 1)), 1)
         do = (
-            f"Of one text {content.max_text_length:,} characters count: max_text_length={cut:,} "
-            "fits. Or raise"
+            f"Now {content.max_text_length:,} characters of a text are used; "
+            f"max_text_length={cut:,} fits. Or raise"
         )
     raise CorpusError(
         f"{'max_text_length' if is_content else 'user, by'}: texts are too long for the memory: "
-        f"{room.rows:,} rows are read at a time on {room.threads} threads, whatever is in them, "
-        f"and may take more than memory_limit, {limit / 2**20:,.0f} MiB ({whose}). {do} "
-        "memory_limit, take fewer threads (on DuckDB), or write shorter rows"
+        f"{room.rows:,} rows are read at a time on each of {room.threads} threads, and may need "
+        f"more than memory_limit, {limit / 2**20:,.0f} MiB ({whose}). {do} "
+        "memory_limit, use fewer threads (on DuckDB), or write shorter rows"
     )
 
 

@@ -25,9 +25,9 @@ def reach_stores(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> None:
             _load_installed(con)
     except duckdb.Error as problem:
         raise CorpusError(
-            f"corpus: {remote[0]}: DuckDB reads stores by its extension httpfs, which is not here "
-            f"({type(problem).__name__}): run INSTALL httpfs in DuckDB {duckdb.__version__} where "
-            "there is a network, or use engine='polars'"
+            f"corpus: {remote[0]}: DuckDB needs its extension httpfs to read from a store, and "
+            f"could not load it ({type(problem).__name__}): run INSTALL httpfs in DuckDB "
+            f"{duckdb.__version__} with a network connection, or use engine='polars'"
         ) from None
     if any(place.lower().startswith("s3") for place in remote):
         con.execute(_secret())

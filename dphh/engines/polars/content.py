@@ -66,8 +66,8 @@ def tokens_expression(content: Content, kind: pl.DataType) -> pl.Expr:
     if content.reading == "list":
         if not isinstance(kind, (pl.List, pl.Array)):
             raise CorpusError(
-                f"as: 'list' wants a list column, but {content.column!r} is {kind}; "
-                "say words, characters or whole"
+                f"as: 'list' needs a list column, but {content.column!r} is {kind}; "
+                "give words, characters or whole"
             )
         as_list = column.arr.to_list() if isinstance(kind, pl.Array) else column
         as_list = sql_text.first_tokens(as_list, pl.List(kind.inner), content.max_text_length)
@@ -107,7 +107,7 @@ def _refuse_what_has_no_text(content: Content, kind: pl.DataType) -> None:
         inner = inner.inner
     if isinstance(inner, (pl.Duration, pl.Object)):
         raise CorpusError(
-            f"text or item: {content.column!r} is {kind}, which Polars does not write as text; "
+            f"text or item: {content.column!r} is {kind}, which Polars cannot write as text; "
             "cast the column to text, or use engine='duckdb'"
         )
 
@@ -123,7 +123,7 @@ def _as_text(column: pl.Expr, kind: pl.DataType, content: Content) -> pl.Expr:
         return column.cast(pl.String)
     wanted = "say as_='list' (--as list)" if is_list else "name a text column, or say as_='whole'"
     raise CorpusError(
-        f"text or item: as={content.reading!r} wants text, but {content.column!r} is {kind}; "
+        f"text or item: as={content.reading!r} needs text, but {content.column!r} is {kind}; "
         f"{wanted}"
     )
 
@@ -159,7 +159,7 @@ def _bytes_of_binary(digits: pl.Expr, content: Content) -> pl.Expr:
     """A binary column's bytes, as text of two hexadecimal digits per byte."""
     if content.lower or content.cleans_tokens:
         raise CorpusError(
-            f"characters: the bytes of a binary column ({content.column!r}) are taken as they are; "
+            f"characters: the bytes of a binary column ({content.column!r}) cannot be cleaned; "
             "leave lower, strip, keep and drop out, or name a text column"
         )
     if content.reading == "characters":
@@ -177,8 +177,8 @@ def _size(content: Content) -> int:
     size = min(content.unit, 4 * content.max_token_length)
     if size > LONGEST_UNIT:
         raise UsageError(
-            f"unit: found {content.unit:,}; Polars cuts runs of up to {LONGEST_UNIT:,} characters, "
-            "engine='duckdb' of any length"
+            f"unit: found {content.unit:,}; with Polars, give at most {LONGEST_UNIT:,} characters, "
+            "or use engine='duckdb', which has no limit"
         )
     return size
 

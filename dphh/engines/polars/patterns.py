@@ -60,8 +60,8 @@ def check_pattern(option: str, pattern: str) -> None:
         pl.Series([""]).str.contains(rf"\A(?:{in_rust(pattern)})\z")
     except pl.exceptions.PolarsError as problem:
         raise UsageError(
-            f"{option}: {pattern!r} is not a regular expression that Polars (Rust) can say, though "
-            f"RE2 can; write it otherwise or use engine='duckdb': {problem}"
+            f"{option}: {pattern!r} is a valid RE2 pattern, but Polars (Rust) does not support it; "
+            f"write it in another way, or use engine='duckdb': {problem}"
         ) from None
 
 

@@ -69,12 +69,12 @@ class PolarsRun:
 def _refuse_limits(limits: Limits) -> None:
     if limits.memory is not None:
         raise UsageError(
-            f"memory_limit: found {limits.memory!r}, but Polars cannot be held to a limit; leave "
-            "memory_limit out, or use engine='duckdb', which keeps to it and spills to disk"
+            f"memory_limit: found {limits.memory!r}, but Polars has no memory limit; leave "
+            "memory_limit out, or use engine='duckdb', which obeys it and spills to disk"
         )
     if limits.threads is not None:
         raise UsageError(
-            f"threads: found {limits.threads}, but Polars settles its threads when it is first "
+            f"threads: found {limits.threads}, but Polars fixes its threads when it is first "
             "imported; set POLARS_MAX_THREADS before Python starts and leave threads out, or use "
             "engine='duckdb'"
         )

@@ -60,13 +60,13 @@ def _within(spark: SparkSession, limits: Limits) -> SparkSession:
     master = str(spark.sparkContext.master)
     if limits.threads is not None and not re.match(rf"local\[{limits.threads}[\],]", master):
         raise UsageError(
-            f"threads: found {limits.threads}, but Spark is running already, on {master}, and "
-            "takes its limits when it starts; leave threads out"
+            f"threads: found {limits.threads}, but Spark is already running, on {master}, and "
+            "reads its limits only at its start; leave threads out"
         )
     if limits.memory is not None:
         raise UsageError(
-            f"memory_limit: found {limits.memory!r}, but Spark is running already and takes its "
-            "limits when it starts; leave memory_limit out, and set spark.executor.memory there"
+            f"memory_limit: found {limits.memory!r}, but Spark is already running and reads its "
+            "limits only at its start; leave memory_limit out, and set spark.executor.memory there"
         )
     return spark
 
@@ -85,8 +85,8 @@ def _start(limits: Limits) -> SparkSession:
     if limits.memory is not None:
         if SparkContext._gateway is not None:
             raise UsageError(
-                f"memory_limit: found {limits.memory!r}, but this process has run Spark before, "
-                "whose memory stays as it was; leave memory_limit out, or run in a new process"
+                f"memory_limit: found {limits.memory!r}, but this process has already run Spark, "
+                "whose memory cannot change; leave memory_limit out, or run in a new process"
             )
         builder = builder.config("spark.driver.memory", _memory(limits.memory))
     try:

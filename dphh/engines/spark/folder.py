@@ -33,8 +33,9 @@ class RunFolder:
         if not master.startswith("local"):
             raise UsageError(
                 f"{SETTING}: Spark runs on {master.split(':', maxsplit=1)[0]}, whose "
-                f"executors share no folder with this machine; say --conf {SETTING}=URL of one "
-                "that they all reach and nobody else reads, such as hdfs:///user/me/private"
+                f"executors share no folder with this machine; pass --conf {SETTING}=URL of a "
+                "folder that they all can reach and no one else can read, as "
+                "hdfs:///user/me/private"
             )
         self._local = PrivateFolder()
         self.path = f"file://{self._local.path}"

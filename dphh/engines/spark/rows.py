@@ -96,8 +96,8 @@ def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
         if re.search("ClassNotFound|UnsupportedFileSystem|No FileSystem", str(problem)):
             raise CorpusError(
                 f"corpus: {', '.join(corpus.where)}: this Spark has no reader for such a store: "
-                "start it with Hadoop's (of S3, --packages org.apache.hadoop:hadoop-aws:VERSION) "
-                "and write s3a://, or use another engine"
+                "start it with Hadoop's (for S3, --packages org.apache.hadoop:hadoop-aws:VERSION) "
+                "and give an s3a:// address, or use another engine"
             ) from None
         missing = "PATH_NOT_FOUND" in str(problem)
         raise unreadable_files(
@@ -114,8 +114,8 @@ def _refuse_what_spark_passes_over(files: Iterable[str]) -> None:
         name = Path(file).name
         if _PASSED_OVER.match(name) and name not in _METADATA:
             raise CorpusError(
-                f"corpus: {file}: Spark passes over files whose name begins with a dot or with _; "
-                "give the file another name, or name those that are meant"
+                f"corpus: {file}: Spark skips files whose name begins with a dot or with _; "
+                "rename the file, or name the other files as the corpus"
             )
 
 

@@ -66,15 +66,15 @@ class Counting:
         if counts is None:
             if by is not None:
                 raise UsageError(
-                    "by: says within what to count what is found, and goes with counts=, the share "
-                    "of the budget for that, such as 0.3"
+                    "by: counts what is found within groups, and needs counts=; give the share of "
+                    "the budget for counting, such as counts=0.3"
                 )
             return cls()
         number = isinstance(counts, (int, float)) and not isinstance(counts, bool)
         if not number or not 0.001 <= counts <= 0.999:
             raise UsageError(
-                f"counts: found {counts!r}; give the share of the budget that goes to counts of "
-                "what is found, such as 0.3, or leave it out"
+                f"counts: found {counts!r}; give the share of the budget for counting what is "
+                "found, such as 0.3, or leave it out"
             )
         return cls(float(counts), by, declared, min_users or 0)
 

@@ -105,7 +105,8 @@ def price_counts(
     keys = len(items) * (len(declared) + 1 if by is not None else 1)
     if keys > MOST_KEYS:
         raise UsageError(
-            f"of, groups: found {keys:,} counts; at most {MOST_KEYS:,} can be asked at once"
+            f"of, groups: found {keys:,} counts; give fewer items or groups, for at most "
+            f"{MOST_KEYS:,} counts"
         )
     spare = set_aside(arithmetic_delta(2 * MOST_KEYS, epsilon), epsilon, delta)
     level = CountsLevel.of(
@@ -160,16 +161,16 @@ def checked_items(of: Of, top: int | None, min_length: int) -> tuple[tuple[str, 
             raise UsageError(f"{name}: found {value!r}; give a whole number from 1")
     if not _is_list(of):
         raise UsageError(
-            f"of: found a {type(of).__name__}; give a release (of a plan: what its run() gives), "
-            "or a list of items, each a list of its tokens"
+            f"of: found a {type(of).__name__}; give a release (not its plan, but what run() "
+            "returns), or a list of items, each a list of its tokens"
         )
     items: dict[tuple[str, ...], None] = {}
     for place, item in enumerate(of):
         tokens = tuple(item) if _is_list(item) else ()
         if not tokens or not all(isinstance(token, str) and token for token in tokens):
             raise UsageError(
-                f"of: number {place} is no item; give each as a list of its tokens, such as "
-                "['new', 'york'], none of them empty"
+                f"of: number {place} is not an item; give each as a list of its tokens, none of "
+                "them empty, such as ['new', 'york']"
             )
         if len(tokens) >= min_length:
             items[tokens] = None

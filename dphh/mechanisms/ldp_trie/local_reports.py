@@ -147,8 +147,8 @@ def _largest(price: Callable[[float], float], goal: float, start: float, most: f
             tried = (low + high) / 2
     if low == 0.0:
         raise UsageError(
-            f"central_epsilon, user_epsilon: no local epsilon keeps to {goal:g} with so few "
-            "reports; ask for more, or ask more users"
+            f"central_epsilon, user_epsilon: found {goal:g}, which no local epsilon reaches with "
+            "so few reports; give a larger epsilon, or ask more users"
         )
     return low
 

@@ -115,8 +115,8 @@ def price_ldp_trie(
     }
     if sum(epsilon is not None for epsilon in named.values()) != 1:
         raise UsageError(
-            "local_epsilon, central_epsilon, user_epsilon: give one of them; the others follow "
-            "from it"
+            "local_epsilon, central_epsilon, user_epsilon: give exactly one of them; the others "
+            "follow from it"
         )
     for name, epsilon in named.items():
         if epsilon is not None:
@@ -296,8 +296,8 @@ def _form(reports: Form | None, mode: Mode) -> Form:
         )
     if reports == "subsets" and mode == "aggregate":
         raise UsageError(
-            "reports: mode 'aggregate' draws each value's count by itself, which is how coins add "
-            "up and subsets do not; say reports='coins', or mode='messages'"
+            "reports: mode='aggregate' draws the count of each value independently, which is right "
+            "for coins and not for subsets; give reports='coins', or mode='messages'"
         )
     return reports
 
@@ -309,9 +309,9 @@ def _prefixes(characters: int, max_length: int, keep: int) -> list[int]:
         domain = prefixes * (characters + 1)
         if domain > LARGEST_DOMAIN:
             raise UsageError(
-                f"keep, character_set: {prefixes:,} prefixes with {characters:,} characters are "
-                f"{domain:,} values, and a server counts each; keep fewer, {LARGEST_DOMAIN:,} "
-                "values at most"
+                f"keep, character_set: {prefixes:,} prefixes with {characters:,} characters make "
+                f"{domain:,} values; give a smaller keep or character_set, for at most "
+                f"{LARGEST_DOMAIN:,} values"
             )
         found.append(prefixes)
         prefixes = min(keep, prefixes * characters)
@@ -331,11 +331,11 @@ def _characters(given: str | Sequence[str]) -> tuple[str, ...]:
         isinstance(character, str) and character for character in alphabet
     ):
         raise UsageError(
-            f"character_set: give a text of all characters, or a list of tokens, 1 to "
+            f"character_set: give all characters as one text or as a list of tokens, from 1 to "
             f"{MOST_CHARACTERS:,} of them and none empty"
         )
     if len(set(alphabet)) < len(alphabet):
-        raise UsageError("character_set: one of them is there twice; give each once")
+        raise UsageError("character_set: found a character twice; give each once")
     return alphabet
 
 
@@ -359,9 +359,9 @@ def _finds(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
     wanted = float(FOUND_WITH)
     if found(everyone) < wanted:
         raise UsageError(
-            f"users_per_level: with {one_pass[0].users:,} users a level even an item that all of "
-            f"them hold is found with probability {found(everyone):.2g} only; ask more, or allow "
-            "a larger local_epsilon"
+            f"users_per_level: with {one_pass[0].users:,} users per level, even an item that all "
+            f"of them hold is found only with probability {found(everyone):.2g}; ask more users, "
+            "or give a larger local_epsilon"
         )
     low, high = 0, everyone
     while high - low > 1:

@@ -152,7 +152,8 @@ def price_ngrams(
     else:
         if (decay, shares) != (1.0, None):
             raise UsageError(
-                f"decay, shares: go with method='dpne'; method={method!r} has one noise for all"
+                f"decay, shares: apply only to method='dpne', found method={method!r}; leave them "
+                "out"
             )
         levels, events, delta_shares = price_dpsu(epsilon, delta, bounds, method, counting)
         first = next(level for level in levels if isinstance(level, SetUnionLevel))
@@ -210,7 +211,7 @@ def _bounds(max_items: int | Sequence[int], max_n: int) -> tuple[int, ...]:
         check_max_items(bound)
     if len(max_items) != max_n:
         raise UsageError(
-            f"max_items: found {len(max_items)} bounds for {max_n} lengths; give one number, "
+            f"max_items: found {len(max_items)} numbers for {max_n} lengths; give one number, "
             "or one for each length"
         )
     return tuple(max_items)
@@ -229,18 +230,20 @@ def _check_shape(
     if not _number(decay) or not 0.1 <= decay <= 10:
         raise UsageError(
             f"decay: found {decay!r}; give a number from 0.1 to 10: below 1, longer n-grams get "
-            "less noise; 1 shares evenly"
+            "less noise; 1 gives equal shares"
         )
     if shares is None:
         return
     if decay != 1.0:
-        raise UsageError("decay, shares: both say how the budget is shared; give one of them")
+        raise UsageError("decay, shares: found both; each divides the budget, so give only one")
     if (
         not isinstance(shares, (list, tuple))
         or len(shares) != max_n
         or not all(_number(share) and isfinite(share) and share > 0 for share in shares)
     ):
-        raise UsageError(f"shares: found {shares!r}; give {max_n} positive numbers, one a length")
+        raise UsageError(
+            f"shares: found {shares!r}; give {max_n} positive numbers, one for each length"
+        )
 
 
 def _check_forecast(
@@ -256,8 +259,8 @@ def _check_forecast(
     if any(asked.values()):
         names = ", ".join(name for name, is_asked in asked.items() if is_asked)
         raise UsageError(
-            f"{names}: found with method='forecast', the default, which bounds words alone, by one "
-            "number, and shares the budget by what it finds; leave it out, or say method='dpne'"
+            f"{names}: does not apply to method='forecast', the default, which bounds words only "
+            "and divides the budget itself; leave it out, or give method='dpne'"
         )
 
 

@@ -99,11 +99,11 @@ def price_trie(
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
     if isinstance(max_length, bool) or not isinstance(max_length, int):
-        raise UsageError(f"max_length: found {max_length!r}; give a whole number")
+        raise UsageError(f"max_length: found {max_length!r}; give a whole number, such as 10")
     if not 1 <= max_length <= LONGEST:
         raise UsageError(
-            f"max_length: found {max_length}; give a number from 1 to {LONGEST}, the end of a "
-            "sequence counted as one: words of 9 letters need 10"
+            f"max_length: found {max_length}; give a number from 1 to {LONGEST}. The end of a "
+            "sequence counts as one: words of 9 letters need 10"
         )
     if choice not in get_args(Choice):
         raise UsageError(f"choice: found {choice!r}; say one of {', '.join(get_args(Choice))}")
@@ -118,7 +118,8 @@ def price_trie(
         check_max_items(counted := max_items)
     else:
         raise UsageError(
-            "max_items: goes with counts=; to the trie every user gives one sequence for the run"
+            "max_items: applies only to counts=; in the trie itself each user has one sequence. "
+            "Give counts=, or leave max_items out"
         )
     spare = set_aside(counting.spare(epsilon), epsilon, delta)
     growing = (1 - counting.share) * epsilon, (1 - counting.share) * delta
@@ -189,9 +190,9 @@ def _path(
     users: int | None,
 ) -> Priced:
     if users is not None:
-        raise UsageError("users: goes with accounting='paper'; the path accountant needs no count")
+        raise UsageError("users: applies only to accounting='paper'; leave it out")
     if (theta is None) != (p is None):
-        raise UsageError("theta, p: give both, or neither and the plan chooses them")
+        raise UsageError("theta, p: found only one of them; give both, or neither")
     if delta < LEAST_DELTA:
         raise UsageError(f"delta: found {delta:g}; give a number from {LEAST_DELTA:g}")
     if theta is None or p is None:
@@ -204,7 +205,7 @@ def _path(
             raise UsageError(
                 f"theta, p: ({theta}, {p:g}) over {max_length} levels costs "
                 f"({exact.epsilon:.4g}, {exact.delta:.3g}), more than the ({epsilon:g}, {delta:g}) "
-                "there is for it; give a larger theta, a smaller p, or leave both out"
+                "available; give a larger theta or a smaller p, or leave both out"
             )
     needed = users_needed(numerator, theta, max_length, float(FOUND_WITH))
     return (
@@ -234,11 +235,14 @@ def _paper(
     users: int | None,
 ) -> Priced:
     if theta is not None or p is not None:
-        raise UsageError("theta, p: go with accounting='path'; the paper's theorem gives its own")
+        raise UsageError(
+            "theta, p: apply only to accounting='path'; the paper's theorem sets its own; leave "
+            "them out"
+        )
     if users is None:
         raise UsageError(
-            "users: accounting='paper' draws a fixed batch of n users; give n, a public number "
-            "that must not be taken from the private data, nor be below how many users it holds"
+            "users: missing; accounting='paper' draws a batch of n users. Give n: a public upper "
+            "bound of the number of users, not taken from the private data"
         )
     # Imported here because scipy.stats takes half a second, and only this accounting needs it.
     from dphh.mechanisms.trie.triehh import STATEMENT, fixed_size_plan

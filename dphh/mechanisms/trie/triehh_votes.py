@@ -161,8 +161,8 @@ def holders_needed(sampling: Sampling, theta: int, levels: int, rate: float = RA
     high = min(high, sampling.most_holders)
     if not found(high):
         raise UsageError(
-            f"rate {rate!r} cannot be had: even a word that everybody holds is found less often "
-            f"over {levels} levels with theta {theta} and this sample; sample more users."
+            f"rate {rate!r} cannot be reached: even a word that every user holds is found less "
+            f"often over {levels} levels with theta {theta} and this sample; sample more users."
         )
     return least(found, theta - 1, high)
 
@@ -182,6 +182,4 @@ def check_levels(levels: int) -> None:
 
 def check_rate(rate: float) -> None:
     if not 0 < rate < 1:
-        raise UsageError(
-            f"rate must lie between 0 and 1, found {rate!r}; 0.9 is what plans speak of."
-        )
+        raise UsageError(f"rate must lie between 0 and 1, found {rate!r}; plans use 0.9.")

@@ -20,7 +20,7 @@ PASSES = [
     (f"FROM {_items('1e308 * 10')}", "epsilon|range"),
     (f"FROM {_items('1e-300')}", "max_items: "),
     (f"FROM {_items('0.1', '0.99')}", "Refused"),
-    (f"FROM {_items('0.1', '1e-300')}", "vouched for"),
+    (f"FROM {_items('0.1', '1e-300')}", "proved"),
     (f"FROM {_ONE}", None),
     (f"FROM {_ONE} LIMIT 0", None),
     (f"SELECT (SELECT count(*) FROM {_ONE}), (SELECT max(score) FROM {_ONE})", None),

@@ -225,9 +225,9 @@ def _first_grid(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float
         needed = max(needed, _LEAST_BITS)
         if sigma * 2**_LEAST_BITS > LARGEST_SIGMA:
             raise UsageError(
-                f"epsilon: with {max_n} lengths the first round's noise is sigma = {sigma:,.0f} "
-                f"users; above {LARGEST_SIGMA / 2**_LEAST_BITS:,.0f} a user weighs next to nothing "
-                "on the grid of any table. Give a larger epsilon, or a smaller max_n"
+                f"epsilon: with {max_n} lengths the noise of the first round is sigma = "
+                f"{sigma:,.0f} users; above {LARGEST_SIGMA / 2**_LEAST_BITS:,.0f}, a user's weight "
+                "is too small for the integer grid. Give a larger epsilon, or a smaller max_n"
             )
     return sigma, max(floor(log2(_LARGEST_SIGMA / sigma)), needed)
 
