@@ -6,17 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dphh import _tree  # noqa: F401 - first: it says where all else is
-from dphh.asking import when_polars_comes
+from dphh.asking import polars_namespace
 
 if TYPE_CHECKING:
     from dphh.asking.connect import connect
     from dphh.asking.frames import on
-    from dphh.beforehand.checking import Checked, check
-    from dphh.beforehand.comparing import Comparison, compare
-    from dphh.beforehand.rehearsing import rehearse
-    from dphh.beforehand.scheduling import Schedule, schedule
     from dphh.content import TRIEHH_WORDS, Content
     from dphh.corpus import Corpus
+    from dphh.detection import Detection, Profile, profile
     from dphh.errors import (
         BudgetRefused,
         CorpusError,
@@ -28,9 +25,12 @@ if TYPE_CHECKING:
     from dphh.evaluation import Evaluation, ExactCounts, evaluate, exact_ngrams
     from dphh.ledger import Ledger
     from dphh.plan import Plan, plan_from_json
+    from dphh.planning.checking import Checked, check
+    from dphh.planning.comparing import Comparison, compare
+    from dphh.planning.rehearsing import rehearse
+    from dphh.planning.scheduling import Schedule, schedule
     from dphh.price import Price, Privacy
     from dphh.release import Release
-    from dphh.sight import Profile, Sight, profile
     from dphh.verbs import counts, items, ldp_trie, ngrams, trie
 
     __version__: str
@@ -43,6 +43,7 @@ __all__ = [
     "Content",
     "Corpus",
     "CorpusError",
+    "Detection",
     "DphhError",
     "EngineError",
     "Evaluation",
@@ -55,7 +56,6 @@ __all__ = [
     "Profile",
     "Release",
     "Schedule",
-    "Sight",
     "UsageError",
     "__version__",
     "check",
@@ -80,8 +80,8 @@ __all__ = [
 _MADE_IN = {
     "dphh.asking.connect": ("connect",),
     "dphh.asking.frames": ("on",),
-    "dphh.beforehand.checking": ("Checked", "check"),
-    "dphh.beforehand.comparing": ("Comparison", "compare"),
+    "dphh.planning.checking": ("Checked", "check"),
+    "dphh.planning.comparing": ("Comparison", "compare"),
     "dphh.content": ("TRIEHH_WORDS", "Content"),
     "dphh.corpus": ("Corpus",),
     "dphh.errors": (
@@ -96,15 +96,15 @@ _MADE_IN = {
     "dphh.ledger": ("Ledger",),
     "dphh.plan": ("Plan", "plan_from_json"),
     "dphh.price": ("Price", "Privacy"),
-    "dphh.beforehand.rehearsing": ("rehearse",),
+    "dphh.planning.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
-    "dphh.beforehand.scheduling": ("Schedule", "schedule"),
-    "dphh.sight": ("Profile", "Sight", "profile"),
+    "dphh.planning.scheduling": ("Schedule", "schedule"),
+    "dphh.detection": ("Profile", "Detection", "profile"),
     "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
 }
 _MODULE = {name: module for module, names in _MADE_IN.items() for name in names}
 
-when_polars_comes.register()
+polars_namespace.register()
 
 
 def __getattr__(name: str) -> Any:

@@ -21,13 +21,13 @@ from dphh.report.cards import plan_card
 from dphh.run import run
 from dphh.show import plan_text
 from dphh.unit import User, checked_user
-from dphh.wording.asked import named_in_words
+from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
     from dphh.as_sql.text import Query
+    from dphh.detection import Detection, Profile
     from dphh.ledger import Ledger
     from dphh.release import Release
-    from dphh.sight import Profile, Sight
     from dphh.udfs.draws.randomness import Randomness
 
 
@@ -131,11 +131,11 @@ class Plan:
 
         return (plainly if plain else running)(self.price, self.corpus)
 
-    def sight(self, profile: Profile) -> Sight:
+    def detection(self, profile: Profile) -> Detection:
         """How many users an item needs to be found if each user holds as much as `profile` says."""
-        from dphh.sight import sight_of
+        from dphh.detection import detection_of
 
-        return sight_of(self.price, profile)
+        return detection_of(self.price, profile)
 
     def to_json(self) -> dict[str, Any]:
         said = {**self.price.to_json(), "privacy": self.privacy.to_json()}

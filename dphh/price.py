@@ -117,7 +117,7 @@ def stated(
     periods: Spans | None = None,
 ) -> Privacy:
     """The promise as it holds for a corpus: of several columns, or in one period, a unit is less
-    than a user, and where a table's rows were not seen to be made one by one it hangs on that."""
+    than a user, and where a table's rows were not seen to be made one by one it depends on that."""
     privacy, said = price.privacy, proviso(row_wise)
     caveats = privacy.caveats if said is None else (said, *privacy.caveats)
     privacy = replace(privacy, row_wise=row_wise, caveats=caveats)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN_AND_COUNTED, SCORED_AND_COUNTED
 from dphh.corpus import Corpus, as_sequences, in_groups, of_people
+from dphh.counted_items import with_items
 from dphh.engines.session import Session
-from dphh.given import with_items
 from dphh.mechanisms.counts import price as counts
 from dphh.mechanisms.counts.levels import counts_levels
 from dphh.mechanisms.ldp_trie import price as ldp_trie
@@ -22,7 +22,7 @@ from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.set_union import price as items
 from dphh.mechanisms.set_union.levels import items_levels
-from dphh.mechanisms.terms import takes_groups_for_known
+from dphh.mechanisms.terms import assumes_groups_known
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.price import Price, UsersKnown
@@ -65,7 +65,7 @@ class Verb(Generic[Options]):
     #: Returns the options to price, for verbs whose options depend on how the corpus is read.
     asked: Callable[[dict[str, Any], Corpus | None], dict[str, Any]] = _as_given
     #: Returns a reason if a run's outcome reveals how many users there are, else None.
-    takes_for_known: Callable[[Price], UsersKnown | None] = _nothing
+    assumes_known: Callable[[Price], UsersKnown | None] = _nothing
 
     @property
     def options(self) -> Mapping[str, Parameter]:
@@ -80,7 +80,7 @@ ITEMS = Verb(
     items_levels,
     SCORED_AND_COUNTED,
     read=_of_people_if_counted,
-    takes_for_known=takes_groups_for_known,
+    assumes_known=assumes_groups_known,
 )
 NGRAMS = Verb(
     "ngrams",
@@ -90,7 +90,7 @@ NGRAMS = Verb(
     SCORED_AND_COUNTED,
     asked=with_prior,
     read=_of_people_if_counted,
-    takes_for_known=takes_groups_for_known,
+    assumes_known=assumes_groups_known,
 )
 TRIE = Verb(
     "trie",
@@ -99,7 +99,7 @@ TRIE = Verb(
     trie_levels,
     GROWN_AND_COUNTED,
     read=lambda corpus, price: _of_people_if_counted(as_sequences(corpus, price["unit"]), price),
-    takes_for_known=lambda price: trie.takes_for_known(price) or takes_groups_for_known(price),
+    assumes_known=lambda price: trie.assumes_known(price) or assumes_groups_known(price),
 )
 LDP_TRIE = Verb(
     "ldp_trie",
@@ -108,7 +108,7 @@ LDP_TRIE = Verb(
     ldp_trie_levels,
     ESTIMATED,
     read=lambda corpus, _: as_sequences(corpus, 1),
-    takes_for_known=ldp_trie.takes_for_known,
+    assumes_known=ldp_trie.assumes_known,
 )
 COUNTS = Verb(
     "counts",
@@ -118,7 +118,7 @@ COUNTS = Verb(
     COUNTED_IN_GROUPS,
     read=lambda corpus, price: in_groups(of_people(corpus), price["by"]),
     asked=with_items,
-    takes_for_known=takes_groups_for_known,
+    assumes_known=assumes_groups_known,
 )
 
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}

@@ -17,20 +17,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from dphh.again import Asking, Note, notice, recorded
 from dphh.columns import described, in_order, meanings
 from dphh.corpus import Corpus
-from dphh.drawn import drawn_events
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits, Session
 from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
-from dphh.ledger.behind import origin_of
 from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
-from dphh.ledger.nouns import checked_run_id
-from dphh.ledger.said import gone_text
+from dphh.ledger.entries import checked_run_id
+from dphh.ledger.origins import origin_of
+from dphh.ledger.wording import gone_text
 from dphh.lineage.origin import Origin
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
@@ -38,8 +36,10 @@ from dphh.price import Price, stated
 from dphh.priors.fit import how_it_fits
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.public.refused import refuse_engine, refuse_prior
+from dphh.refunds import drawn_events
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
+from dphh.replay import Note, Replay, notice, recorded
 from dphh.sources.lacking import lacking
 from dphh.sources.lakes import warn_of_files_of_tables
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
@@ -76,7 +76,7 @@ def run(
     refuse_engine(price.prior, engine or engine_of(corpus))
     refuse_prior(price.prior, corpus, book)
     _say_what_is_gone(book, say)
-    asking = Asking.of(price, corpus, book)
+    asking = Replay.of(price, corpus, book)
     origin = origin_of(corpus)
     _warn_of_deleted_rows(origin)
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
@@ -117,7 +117,7 @@ def run(
             if not reservation.capped:
                 say(Note("nobody has capped this corpus; `dphh ledger add` does"))
             try:
-                release = _made(price, corpus, session, book, reservation.hold, source, say)
+                release = _release_of(price, corpus, session, book, reservation.hold, source, say)
             except LedgerError:
                 if (theirs := _settled_by_another(book, reservation.hold)) is None:
                     raise
@@ -205,7 +205,7 @@ def _saved(release: Release, out: str | Path) -> Release:
     return release
 
 
-def _made(
+def _release_of(
     price: Price,
     corpus: Corpus,
     session: Session,
@@ -216,7 +216,7 @@ def _made(
 ) -> Release:
     """Begin the run, or continue it after its last complete level, and settle it."""
     try:
-        setting = setting_of(price, corpus, session, book, _whose(randomness))
+        setting = setting_of(price, corpus, session, book, _randomness_name(randomness))
         new_key = SystemRandomness().words(4, "the key of a run").tobytes()
         beginning = book.begin(hold, setting, new_key)
     except BaseException:
@@ -298,7 +298,7 @@ def _manifest(
         "finds": price.finds.to_json(),
         "events": events_to_json(price.events),
         **({} if drew == price.events else {"drawn": events_to_json(drew)}),
-        "randomness": _whose(randomness),
+        "randomness": _randomness_name(randomness),
         "is_test": randomness.is_test,
         "engine": {"name": session.name, "version": session.version},
         "versions": {
@@ -309,7 +309,7 @@ def _manifest(
     }
 
 
-def _whose(randomness: Randomness) -> str:
+def _randomness_name(randomness: Randomness) -> str:
     if randomness.is_test:
         return "a test's seed: this release is NOT private"
     return "operating system"

@@ -11,13 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.again import request_of
 from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import DphhError
 from dphh.ledger import Account, Ledger
 from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
-from dphh.ledger.said import account_lines, period_lines
+from dphh.ledger.wording import account_lines, period_lines
 from dphh.levels import (
     BY_CHANCE,
     BatchLevel,
@@ -34,6 +33,7 @@ from dphh.levels import (
 from dphh.periods.together import of_periods_in
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.priors.fit import poor_fit
+from dphh.replay import request_of
 from dphh.wording.counted import groups_of, how_many, intervals_hold
 from dphh.wording.lines import (
     number,

@@ -11,7 +11,7 @@ from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.plan import Plan
 from dphh.registry import Options
-from dphh.wording.asked import check_given, check_known, check_places, plain
+from dphh.wording.options import check_given, check_known, check_places, plain
 
 
 class Planning(Protocol, Generic[Options]):

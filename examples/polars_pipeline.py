@@ -19,7 +19,7 @@ import polars as pl
 import dphh  # noqa: F401 - gives frames their `dphh`
 
 DISHES = ["lentil soup", "apple pie", "fish and chips", "green curry", "rye bread", "miso soup"]
-PLACES = ["at home", "in town", "with friends"]
+POSITIONS = ["at home", "in town", "with friends"]
 
 
 def write_messages(path: Path, people: int) -> None:
@@ -27,7 +27,7 @@ def write_messages(path: Path, people: int) -> None:
     rng = np.random.default_rng(1)
     author = rng.integers(0, people, 3 * people)
     dish = rng.choice(DISHES, 3 * people, p=[0.4, 0.25, 0.15, 0.1, 0.07, 0.03])
-    place = rng.choice(PLACES, 3 * people)
+    place = rng.choice(POSITIONS, 3 * people)
     pl.DataFrame({"author": author, "dish": dish, "place": place}).select(
         "author",
         body=pl.concat_str(

@@ -38,7 +38,7 @@ _MACROS = ("plain/functions", "plain/without_noise", "plain/noise_quantile")
 #: The value of a salt; the specification draws none.
 SALT = 0
 #: The size of a batch: all users, since none are drawn.
-EVERYONE = Written("(SELECT count(*) FROM lots)")
+EVERYONE = Written("(SELECT count(*) FROM draws)")
 
 
 def plain(price: Price, corpus: Corpus | None) -> list[Query]:

@@ -94,7 +94,7 @@ def _adaptive(levels: Sequence[SetUnionLevel]) -> Iterator[Part]:
                 Step("forget_released"),
                 Step("weights_of_round", asdict(following)),
             ]
-            later["w"] = "what (code, w) of the step above is handed over as, to be looked up"
+            later["w"] = "what (word_id, w) of the step above is handed over as, to be looked up"
         else:
             before, known = [Step("nothing_told")], known | {"w": EQUAL}
         drawn = Step("words_of_round", known, later)

@@ -2,7 +2,7 @@
 
 A request is drawn once. If it is repeated, in the same query or a later one, its release comes back
 and costs nothing: a query may contain a macro twice, an optimiser may run it twice, and a relation
-is executed each time it is shown. For files, this also holds on later connections (`dphh.again`).
+is executed each time it is shown. For files, this also holds on later connections (`dphh.replay`).
 To draw again, pass a `run_id` of your own.
 """
 
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from dphh.again import Asking, notice
 from dphh.asking.answers import (
     Arguments,
     answered,
@@ -32,16 +31,17 @@ from dphh.asking.answers import (
 )
 from dphh.asking.macros import Macro, help_sql, install
 from dphh.corpus import WHICH_ROWS, Corpus, narrowed
+from dphh.counted_items import with_declared, with_release
 from dphh.errors import UsageError
-from dphh.given import with_declared, with_release
 from dphh.ledger import Ledger
 from dphh.plan import Plan
 from dphh.public.asked_prior import with_prior
 from dphh.registry import Verb
 from dphh.release import Release
+from dphh.replay import Replay, notice
 from dphh.show import plan_sections
 from dphh.sql import looking
-from dphh.wording.asked import named_in_words
+from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
     import duckdb
@@ -93,7 +93,7 @@ class _Owner:
         self._guard = threading.Lock()
         self._asking: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self._run_ids: dict[str, str] = {}
-        self._made: dict[str, pa.Table] = {}
+        self._releases: dict[str, pa.Table] = {}
 
     def __call__(self, what: str, arguments: Arguments) -> pa.Table:
         return answered(
@@ -128,11 +128,11 @@ class _Owner:
         with self._guard:
             asking = self._asking[request]
         with asking:  # the same request on another thread waits for this one
-            if request not in self._made:
+            if request not in self._releases:
                 plan = self._plan(verb, verb.name, arguments)
                 run_id = arguments["run_id"] or self._run_ids.get(request)
                 assert plan.corpus is not None
-                asked_for = Asking.of(plan.price, plan.corpus, self._ledger)
+                asked_for = Replay.of(plan.price, plan.corpus, self._ledger)
                 if run_id is None and not asked_for.files:
                     # Kept if the run fails: a repeated request continues it for the price paid.
                     # For files, and queries over files, the ledger knows the earlier run.
@@ -142,8 +142,8 @@ class _Owner:
                 release = plan.run(
                     ledger=self._ledger, engine=self._engine, run_id=run_id, **self._limits()
                 )
-                self._made[request] = release.table
-            return self._made[request]
+                self._releases[request] = release.table
+            return self._releases[request]
 
     def _plan(self, verb: Verb[...], what: str, arguments: Arguments) -> Plan:
         corpus = self._corpus(what, arguments)

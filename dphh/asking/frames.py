@@ -24,7 +24,7 @@ from dphh.periods.period import Period
 from dphh.plan import Plan
 from dphh.priors.given_prior import PriorAsked
 from dphh.privacy.coin_reports import Form
-from dphh.wording.asked import named_in_words
+from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
     import polars as pl

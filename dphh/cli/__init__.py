@@ -11,8 +11,8 @@ import click
 
 from dphh.errors import DphhError
 from dphh.files.stopping import end_by, received, stopping
-from dphh.wording.asked import nearest
 from dphh.wording.extras import missing_extra
+from dphh.wording.options import nearest
 
 #: Where commands are made that are no verbs: those that the help names before verbs, and after.
 _BEFORE = {"demo": "dphh.cli.demo", "bench": "dphh.cli.bench"}

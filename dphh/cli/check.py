@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from dphh.beforehand.checking import check as look_at
 from dphh.cli.options import content_given, corpus_asked, corpus_options, ledger_option
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
+from dphh.planning.checking import check as look_at
 
 
 @click.command()

@@ -12,7 +12,7 @@ from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import source_of
-from dphh.ledger.said import accounts_text
+from dphh.ledger.wording import accounts_text
 from dphh.verbs import items
 
 EPSILON, DELTA = 1.0, 1e-8
@@ -33,7 +33,7 @@ def demo() -> None:
         book.add("messages", source_of(corpus), EPSILON, DELTA)
         click.echo(f"   {path.name}: columns author, body; capped at ({EPSILON:g}, {DELTA:g})\n")
 
-        click.secho("2. The plan: its price and its sight, before any row is read", bold=True)
+        click.secho("2. The plan: its price and what it detects, before any row is read", bold=True)
         plan = items(corpus, epsilon=EPSILON, delta=DELTA, max_items=20)
         click.echo(plan.describe(book))
 

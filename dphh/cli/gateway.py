@@ -20,7 +20,7 @@ from dphh.cli.options import ledger_option
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.said import how_far
+from dphh.ledger.wording import how_far
 
 if TYPE_CHECKING:
     from dphh.gateway.analysts import Analysts
@@ -87,8 +87,8 @@ def serve(
     if context.invoked_subcommand is not None:
         return
     from dphh.gateway.analysts import Analysts
-    from dphh.gateway.office import Terms
     from dphh.gateway.server import Gateway
+    from dphh.gateway.service import Terms
 
     if host not in _LOOPBACK and not plain_http:
         raise click.UsageError(
@@ -222,7 +222,7 @@ def shell(
     shell itself: dphh shell -- -csv
     """
     from dphh.gateway import shell as stock
-    from dphh.gateway.office import Terms
+    from dphh.gateway.service import Terms
 
     gateway: Gateway | None = None
     stop: Callable[[], None]

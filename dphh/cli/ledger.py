@@ -17,7 +17,7 @@ from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Source
 from dphh.ledger.budget import SETTLED_BY_OWNERS, Cap, Kept
 from dphh.ledger.corpora import source_of
-from dphh.ledger.said import accounts_text, gone_text
+from dphh.ledger.wording import accounts_text, gone_text
 from dphh.privacy.events import Json, costs_of, events_to_json
 from dphh.release import Release
 from dphh.udfs.draws.randomness import SystemRandomness

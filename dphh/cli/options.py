@@ -162,7 +162,7 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     if run["plan_only"]:
         click.echo(json.dumps(plan.to_json()) if run["as_json"] else plan.describe(book))
         return
-    from dphh.again import Note  # with what running needs, which no help text waits for
+    from dphh.replay import Note  # with what running needs, which no help text waits for
 
     if run["quiet"] or not sys.stderr.isatty():
         console = status = None

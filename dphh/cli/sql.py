@@ -39,7 +39,7 @@ def sql(
             )
         click.echo(str(files("dphh.sql").joinpath("shell.sql")))
         return
-    from dphh.beforehand import prices as priced  # with the mathematics, which no path waits for
+    from dphh.planning import prices as priced  # with the mathematics, which no path waits for
 
     table = priced.price_table(
         epsilons or priced.EPSILONS,

@@ -16,7 +16,7 @@ from dphh.cli.options import (
     with_options,
 )
 from dphh.cli.signatures import given, option
-from dphh.given import with_declared, with_public
+from dphh.counted_items import with_declared, with_public
 from dphh.ledger import Ledger
 from dphh.registry import VERBS, Verb
 from dphh.verbs import planning

@@ -1,4 +1,4 @@
-"""Steps of the n-gram ladder that are the same on all engines; each engine places the rungs."""
+"""Steps of the n-gram ladder that are the same on all engines; each engine positions the rungs."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dphh.errors import SHOW_ERRORS, CorpusError, DphhError, EngineError, EngineOutOfMemory
-from dphh.sources.reading import NOT_UTF8, ROWS_OF_NOBODY, TOO_LONG
+from dphh.sources.reading import NOT_UTF8, ROWS_OF_NULL_USERS, TOO_LONG
 
 #: Marks in errors that dphh's own SQL and functions raise in an engine, and their messages.
 OUR_OWN = {
     "dphh: too long": TOO_LONG,
     "dphh: not UTF-8": NOT_UTF8,
-    "dphh: nobody": ROWS_OF_NOBODY,
+    "dphh: NULL user": ROWS_OF_NULL_USERS,
 }
 
 

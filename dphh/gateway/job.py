@@ -25,15 +25,15 @@ from dphh.asking.answers import (
     queries_table,
 )
 from dphh.asking.macros import Macro, macros
+from dphh.counted_items import with_public
 from dphh.errors import BudgetRefused, DphhError, ElsewhereRefused, UsageError
 from dphh.files.stopping import stopping
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Message, Pipe, serve
-from dphh.gateway.office import budgets
-from dphh.given import with_public
+from dphh.gateway.service import budgets
 from dphh.ledger import Ledger
 from dphh.ledger.declared import Groups
-from dphh.ledger.said import how_far
+from dphh.ledger.wording import how_far
 from dphh.plan import Plan
 from dphh.registry import VERBS
 from dphh.show import price_sections
@@ -108,7 +108,7 @@ def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
 def _refuse_counting(plan: Plan, declared: Groups) -> None:
     """Refuse runs whose failure would reveal the exact number of users, and runs within groups that
     the owner has not declared, whose failure would reveal whether there is such a column."""
-    if known := VERBS[plan.verb].takes_for_known(plan.price):
+    if known := VERBS[plan.verb].assumes_known(plan.price):
         asked = dict(plan.price.parameters)
         column, groups = asked.get("by"), asked.get("groups")
         public = declared.get(str(column), ())

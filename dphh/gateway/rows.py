@@ -1,4 +1,4 @@
-"""Moves an answer's rows from the desk to the process that serves them, in measured batches.
+"""Moves an answer's rows from the sandbox to the process that serves them, in measured batches.
 
 One process serves all analysts, so an answer crosses in batches small enough that others get their
 turn in between, and no piece that a client fetches later is large.

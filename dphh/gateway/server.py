@@ -1,7 +1,7 @@
 """The gateway's core: authenticates clients and has their statements answered.
 
 A client's input comes through the front, complete and small, as one of four messages. A statement
-goes to a desk. Its rows are stored in the DuckDB that serves them, which only runs queries that
+goes to a sandbox. Its rows are stored in the DuckDB that serves them, which only runs queries that
 read such rows. So nothing that an analyst writes is executed, or even parsed, where the answers are
 stored. Refusals are sent from here.
 """
@@ -24,11 +24,11 @@ from dphh.errors import BudgetRefused, DphhError, UsageError
 from dphh.gateway import wire
 from dphh.gateway.analysts import Analysts, OnlyOwner
 from dphh.gateway.child import Gone
-from dphh.gateway.desk import Desk
 from dphh.gateway.front import Allowance, Front
-from dphh.gateway.office import Office, Terms, log
 from dphh.gateway.rows import Rows, of_table, reading
+from dphh.gateway.sandbox import Sandbox
 from dphh.gateway.served import Served
+from dphh.gateway.service import Service, Terms, log
 from dphh.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -96,13 +96,13 @@ class Gateway:
         self.ledger, self._analysts, self._guarded = ledger, analysts, guarded
         self._sessions: dict[str, _Session] = {}
         self._answers: list[_Answer] = []  # oldest first
-        self._desks: dict[Desk, _Session] = {}  # busy desks and their sessions
-        self._idle: list[tuple[str, Desk]] = []
+        self._sandboxes: dict[Sandbox, _Session] = {}  # busy sandboxes and their sessions
+        self._idle: list[tuple[str, Sandbox]] = []
         self._lock = threading.Lock()
         self._starting = threading.Lock()
         self._served: Served | None = None
         self._ended = threading.Event()
-        self._office = Office(ledger, terms or Terms())
+        self._service = Service(ledger, terms or Terms())
         self._front: Front | None = None
         try:
             self._serving()
@@ -114,23 +114,23 @@ class Gateway:
 
     def stop(self, analyst: str | None = None) -> None:
         """Stop the statements and runs of one analyst, or of all. What had begun stays spent."""
-        # Desks first, under the lock, so that no desk goes to a later query meanwhile.
+        # Desks first, under the lock, so that no sandbox goes to a later query meanwhile.
         with self._lock:
-            for desk, session in self._desks.items():
+            for sandbox, session in self._sandboxes.items():
                 if analyst in (None, session.analyst):
-                    desk.stop()
-        self._office.stop(analyst)
+                    sandbox.stop()
+        self._service.stop(analyst)
 
     def close(self) -> None:
         self._ended.set()
         self.stop()
         if self._front is not None:
             self._front.close()
-        self._office.close()
+        self._service.close()
         with self._lock:
             idle, self._idle = self._idle, []
-        for _, desk in idle:
-            desk.close()
+        for _, sandbox in idle:
+            sandbox.close()
         if self._served is not None:
             self._served.close()
 
@@ -218,11 +218,11 @@ class Gateway:
         """Stop the statements and runs of analysts whose token was removed."""
         while not self._ended.wait(_WATCH_SECONDS):
             with self._lock:
-                busy = list(self._desks.items())
-            for desk, session in busy:
+                busy = list(self._sandboxes.items())
+            for sandbox, session in busy:
                 if not self._still(session):
-                    desk.stop()
-                    self._office.stop(session.analyst)
+                    sandbox.stop()
+                    self._service.stop(session.analyst)
 
     def _prepared(self, session: _Session, message: wire.Prepare) -> bytes:
         statement = message.statement
@@ -231,8 +231,8 @@ class Gateway:
         if "".join(statement.lower().split()).rstrip(";") == _STOP:
             self.stop(session.analyst)
             return self._shown(session, message, of_table(pa.table({"stopped": [True]})), "")
-        with self._desk(session) as desk:
-            return self._shown(session, message, self._asked(session, desk, statement), "")
+        with self._sandbox(session) as sandbox:
+            return self._shown(session, message, self._asked(session, sandbox, statement), "")
 
     def _shown(
         self, session: _Session, message: wire.Prepare, rows: Rows | None, sql: str
@@ -275,46 +275,46 @@ class Gateway:
 
     # Statements
 
-    def _asked(self, session: _Session, desk: Desk, statement: str) -> Rows:
+    def _asked(self, session: _Session, sandbox: Sandbox, statement: str) -> Rows:
         def answering(what: str, arguments: dict[str, Any]) -> pa.Table:
             if not self._still(session):
                 raise UsageError(_NOT_IN_FORCE)
-            return self._office.answer(session.analyst, what, arguments)
+            return self._service.answer(session.analyst, what, arguments)
 
-        return desk.ask(statement, answering)
+        return sandbox.ask(statement, answering)
 
     @contextmanager
-    def _desk(self, session: _Session) -> Iterator[Desk]:
-        desk = self._take_desk(session)
+    def _sandbox(self, session: _Session) -> Iterator[Sandbox]:
+        sandbox = self._take_sandbox(session)
         try:
-            yield desk
+            yield sandbox
         finally:
-            desk.forget()
-            self._give_back(desk, session.analyst)
+            sandbox.forget()
+            self._give_back(sandbox, session.analyst)
 
-    def _take_desk(self, session: _Session) -> Desk:
+    def _take_sandbox(self, session: _Session) -> Sandbox:
         analyst = session.analyst
         with self._lock:
-            busy = Counter(each.analyst for each in self._desks.values())
+            busy = Counter(each.analyst for each in self._sandboxes.values())
             if busy.total() >= _DESKS or busy[analyst] >= _DESKS_EACH:
                 raise UsageError(
                     "The gateway has reached its limit of concurrent queries, in all or for you; "
                     "repeat the query in a moment"
                 )
-            # A desk belongs to one analyst for good, so that analysts share no state.
+            # A sandbox belongs to one analyst for good, so that analysts share no state.
             own = next((each for each in self._idle if each[0] == analyst), None)
             if own is not None:
                 self._idle.remove(own)
-            desk = own[1] if own else Desk(guarded=self._guarded)
-            self._desks[desk] = session
-            return desk
+            sandbox = own[1] if own else Sandbox(guarded=self._guarded)
+            self._sandboxes[sandbox] = session
+            return sandbox
 
-    def _give_back(self, desk: Desk, analyst: str) -> None:
+    def _give_back(self, sandbox: Sandbox, analyst: str) -> None:
         with self._lock:
-            del self._desks[desk]
-            closing = [desk] if desk.stopped else []
-            if not desk.stopped:
-                self._idle.append((analyst, desk))
+            del self._sandboxes[sandbox]
+            closing = [sandbox] if sandbox.stopped else []
+            if not sandbox.stopped:
+                self._idle.append((analyst, sandbox))
             while len(self._idle) > _DESKS:
                 closing.append(self._idle.pop(0)[1])
         for each in closing:

@@ -23,8 +23,8 @@ from dphh.asking.macros import Parameters, help_sql, macro_sql, macros, packed_s
 from dphh.errors import DphhError, PortTakenError, UsageError
 from dphh.gateway.analysts import OnlyOwner
 from dphh.gateway.extensions import load, load_sql, shell_program
-from dphh.gateway.office import Terms
 from dphh.gateway.server import Gateway
+from dphh.gateway.service import Terms
 from dphh.ledger import Ledger
 from dphh.ledger.budget import cut, percent
 from dphh.sql import looking

@@ -10,7 +10,7 @@ under a cap, and `shares` what each analyst may spend of it.
 
 from dphh.ledger.book import Ledger
 from dphh.ledger.corpora import source_of
-from dphh.ledger.nouns import Account, Entry, Hold, Request, Reservation
+from dphh.ledger.entries import Account, Entry, Hold, Request, Reservation
 from dphh.ledger.shares import Share
 from dphh.ledger.sources import Source
 

@@ -18,23 +18,23 @@ from dphh.files.paths import written_here
 from dphh.files.whole_files import write_whole
 from dphh.ledger import records
 from dphh.ledger.bars import accounts_html
-from dphh.ledger.behind import source_of
 from dphh.ledger.budget import Budget, Cap, Kept, checked_budget, checked_cap
 from dphh.ledger.columns_there import refuse_columns_that_no_file_has
 from dphh.ledger.declared import Groups, declare, declared
+from dphh.ledger.entries import Account, unknown_account
 from dphh.ledger.history import Change, changes, note
 from dphh.ledger.marks import Marks, marks, pass_on_marks
 from dphh.ledger.moved import Earlier, earlier_on, is_there, moved_to, refuse_what_did_not_move
-from dphh.ledger.nouns import Account, unknown_account
 from dphh.ledger.older_copy import behind, come_down
+from dphh.ledger.origins import source_of
 from dphh.ledger.paying import Look, by_name, look, moved_here
 from dphh.ledger.records import AccountRow, Prices
-from dphh.ledger.said import accounts_text
 from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
 from dphh.ledger.sources import Source
+from dphh.ledger.wording import accounts_text
 from dphh.periods.period import ALWAYS, Period, Spans
-from dphh.wording.asked import named_in_words
+from dphh.wording.options import named_in_words
 
 
 class Accounts:
@@ -254,7 +254,8 @@ class Accounts:
         return tuple(self.status(row.label) for row in rows)
 
     def caps_corpora(self) -> bool:
-        """Whether any corpus has a name here: then rows of nobody knows which files need one."""
+        """Whether any corpus has a name here: then rows with a NULL user id knows which files need
+        one."""
         named, _ = self._named()
         return bool(named)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from dphh.ledger.budget import percent
-from dphh.ledger.said import Spent, SpentByPeriod, officers_sentence, period_lines
+from dphh.ledger.wording import Spent, SpentByPeriod, officers_sentence, period_lines
 from dphh.wording import shown
 
 

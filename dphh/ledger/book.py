@@ -22,9 +22,8 @@ from dphh.errors import BudgetRefused, LedgerError
 from dphh.files.paths import written_here
 from dphh.ledger import export, records, unfinished
 from dphh.ledger.accounts import Accounts
-from dphh.ledger.ahead import Ahead, ahead
 from dphh.ledger.budget import checked_draw
-from dphh.ledger.nouns import (
+from dphh.ledger.entries import (
     Entry,
     Hold,
     Manifest,
@@ -48,6 +47,7 @@ from dphh.ledger.paying import (
     repeated,
     where_all_lie,
 )
+from dphh.ledger.remaining import Ahead, ahead
 from dphh.ledger.schema import reading, writing
 from dphh.ledger.sources import Source
 from dphh.ledger.unfinished import Beginning, Setting

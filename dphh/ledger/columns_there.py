@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import files_of, is_remote, keeps_waiting
-from dphh.wording.asked import nearest
+from dphh.wording.options import nearest
 
 #: So many files are looked at.
 MOST = 1000

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from dphh.corpus import Corpus, absolute, corpus_from_json, replace_corpus
 from dphh.errors import UsageError
-from dphh.ledger.behind import origin_of, source_of
 from dphh.ledger.book import Ledger
+from dphh.ledger.origins import origin_of, source_of
 from dphh.ledger.sources import Source
 from dphh.lineage.origin import Origin
 from dphh.unit import RowWise
@@ -36,14 +36,14 @@ def how_rows_were_made(corpus: Corpus, origin: Origin | None = None) -> RowWise 
 
 
 def mixed(corpus: Corpus, origin: Origin | None = None) -> str | None:
-    """Why a run on this corpus is refused: what one user adds may hang on others. None where its
+    """Why a run on this corpus is refused: what one user adds may depend on others. None where its
     rows are made one by one, or its owner answers for it, or its query cannot be seen."""
     if corpus.row_wise or not (mixes := (origin or origin_of(corpus)).mixes):
         return None
     return (
         f"row_wise: the query of this corpus has more in it than rows taken one by one ({mixes}), "
-        "so what one user adds may hang on others, which no privacy statement covers. Nothing was "
-        "spent. Leave that out; or, if each row that it gives comes of one user's rows alone, "
+        "so what one user adds may depend on others, which no privacy statement covers. Nothing "
+        "was spent. Leave that out; or, if each row that it gives comes of one user's rows alone, "
         "whoever else is there, say row_wise=True (row_wise := true in SQL): then you answer for "
         "it, and the manifest says so"
     )

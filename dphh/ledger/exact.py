@@ -70,7 +70,7 @@ def allowed(epsilon: float, delta: float) -> Amounts:
     best = minimize_scalar(
         lambda x: -divergence(1 + 2**x) / (1 + 2**x), bounds=(-10.0, 40.0), method="bounded"
     )
-    # A cap's order must not hang on the last digits of a search.
+    # A cap's order must not depend on the last digits of a search.
     order = 1 + 2 ** (round(8 * best.x) / 8)
     slack = _ROUNDINGS * (epsilon + (1 + abs(math.log(rest))) / (order - 1))
     return Amounts(order, max(divergence(order) - slack, 0.0), Fraction(for_thresholds))

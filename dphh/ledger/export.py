@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.characters.cells import cell
 from dphh.errors import LedgerError, UsageError
+from dphh.ledger.entries import Entry
 from dphh.ledger.history import Change
-from dphh.ledger.nouns import Entry
 from dphh.privacy.events import events_to_json
 
 if TYPE_CHECKING:

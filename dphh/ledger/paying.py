@@ -13,8 +13,8 @@ from typing import NamedTuple
 from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
 from dphh.ledger import records
 from dphh.ledger.by_period import Met, caps_met
+from dphh.ledger.entries import Hold, Request, Reservation, unknown_account
 from dphh.ledger.marks import Marks, keep_marks
-from dphh.ledger.nouns import Hold, Request, Reservation, unknown_account
 from dphh.ledger.records import AccountRow, Prices
 from dphh.ledger.shares import check_share, record_asker
 from dphh.ledger.sources import Source, places
@@ -153,8 +153,8 @@ def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | No
         if not same_user:
             raise BudgetRefused(
                 f"Refused: the account {account.label!r} protects "
-                f"{counted_by(*account.source.unit)}, and this run counts them by "
-                f"{asked_by(*request.source.unit)}, which promises the former nothing. Nothing "
+                f"{counted_by(*account.source.unit)}, but this run counts them by "
+                f"{asked_by(*request.source.unit)}, which does not protect them. Nothing "
                 f"was spent. Use {asked_by(*account.source.unit)}."
                 + ("" if payer.moved is None else f" {moved_here(account.label, payer.moved)}")
             )

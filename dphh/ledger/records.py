@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.budget import Booking, Budget, Cap, given_back, kept_for, left, spent, used
 from dphh.ledger.by_period import fullest, of_a_person, together
-from dphh.ledger.nouns import (
+from dphh.ledger.entries import (
     Account,
     Entry,
     Hold,

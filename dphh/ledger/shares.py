@@ -24,8 +24,8 @@ from dphh.ledger.budget import (
     used,
 )
 from dphh.ledger.by_period import caps_met, fullest, refuse_first
+from dphh.ledger.entries import Request, unknown_account
 from dphh.ledger.history import note
-from dphh.ledger.nouns import Request, unknown_account
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_kept, reading, writing
 from dphh.periods.period import Period

@@ -7,7 +7,7 @@ mounts). Where spellings differ between engines, all readings are taken: to char
 a file that is not read is a nuisance, to miss one that is would be a leak.
 
 Files that were moved are known by what the ledger keeps of them (`dphh.ledger.marks`), and those
-behind a lazy frame or a view are found first (`dphh.ledger.behind`). What this cannot see: data
+behind a lazy frame or a view are found first (`dphh.ledger.origins`). What this cannot see: data
 that were written anew, a frame or table loaded from the files by other hands.
 A ledger keeps honest people from overspending by mistake or by haste; who may read the data at all
 is a matter of file permissions.

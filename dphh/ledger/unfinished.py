@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dphh.errors import LedgerError, UsageError
-from dphh.ledger.nouns import canonical
+from dphh.ledger.entries import canonical
 from dphh.ledger.records import pieces
 
 #: What must be the same when a run goes on: (what, found).

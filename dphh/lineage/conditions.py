@@ -1,7 +1,7 @@
 """Which rows count, as SQL over one row: a condition that asks nothing but that row's own values.
 
 `where="country = 'DE'"` leaves rows out. Each row is kept or left out by itself, so what one user
-adds hangs on that user's rows alone, and the promise stays. Hence there is nothing in a condition
+adds depends on that user's rows alone, and the promise stays. Hence there is nothing in a condition
 but columns, constants, comparisons and listed functions of one row: no subquery, no aggregate, no
 window, no chance, no clock, no setting. What cannot be computed of a row leaves that row out.
 """

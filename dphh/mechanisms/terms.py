@@ -58,7 +58,7 @@ def set_aside(spare: float, epsilon: float, delta: float) -> float:
     return spare
 
 
-def takes_groups_for_known(price: Price) -> UsersKnown | None:
+def assumes_groups_known(price: Price) -> UsersKnown | None:
     """A run with `by` discloses whether the corpus has that column."""
     if dict(price.parameters).get("by") is None:
         return None

@@ -96,7 +96,7 @@ class RoundedGaussian:
     densities: tuple[int, ...] = field(repr=False)
     beyond: tuple[int, ...] = field(repr=False)
     distance: float
-    _made: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict, repr=False)
+    _computed: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict, repr=False)
 
     @property
     def reach(self) -> int:
@@ -126,10 +126,10 @@ class RoundedGaussian:
 
     def _series(self, stretch: int) -> tuple[int, tuple[int, ...]]:
         """P(N >= c), and the series of G, from its last term to its first."""
-        if stretch not in self._made:
+        if stretch not in self._computed:
             terms = tuple(_integral_terms(self.sigma, stretch, self.densities[stretch]))
-            self._made[stretch] = self.beyond[stretch] + sum(terms), terms[::-1]
-        return self._made[stretch]
+            self._computed[stretch] = self.beyond[stretch] + sum(terms), terms[::-1]
+        return self._computed[stretch]
 
     @cached_property
     def leading(self) -> tuple[NDArray[np.uint64], int]:

@@ -153,7 +153,7 @@ def _counted_once(text: Corpus, max_n: int) -> Prior:
 
 def _state(text: Corpus) -> str:
     """Tells files of this machine from others, by their names, sizes and times; '' of all else."""
-    from dphh.ledger.behind import source_of
+    from dphh.ledger.origins import source_of
     from dphh.ledger.sources import files_check, files_state
 
     source = source_of(text)

@@ -35,8 +35,8 @@ from dphh.sources.text_files import refuse_other_encodings
 from dphh.sources.wide_files import refuse_many_columns
 from dphh.sql import query
 from dphh.unit import columns_of
-from dphh.wording.asked import nearest
 from dphh.wording.lines import plural
+from dphh.wording.options import nearest
 
 _DELIMITED = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)

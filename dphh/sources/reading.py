@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
 from dphh.files.paths import absolute_path, is_remote, keeps_waiting
-from dphh.wording.asked import nearest
+from dphh.wording.options import nearest
 
 #: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
 #: several times their memory.
@@ -48,10 +48,11 @@ NO_PERIOD = (
     "a day, and 'column by week' the week that it is in; without 'by' a column of whole numbers "
     "says the period itself"
 )
-ROWS_OF_NOBODY = (
-    "user: found rows whose user column is NULL (or one of several; or, of a corpus with a period, "
-    "whose date is NULL, infinite or not written YYYY-MM-DD); dphh cannot bound what nobody's rows "
-    "add: leave them out (where='... IS NOT NULL'), or give each a user of its own, and run again"
+ROWS_OF_NULL_USERS = (
+    "user: found rows with a NULL user id (in one of its columns; or, where the corpus has a "
+    "period, with a date that is NULL, infinite or not written YYYY-MM-DD); dphh cannot bound what "
+    "rows without a user contribute: leave them out (where='... IS NOT NULL'), or give each its "
+    "own user id, and run again"
 )
 
 

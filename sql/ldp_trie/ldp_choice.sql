@@ -31,18 +31,18 @@ next_prefixes AS (
 
 -- A random number for each of a user's prefixes, new at every level: the choice depends on that
 -- user's words and random numbers alone.
-lots AS MATERIALIZED (
+draws AS MATERIALIZED (
     SELECT
         seat,
         value,
         CASE $sampling WHEN 'greedy' THEN -times ELSE 0 END AS rank,
-        dphh_word(seat || chr(31) || value, $purpose || '/sample') AS lot
+        dphh_word(seat || chr(31) || value, $purpose || '/sample') AS draw
     FROM next_prefixes
 )
 
 SELECT
     seat,
-    row_number() OVER (PARTITION BY seat ORDER BY rank, lot, value) AS report,
+    row_number() OVER (PARTITION BY seat ORDER BY rank, draw, value) AS report,
     value
-FROM lots
+FROM draws
 QUALIFY report <= $contributions;

@@ -19,19 +19,19 @@ everyone AS (
     FROM range($idle)
 ),
 
-lots AS MATERIALIZED (
+draws AS MATERIALIZED (
     SELECT
         user_id,
         name,
-        dphh_word(name, $purpose) AS lot
+        dphh_word(name, $purpose) AS draw
     FROM everyone
 ),
 
 in_order AS (
     SELECT
         user_id,
-        row_number() OVER (ORDER BY lot, name) AS seat
-    FROM lots
+        row_number() OVER (ORDER BY draw, name) AS seat
+    FROM draws
 )
 
 SELECT

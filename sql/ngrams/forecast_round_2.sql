@@ -8,7 +8,10 @@ WITH
 
 -- floor(unit g / |g|_2) to each gram: a norm of $unit at most, whatever g is.
 users_contributions AS (
-    SELECT unnest(dphh_shared_contributions(lots, lengths, keys, $grams, $unit)) AS contribution
+    SELECT
+        unnest(
+            dphh_shared_contributions(user_hashes, lengths, keys, $grams, $unit)
+        ) AS contribution
     FROM positions
 ),
 

@@ -3,8 +3,8 @@
 -- have a weight of 0 and no row.
 -- "For u in V_k: H_k[u] <- 0" is therefore not here but drawn, as the paper does it ("Scaling up
 -- DPNE"), in lifted.sql; V_k is never written down (sql/plain/dpne_level.sql does, in `absent`).
--- In: positions (lots, lengths, keys, words), where valid grams stand. Out: noised (key, noisy),
--- drawn once.
+-- In: positions (user_hashes, lengths, keys, words), where valid grams stand. Out: noised (key,
+-- noisy), drawn once.
 CREATE TEMP TABLE noised AS
 WITH
 
@@ -16,7 +16,7 @@ users_contributions AS (
     SELECT
         unnest(
             dphh_contributions_of_grams(
-                lots, lengths, keys, $max_items, $grid_bits, CAST($salt AS UBIGINT)
+                user_hashes, lengths, keys, $max_items, $grid_bits, CAST($salt AS UBIGINT)
             )
         ) AS contribution
     FROM positions

@@ -3,7 +3,8 @@
 -- noise given that it reaches rho_k; keys are proposed for them, uniformly from V_k, more than are
 -- needed: released_grams.sql drops those that somebody holds. V_k is never written down.
 -- In: noised (key, noisy), of the valid grams that somebody holds; $valid, by which V_k is found.
--- Out: lifted (place, key, noisy), drawn once: place from 0, noisy NULL where keys are left over.
+-- Out: lifted (position, key, noisy), drawn once: position from 0, noisy NULL where keys are left
+-- over.
 CREATE TEMP TABLE lifted AS
 WITH
 
@@ -18,7 +19,7 @@ drawn AS (
 )
 
 SELECT
-    gram.place,
+    gram.position,
     gram.key,
     gram.noisy
 FROM drawn;

@@ -1,42 +1,42 @@
--- Where valid grams of two words stand: at each place the key of the pair that begins there, -1 for
--- none. A pair is valid where both words were released; they stand side by side in one text. Places
--- that can be part of none go; but where pruning is on a single side ($single) every place stays,
--- and the released words beside, to be what longer grams end in.
+-- Where valid grams of two words stand: at each position the key of the pair that begins there, -1
+-- for none. A pair is valid where both words were released; they stand side by side in one text.
+-- Positions that can be part of none go; but where pruning is on a single side ($single) every
+-- position stays, and the released words beside, to be what longer grams end in.
 -- DPNE, Algorithm 1, at k = 2: G_k(w_i), the k-grams in a user's text, and of these V_k, the valid
 -- ones; where they stand, before each user's are made a set (grams_level.sql).
--- In: users (lots, lengths, codes); the released words, told to dphh_places_of_words.
--- Out: positions (lots, lengths, keys, words); key = left * 2^32 + right, by the numbers of the
--- released.
+-- In: users (user_hashes, lengths, ids); the released words, told to dphh_positions_of_words.
+-- Out: positions (user_hashes, lengths, keys, words); key = left * 2^32 + right, by the numbers of
+-- the released.
 CREATE TEMP TABLE positions AS
 WITH
 
-places AS (
+released AS (
     SELECT
-        lots,
+        user_hashes,
         lengths,
-        dphh_places_of_words(codes) AS grams
+        dphh_positions_of_words(ids) AS grams
     FROM users
 ),
 
-places_and_words AS (
+released_and_words AS (
     SELECT
-        lots,
+        user_hashes,
         lengths,
         grams,
         CASE WHEN $single THEN grams ELSE [] END AS words
-    FROM places
+    FROM released
 ),
 
 candidates AS (
     SELECT
-        lots,
+        user_hashes,
         dphh_pairs(lengths, grams, words, 1) AS pairs,
         words
-    FROM places_and_words
+    FROM released_and_words
 )
 
 SELECT
-    lots,
+    user_hashes,
     pairs['lengths'] AS lengths,
     pairs['keys'] AS keys,
     words

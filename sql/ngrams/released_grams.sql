@@ -1,14 +1,14 @@
 -- What a level of DPNE releases: every valid gram, held or not, whose noised weight reaches rho_k
 -- (Algorithm 1: if H_k[u] + N(0, sigma_k^2) > rho_k, then u goes to S_k; $threshold is the least
 -- integer that passes). Sorted by what is released itself, which does not say which is which.
--- In: noised (key, noisy), of the valid grams that somebody holds; lifted (place, key, noisy).
+-- In: noised (key, noisy), of the valid grams that somebody holds; lifted (position, key, noisy).
 WITH
 
 -- Of the keys that were proposed, those that nobody holds, numbered anew.
 unheld AS (
     SELECT
         lifted.key,
-        row_number() OVER (ORDER BY lifted.place) - 1 AS place
+        row_number() OVER (ORDER BY lifted.position) - 1 AS position
     FROM lifted
     ANTI JOIN noised ON lifted.key = noised.key
 ),
@@ -18,7 +18,7 @@ spurious AS (
         unheld.key,
         lifted.noisy
     FROM unheld
-    INNER JOIN lifted ON unheld.place = lifted.place
+    INNER JOIN lifted ON unheld.position = lifted.position
     WHERE lifted.noisy IS NOT NULL
 ),
 

@@ -31,12 +31,12 @@ next_prefixes AS (
     GROUP BY seat, value
 ),
 
-lots AS MATERIALIZED (
+draws AS MATERIALIZED (
     SELECT
         seat,
         value,
         CASE $sampling WHEN 'greedy' THEN -times ELSE 0 END AS rank,
-        dphh_word(seat || chr(31) || value, $purpose || '/sample') AS lot
+        dphh_word(seat || chr(31) || value, $purpose || '/sample') AS draw
     FROM next_prefixes
 ),
 
@@ -45,8 +45,8 @@ chosen AS (
     SELECT
         seat,
         value,
-        row_number() OVER (PARTITION BY seat ORDER BY rank, lot, value) AS report
-    FROM lots
+        row_number() OVER (PARTITION BY seat ORDER BY rank, draw, value) AS report
+    FROM draws
     QUALIFY report <= $contributions
 ),
 

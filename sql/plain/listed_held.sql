@@ -3,7 +3,7 @@
 -- user's own. Where places are equal, all of them count, or none.
 -- In: texts (user_id, tokens); listed (token, number, class), public.
 -- Out: held (user_id, gram, key, class); class -1 of words that the list lacks. The key is what a
--- test's noise hangs on.
+-- test's noise depends on.
 CREATE OR REPLACE TEMP TABLE held AS
 WITH
 

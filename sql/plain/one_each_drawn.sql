@@ -4,11 +4,11 @@
 CREATE OR REPLACE TEMP TABLE one_each AS
 WITH
 
-lots AS MATERIALIZED (
+draws AS MATERIALIZED (
     SELECT
         user_id,
         count(*) AS sequences,
-        dphh_word(CAST(user_id AS VARCHAR), $purpose) AS lot
+        dphh_word(CAST(user_id AS VARCHAR), $purpose) AS draw
     FROM texts
     WHERE len(tokens) > 0
     GROUP BY user_id
@@ -30,5 +30,5 @@ SELECT
     numbered.user_id,
     numbered.tokens
 FROM numbered
-INNER JOIN lots ON numbered.user_id = lots.user_id
-WHERE numbered.number = lots.lot % lots.sequences;
+INNER JOIN draws ON numbered.user_id = draws.user_id
+WHERE numbered.number = draws.draw % draws.sequences;

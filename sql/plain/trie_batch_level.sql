@@ -17,17 +17,17 @@ everyone AS (
     FROM range($idle)
 ),
 
-lots AS MATERIALIZED (
+draws AS MATERIALIZED (
     SELECT
         tokens,
-        dphh_word(name, $purpose) AS lot
+        dphh_word(name, $purpose) AS draw
     FROM everyone
 ),
 
 batch AS (
     SELECT tokens
-    FROM lots
-    ORDER BY lot
+    FROM draws
+    ORDER BY draw
     LIMIT $batch
 ),
 

@@ -13,7 +13,7 @@ texts AS (
         group_name
     FROM rows_of_corpus
     WHERE
-        -- rows_of_nobody.sql looks at rows with a NULL user id.
+        -- rows_of_null_users.sql looks at rows with a NULL user id.
         user_id IS NOT NULL
         AND hash(user_id) % CAST($parts AS UBIGINT) = CAST($part AS UBIGINT)
 )

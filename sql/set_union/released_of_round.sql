@@ -1,12 +1,12 @@
 -- The released words of a round: of positive weight, and of a noised weight that reaches the
 -- threshold. A word that no holder keeps is never released by noise alone, because thresholds allow
 -- for only as many new items as a user keeps. The order uses released columns only.
--- In: noised (code, given, noisy). Returns (key, noisy).
+-- In: noised (word_id, given, noisy). Returns (key, noisy).
 WITH
 
 passed AS (
     SELECT
-        code,
+        word_id,
         noisy
     FROM noised
     WHERE given AND noisy >= $threshold
@@ -15,7 +15,7 @@ passed AS (
 spelled AS (
     SELECT
         noisy,
-        dphh_spelled(code) AS key
+        dphh_spelled(word_id) AS key
     FROM passed
 )
 

@@ -1,13 +1,13 @@
 -- The released words: those whose noised weight reaches the threshold. The order uses released
 -- columns only, so it says nothing about the order of the data.
--- In: noised (code, noisy). Returns (key, noisy).
+-- In: noised (word_id, noisy). Returns (key, noisy).
 WITH
 
 -- DPNE, Algorithm 5: if H[u] + N(0, sigma_1^2) > rho_1, then u goes to S_1. The threshold is the
 -- least integer that passes.
 passed AS (
     SELECT
-        code,
+        word_id,
         noisy
     FROM noised
     WHERE noisy >= $threshold
@@ -16,7 +16,7 @@ passed AS (
 spelled AS (
     SELECT
         noisy,
-        dphh_spelled(code) AS key
+        dphh_spelled(word_id) AS key
     FROM passed
 )
 

@@ -1,10 +1,11 @@
 -- For each word that any user held in the last round: the sum of its noised weights so far, each
 -- times its round's parts. It stays in the engine, for released words too.
--- In: noised (code, given, noisy) of the last round; told_before (code, told), of those before.
--- Out: told_so_far (code, told).
+-- In: noised (word_id, given, noisy) of the last round; told_before (word_id, told), of those
+-- before.
+-- Out: told_so_far (word_id, told).
 CREATE TEMP TABLE told_so_far AS
 SELECT
-    noised.code,
+    noised.word_id,
     coalesce(told_before.told, 0) + CAST($parts AS BIGINT) * noised.noisy AS told
 FROM noised
-LEFT JOIN told_before ON noised.code = told_before.code;
+LEFT JOIN told_before ON noised.word_id = told_before.word_id;

@@ -1,7 +1,7 @@
 -- One level of differentially private set union over words, by the weighted Gaussian policy
 -- (Gopi et al. 2020): every user adds a vector of L2 norm at most 2^b over the words they hold.
--- In: users (lots, lengths, codes), several short users a row. Out: noised (code, noisy), drawn
--- once, because the noise is stored in a table before anything reads it.
+-- In: users (user_hashes, lengths, ids), several short users a row. Out: noised (word_id, noisy),
+-- drawn once, because the noise is stored in a table before anything reads it.
 -- In DPNE (Kim et al. 2021) this is "S_1 <- Run DPSU with Delta_1, rho_1, sigma_1" of Algorithm 1,
 -- and all of Algorithm 5 but the threshold, which is in released_words.sql.
 CREATE TEMP TABLE noised AS
@@ -15,7 +15,7 @@ users_contributions AS (
     SELECT
         unnest(
             dphh_contributions_of_words(
-                lots, lengths, codes, $max_items, $grid_bits, CAST($salt AS UBIGINT)
+                user_hashes, lengths, ids, $max_items, $grid_bits, CAST($salt AS UBIGINT)
             )
         ) AS contribution
     FROM users
@@ -24,7 +24,7 @@ users_contributions AS (
 -- Algorithm 5: H[u], summed over users.
 histogram AS (
     SELECT
-        contribution.key AS code,
+        contribution.key AS word_id,
         CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
@@ -34,14 +34,14 @@ histogram AS (
 -- are spelled (released_words.sql).
 named AS (
     SELECT
-        code,
+        word_id,
         weight,
-        CASE WHEN $is_test THEN dphh_spelled(code) END AS name
+        CASE WHEN $is_test THEN dphh_spelled(word_id) END AS name
     FROM histogram
 )
 
 -- Algorithm 5: H[u] + N(0, sigma_1^2), only for items that users hold.
 SELECT
-    code,
+    word_id,
     weight + dphh_noise(name, $sigma, $purpose) AS noisy
 FROM named;

@@ -2,8 +2,8 @@
 -- words_level.sql, it noises every word that any user holds, even if all its weights are 0, since
 -- the next round's weights depend on the noised weights. If a word that no user keeps were left
 -- out, a new user who keeps it would change what all its other holders give.
--- In: users (lots, lengths, codes); w of each word, looked up by $w.
--- Out: noised (code, given, noisy), drawn once; given: whether the word has a positive weight.
+-- In: users (user_hashes, lengths, ids); w of each word, looked up by $w.
+-- Out: noised (word_id, given, noisy), drawn once; given: whether the word has a positive weight.
 CREATE TEMP TABLE noised AS
 WITH
 
@@ -14,7 +14,7 @@ users_contributions AS (
     SELECT
         unnest(
             dphh_given_to_words(
-                lots, lengths, codes, $max_items, $grid_bits, CAST($salt AS UBIGINT), $w
+                user_hashes, lengths, ids, $max_items, $grid_bits, CAST($salt AS UBIGINT), $w
             )
         ) AS contribution
     FROM users
@@ -22,7 +22,7 @@ users_contributions AS (
 
 histogram AS (
     SELECT
-        contribution.key AS code,
+        contribution.key AS word_id,
         CAST(sum(contribution.weight) AS BIGINT) AS weight
     FROM users_contributions
     GROUP BY contribution.key
@@ -30,14 +30,14 @@ histogram AS (
 
 named AS (
     SELECT
-        code,
+        word_id,
         weight,
-        CASE WHEN $is_test THEN dphh_spelled(code) END AS name
+        CASE WHEN $is_test THEN dphh_spelled(word_id) END AS name
     FROM histogram
 )
 
 SELECT
-    code,
+    word_id,
     weight > 0 AS given,
     weight + dphh_noise(name, $sigma, $purpose) AS noisy
 FROM named;

@@ -1,12 +1,12 @@
 -- The corpus, tokenised once: some thousand whole users at a time are one row, a block, which
 -- nothing divides, so that whoever bounds a user has all of the user.
--- In: users (lot, contents). Out: blocks (lots, lengths, places, words), arrays of numbers as bytes
--- (udfs/kernel/blocks.py): what stands for each user where the keys that count are chosen, how many
--- places the user has, and which of the block's words stands at each place.
+-- In: users (user_hash, contents). Out: blocks (user_hashes, lengths, positions, words), arrays of
+-- numbers as bytes (udfs/kernel/blocks.py): what stands for each user where the keys that count are
+-- chosen, how many positions the user has, and which of the block's words stands at each position.
 CREATE TABLE blocks AS
 SELECT
-    lots,
+    user_hashes,
     lengths,
-    places,
+    positions,
     words
 FROM dphh_blocks(table(users));

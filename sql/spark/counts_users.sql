@@ -24,7 +24,7 @@ texts_of_users AS (
 SELECT
     texts_of_users.texts.content AS contents,
     CASE
-        WHEN texts_of_users.user_id IS NULL THEN raise_error('dphh: nobody')
+        WHEN texts_of_users.user_id IS NULL THEN raise_error('dphh: NULL user')
         ELSE texts_of_users.texts.number
     END AS groups
 FROM texts_of_users;

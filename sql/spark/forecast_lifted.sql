@@ -2,8 +2,8 @@
 -- rows: how many, their noised weights, and keys for them, by the noise's own law. Which of the
 -- keys somebody holds is asked afterwards (forecast_released.sql).
 -- In: absent_signs, private; thresholds (class, bin, threshold), public.
--- Out, private: lifted (class, place, key, bin, first, second): keys of the class in the order
--- drawn, more than are needed; and at the first places the bins and weights of those that pass.
+-- Out, private: lifted (class, position, key, bin, first, second): keys of the class in the order
+-- drawn, more than are needed; and at the first positions the bins and weights of those that pass.
 CREATE TABLE lifted AS
 WITH
 
@@ -36,11 +36,11 @@ drawn AS (
 
 SELECT
     drawn.class,
-    lifted_rows.place,
+    lifted_rows.position,
     lifted_rows.key,
     lifted_rows.bin,
     lifted_rows.first,
     lifted_rows.second
 FROM drawn
     LATERAL VIEW
-    inline(drawn.lifted) lifted_rows AS place, key, bin, first, second;
+    inline(drawn.lifted) lifted_rows AS position, key, bin, first, second;

@@ -21,7 +21,7 @@ unheld AS (
     SELECT
         lifted.class,
         lifted.key,
-        row_number() OVER (PARTITION BY lifted.class ORDER BY lifted.place) - 1 AS place
+        row_number() OVER (PARTITION BY lifted.class ORDER BY lifted.position) - 1 AS position
     FROM lifted
     LEFT ANTI JOIN round_2 ON lifted.key = round_2.key
 ),
@@ -33,7 +33,7 @@ spurious AS (
         lifted.first,
         lifted.second
     FROM unheld
-    INNER JOIN lifted ON unheld.class = lifted.class AND unheld.place = lifted.place
+    INNER JOIN lifted ON unheld.class = lifted.class AND unheld.position = lifted.position
     WHERE lifted.bin IS NOT NULL
 ),
 

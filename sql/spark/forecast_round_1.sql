@@ -1,18 +1,18 @@
 -- Round 1 of a level of the forecast ladder, as in ../ngrams/forecast_round_1.sql, over blocks.
--- In, private: positions (lots, lengths, keys, words). In, public: forecasts (gram, as_first,
--- as_last), classes (class, valid).
--- Out, private: named_blocks (lots, lengths, keys, block); held (block, key, weight), what the
--- users of a block add to each gram that one holds; round_1 (key, noisy, class, bin), of the valid
--- grams that somebody holds; absent (class, bin, grams), of those that nobody holds. Out, public:
--- list_sizes (bin, noisy).
+-- In, private: positions (user_hashes, lengths, keys, words). In, public: forecasts (gram,
+-- as_first, as_last), classes (class, valid).
+-- Out, private: named_blocks (user_hashes, lengths, keys, block); held (block, key, weight), what
+-- the users of a block add to each gram that one holds; round_1 (key, noisy, class, bin), of the
+-- valid grams that somebody holds; absent (class, bin, grams), of those that nobody holds. Out,
+-- public: list_sizes (bin, noisy).
 
--- Each block with a number that hangs on its users, by which its grams come back to it.
+-- Each block with a number that depends on its users, by which its grams come back to it.
 CREATE TEMP VIEW named_blocks AS
 SELECT
-    lots,
+    user_hashes,
     lengths,
     keys,
-    xxhash64(lots) AS block
+    xxhash64(user_hashes) AS block
 FROM positions;
 
 -- A gram is named in each block that holds it, also where its weight is 0: round 2 asks which grams

@@ -23,7 +23,7 @@ parts AS (
         held.block,
         weighed.key AS gram,
         weighed.g,
-        CAST(NULL AS BINARY) AS lots,
+        CAST(NULL AS BINARY) AS user_hashes,
         CAST(NULL AS BINARY) AS lengths,
         CAST(NULL AS BINARY) AS keys
     FROM held
@@ -33,7 +33,7 @@ parts AS (
         block,
         CAST(NULL AS BIGINT) AS gram,
         CAST(NULL AS BIGINT) AS g,
-        lots,
+        user_hashes,
         lengths,
         keys
     FROM named_blocks
@@ -43,7 +43,7 @@ SELECT
     block,
     gram,
     g,
-    lots,
+    user_hashes,
     lengths,
     keys
 FROM parts

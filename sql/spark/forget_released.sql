@@ -1,9 +1,9 @@
 -- DP-SIPS: what a round released is taken from everyone before the next round.
--- In: blocks (lots, lengths, places, words). Out: still_held, the same.
+-- In: blocks (user_hashes, lengths, positions, words). Out: still_held, the same.
 CREATE TABLE still_held AS
 SELECT
-    lots,
+    user_hashes,
     lengths,
-    places,
+    positions,
     words
 FROM dphh_remaining(table(blocks));

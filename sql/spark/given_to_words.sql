@@ -1,6 +1,7 @@
 -- A later round: each user's distinct words, of which those of the largest w count, weighed by it
 -- (udfs/kernel/contributions.py); all others with 0. The users of a block are one sum.
--- In: weighed_blocks (lots, lengths, places, words, weights). Out: contributions (key, weight).
+-- In: weighed_blocks (user_hashes, lengths, positions, words, weights). Out: contributions (key,
+-- weight).
 CREATE TEMP VIEW contributions AS
 SELECT
     key,

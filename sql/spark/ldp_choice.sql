@@ -1,7 +1,7 @@
 -- LDP TrieHH, one level on the devices, before anything is randomised (Algorithm 2, lines 11 to
 -- 13): of the next prefixes that a user holds, at most $contributions are chosen. In whatever
--- order, what is chosen depends on that user's words and lots alone.
--- In: choice_lots (seat, value, times, lot). Out: chosen (seat, report, value), report from 1.
+-- order, what is chosen depends on that user's words and draws alone.
+-- In: choice_draws (seat, value, times, draw). Out: chosen (seat, report, value), report from 1.
 CREATE TABLE chosen AS
 WITH
 
@@ -11,9 +11,9 @@ ranked AS (
         value,
         row_number() OVER (
             PARTITION BY seat
-            ORDER BY CASE $sampling WHEN 'greedy' THEN -times ELSE 0 END, lot, value
+            ORDER BY CASE $sampling WHEN 'greedy' THEN -times ELSE 0 END, draw, value
         ) AS report
-    FROM choice_lots
+    FROM choice_draws
 )
 
 SELECT

@@ -1,7 +1,7 @@
 -- Who is asked when: $seats users, drawn without replacement and in an order that nobody can
 -- foretell; the first so many serve the first level, the next the next, and nobody serves twice.
--- No task sorts everybody: lots are counted by their 16 leading bits and ordered within those.
--- In: lots (user_id, name, lot).
+-- No task sorts everybody: draws are counted by their 16 leading bits and ordered within those.
+-- In: draws (user_id, name, draw).
 -- Out: seats (user_id, seat), seat from 1; idle seats are not listed.
 CREATE TABLE seats AS
 WITH
@@ -10,9 +10,9 @@ led AS (
     SELECT
         user_id,
         name,
-        lot,
-        CAST(floor(lot / 281474976710656) AS INT) AS bits
-    FROM lots
+        draw,
+        CAST(floor(draw / 281474976710656) AS INT) AS bits
+    FROM draws
 ),
 
 counted AS (
@@ -34,7 +34,7 @@ in_order AS (
     SELECT
         led.user_id,
         before.seated
-        + row_number() OVER (PARTITION BY led.bits ORDER BY led.lot, led.name) AS seat
+        + row_number() OVER (PARTITION BY led.bits ORDER BY led.draw, led.name) AS seat
     FROM led
     INNER JOIN before ON led.bits = before.bits
 )

@@ -1,6 +1,6 @@
 -- DPNE, "Scaling up DPNE": valid grams that nobody holds and that the noise alone lifts to rho_k
 -- (as sql/ngrams/lifted.sql). How many grams somebody holds stays on the executors.
--- In: noised (key, noisy). Out: lifted (place, key, noisy), drawn once.
+-- In: noised (key, noisy). Out: lifted (position, key, noisy), drawn once.
 CREATE TABLE lifted AS
 WITH
 
@@ -15,9 +15,9 @@ drawn AS (
 )
 
 SELECT
-    lifted_rows.place,
+    lifted_rows.position,
     lifted_rows.key,
     lifted_rows.noisy
 FROM drawn
     LATERAL VIEW
-    inline(drawn.lifted) lifted_rows AS place, key, noisy;
+    inline(drawn.lifted) lifted_rows AS position, key, noisy;

@@ -1,11 +1,11 @@
 -- Where valid grams of two words stand, as in ../positions_of_words.sql, within each block; a block
 -- that is left with none goes.
--- In: blocks (lots, lengths, places, words). Out: next_positions (lots, lengths, keys, words);
--- words come in where pruning on a single side needs them.
+-- In: blocks (user_hashes, lengths, positions, words). Out: next_positions (user_hashes, lengths,
+-- keys, words); words come in where pruning on a single side needs them.
 CREATE TABLE next_positions AS
 SELECT
-    lots,
+    user_hashes,
     lengths,
     keys,
     words
-FROM dphh_places(table(blocks));
+FROM dphh_positions(table(blocks));

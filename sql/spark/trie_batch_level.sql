@@ -1,8 +1,8 @@
 -- TrieHH, one level as the papers have it (Algorithms 1 and 2): the $batch users of the lowest
--- lots vote for the next prefix of their sequence if the prefix before is in the trie.
--- No task sorts everybody: lots are counted by their 16 leading bits, and only those of the bits
+-- draws vote for the next prefix of their sequence if the prefix before is in the trie.
+-- No task sorts everybody: draws are counted by their 16 leading bits, and only those of the bits
 -- where the batch fills up are put in order.
--- In: lots (tokens, lot); trie (node, tokens), the prefixes of the level below.
+-- In: draws (tokens, draw); trie (node, tokens), the prefixes of the level below.
 -- Out: votes (node, token, ended, votes).
 CREATE TABLE votes AS
 WITH
@@ -10,9 +10,9 @@ WITH
 led AS (
     SELECT
         tokens,
-        lot,
-        CAST(floor(lot / 281474976710656) AS INT) AS bits
-    FROM lots
+        draw,
+        CAST(floor(draw / 281474976710656) AS INT) AS bits
+    FROM draws
 ),
 
 counted AS (
@@ -33,7 +33,7 @@ filling AS (
 ordered AS (
     SELECT
         led.tokens,
-        filling.users_before + row_number() OVER (PARTITION BY led.bits ORDER BY led.lot) AS place
+        filling.users_before + row_number() OVER (PARTITION BY led.bits ORDER BY led.draw) AS place
     FROM led
     INNER JOIN filling ON led.bits = filling.bits
     WHERE filling.users_before < $batch

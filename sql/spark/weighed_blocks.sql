@@ -1,7 +1,8 @@
 -- w of each word of each block, by what earlier rounds told of it and by public numbers: most to
 -- what stands near the round's threshold. Weights come to blocks on the executors.
--- In: numbered_blocks (block, lots, lengths, places, words); told_before (key, told), of every word
--- that anybody held. Out: weighed_blocks (lots, lengths, places, words, weights).
+-- In: numbered_blocks (block, user_hashes, lengths, positions, words); told_before (key, told), of
+-- every word that anybody held. Out: weighed_blocks (user_hashes, lengths, positions, words,
+-- weights).
 CREATE TABLE weighed_blocks AS
 WITH
 
@@ -36,9 +37,9 @@ weights AS (
 )
 
 SELECT
-    numbered_blocks.lots,
+    numbered_blocks.user_hashes,
     numbered_blocks.lengths,
-    numbered_blocks.places,
+    numbered_blocks.positions,
     numbered_blocks.words,
     weights.weights
 FROM numbered_blocks

@@ -64,8 +64,8 @@ def prefixes(done: LevelDone) -> dict[Prefix, float]:
 def seated(users: Sequence[Any], randomness: SeededRandomness) -> list[Any]:
     """The users in the order of their seats under this seed."""
     names = [str(user) for user in users]
-    lots = randomness.words(len(names), "ldp_trie/seats", pa.array(names, pa.string()))
-    return [user for _, _, user in sorted(zip(lots.tolist(), names, users, strict=True))]
+    draws = randomness.words(len(names), "ldp_trie/seats", pa.array(names, pa.string()))
+    return [user for _, _, user in sorted(zip(draws.tolist(), names, users, strict=True))]
 
 
 def brute_force(

@@ -1,6 +1,7 @@
 """The specification, run: the queries of `sql/plain/` in a bare DuckDB, over rows in memory.
 
-Nothing here is an engine's: only noise and lots, which are the randomness's to say, are registered.
+Nothing here is an engine's: only noise and draws, which are the randomness's to say, are
+registered.
 """
 
 from __future__ import annotations

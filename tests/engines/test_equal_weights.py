@@ -18,7 +18,7 @@ from dphh.levels import SetUnionLevel
 from dphh.mechanisms.set_union.price import new_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import new_item_threshold
-from dphh.udfs.kernel.contributions import contributions, evenly
+from dphh.udfs.kernel.contributions import contributions, equal_weights
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.text.hashes import Words, of_numbers
 from tests.conftest import NoNoise
@@ -71,7 +71,7 @@ def test_so_it_is_where_places_are_equal(places: int) -> None:
     for held in range(1, 60):
         keys = rng.permutation(1000)[:held]
         _, weights = contributions(
-            np.array([held]), np.array([held]), keys, evenly(MOST, BITS, held, few)
+            np.array([held]), np.array([held]), keys, equal_weights(MOST, BITS, held, few)
         )
         if len(weights):
             check(weights.tolist())

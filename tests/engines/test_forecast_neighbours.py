@@ -2,8 +2,8 @@
 
 D and D + u are two corpora, each read by itself: with its own rows, its own numbers of words and
 its own grams that somebody holds. What is public is the same on both sides: what is released, and
-the weights of round 2, which here hang on a gram's class alone, so that they are the same whatever
-round 1 showed. There is no noise, so that what passes shows the sums.
+the weights of round 2, which here depend on a gram's class alone, so that they are the same
+whatever round 1 showed. There is no noise, so that what passes shows the sums.
 
 In plain Python every user adds what they add alone, so that a neighbour's difference is what that
 user adds: `expected` says it for whole corpora, and nothing else may be among the sums.
@@ -38,7 +38,7 @@ from dphh.privacy.forecast_rounds import bins
 from dphh.testing import SeededRandomness
 from dphh.udfs.kernel.contributions import Held
 from dphh.udfs.kernel.reading import Reading
-from dphh.udfs.kernel.two_rounds import Plainly
+from dphh.udfs.kernel.two_rounds import PlainWeights
 from tests.engines.ladders import Quiet
 from tests.engines.levels import session_on
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds
@@ -249,7 +249,7 @@ def in_plain_arrays(rows: Rows, rule: Rule) -> tuple[Any, Any]:
     keys, where = np.unique(of_users.keys, return_inverse=True)
     sums = np.zeros(len(keys), dtype=np.int64)
     np.add.at(sums, where, rule(of_users))
-    if not isinstance(rule, Plainly):
+    if not isinstance(rule, PlainWeights):
         return keys, sums
     sizes, weights = rule.list_sizes(number)
     lists = np.bincount(-1 - sizes, weights).astype(np.int64)

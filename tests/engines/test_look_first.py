@@ -1,4 +1,5 @@
-"""What a run would fail of is seen before it pays: nobody's rows, damaged files, texts too long."""
+"""What a run would fail of is seen before it pays: rows with a NULL user id, damaged files, texts
+too long."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def walkers(session: Any) -> Counter[Any]:
 @pytest.mark.parametrize("choice", ["drawn", "most-frequent"])
 @of_neighbours
 def test_who_walks_where_on_a_trie(engine, choice, others, newcomer):
-    """Each user has one sequence, and is one walker or none; the draw hangs on the user alone."""
+    """Each user has one sequence, and is one walker or none; the draw depends on the user alone."""
 
     def steps(rows: Rows) -> Iterator[Counter[Any]]:
         with opened(engine, rows, SeededRandomness(3)) as session:
@@ -167,7 +167,7 @@ def test_who_walks_where_on_a_trie(engine, choice, others, newcomer):
 
 
 class InTheirSeat(SeededRandomness):
-    """The newcomer's lot is that of the idle user who sits there when the newcomer is away."""
+    """The newcomer's draw is that of the idle user who sits there when the newcomer is away."""
 
     def __reduce__(self) -> tuple[type[SeededRandomness], tuple[int]]:
         return InTheirSeat, (self.seed,)
@@ -283,7 +283,7 @@ def noised(session: Any) -> Any:
 
 def noised_by_spelling(session: Any) -> list[tuple[str, bool, int]]:
     if session.name == "duckdb":
-        asked = "SELECT dphh_spelled(code), given, noisy FROM noised"
+        asked = "SELECT dphh_spelled(word_id), given, noisy FROM noised"
         return session.con.execute(asked).fetchall()
     if session.name == "polars":
         noised = session.tables["noised"]
@@ -301,8 +301,8 @@ def tell(session: Any, told: list[tuple[str, int]]) -> None:
     if session.name == "spark":
         session.show("told_before", pa.table({"key": words, "told": values}))
         return
-    codes = pa.array(session.whole_users.vocabulary.codes(words), pa.int64())
+    ids = pa.array(session.whole_users.vocabulary.ids(words), pa.int64())
     if session.name == "duckdb":
-        session.tell("told_before", pa.table({"code": codes, "told": values}))
+        session.tell("told_before", pa.table({"word_id": ids, "told": values}))
     else:
-        session.tables["told_before"] = pl.DataFrame({"key": codes, "told": values})
+        session.tables["told_before"] = pl.DataFrame({"key": ids, "told": values})

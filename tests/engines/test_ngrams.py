@@ -244,7 +244,7 @@ def test_any_user_moves_each_level_by_at_most_one_unit(engine, written, pruning,
 
 @pytest.mark.parametrize("users", ["numbers", "names"])
 def test_a_user_with_new_words_moves_level_one_by_at_most_one_unit(engine, written, users):
-    """The others are over the cap: what they keep must not hang on who else there is."""
+    """The others are over the cap: what they keep must not depend on who else there is."""
     called = (lambda user: user) if users == "numbers" else (lambda user: f"name {user}")
     others = [(called(user), " ".join(f"w{i}" for i in range(30))) for user in range(1, 40)]
     victim = [(called(0), "a0 w05x zz w1")]

@@ -129,7 +129,7 @@ def test_what_reaches_the_threshold_passes_and_one_below_it_does_not(
 
 
 def test_a_sum_of_one_user_gets_its_noise_as_any_other(engine: str, tmp_path: Any) -> None:
-    """Noise that hangs on how many hold a gram would tell them apart."""
+    """Noise that depends on how many hold a gram would tell them apart."""
     path = tmp_path / "alone.parquet"
     rows = [(1, ["a", "a", "b"]), *((user, ["b", "b"]) for user in range(2, 9))]
     pl.DataFrame({"who": [u for u, _ in rows], "what": [t for _, t in rows]}).write_parquet(path)

@@ -81,11 +81,11 @@ def test_a_sequence_is_drawn_anew_at_each_run(engine, written):
 def test_one_word_a_user_picks_among_the_users_sorted_rows(engine, written, rows, seed):
     """The rows' order in the corpus, and what else the user's word is used for, play no part."""
     rows = [*rows, (9, ["a"])]  # empty lists alone have no type
-    lots = SeededRandomness(seed)
+    draws = SeededRandomness(seed)
     chosen = []
     for user in {user for user, tokens in rows if tokens}:
         own = sorted(("\x1f".join(row), len(row), row) for who, row in rows if who == user and row)
-        (word,) = lots.words(1, "one sequence a user", pa.array([str(user)])).tolist()
+        (word,) = draws.words(1, "one sequence a user", pa.array([str(user)])).tolist()
         chosen.append(own[word % len(own)][2])
     corpus = written(rows, text="what", as_="list")
     done = grown(engine, corpus, 4, 1, randomness=Heads(SeededRandomness(seed)))

@@ -183,7 +183,7 @@ def test_a_row_of_nobody_in_a_period_that_is_not_read_harms_nothing(engine, tmp_
     rows = [("ann", dt.date(2026, 11, 23), "x"), (None, dt.date(2026, 11, 30), "y")]
     corpus = written(tmp_path, rows, periods="2026-W48")
     items(corpus, epsilon=1, delta=1e-6).run(engine=engine, ledger=ledger)
-    with pytest.raises(CorpusError, match="user column is NULL"):
+    with pytest.raises(CorpusError, match="a NULL user id"):
         items(corpus.in_periods("2026-W49"), epsilon=1, delta=1e-6).run(
             engine=engine, ledger=ledger
         )

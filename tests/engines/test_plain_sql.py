@@ -151,7 +151,7 @@ def test_every_level_of_dpne_is_the_plain_one(engine, pruning, rows, thresholds,
 @PRUNINGS
 @pytest.mark.parametrize("kind", ["text", "uuid", "uint64", "hugeint", "date", "boolean", "double"])
 def test_over_full_users_keep_what_the_plain_form_keeps_whatever_names_them(engine, kind, pruning):
-    """Which grams they keep hangs on their names, as text."""
+    """Which grams they keep depends on their names, as text."""
     texts = [(n, [f"w{(7 * n + i * i) % 11}" for i in range(12)]) for n in range(2 * 30)]
     rows = [(n % 30, tokens) for n, tokens in texts]
     name = {

@@ -314,7 +314,7 @@ def test_coins_are_fresh_for_every_prefix_level_and_run(
 
 
 def test_two_runs_of_one_name_draw_each_users_sequence_anew(engine: str, tmp_path: Path) -> None:
-    """What a run draws once hangs on the run's key, and no two ledgers have the same one."""
+    """What a run draws once depends on the run's key, and no two ledgers have the same one."""
     users = 600
     rows = [(user, [str(user), side]) for user in range(users) for side in "ab"]
     corpus = corpus_of(tmp_path, rows)

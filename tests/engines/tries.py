@@ -42,19 +42,19 @@ FEW_LETTERS = st.text(st.sampled_from("ab$"), max_size=5)
 
 
 class Heads:
-    """Every coin shows heads; lots (of rows, of batches) are the system's, or `lots`'."""
+    """Every coin shows heads; draws (of rows, of batches) are the system's, or `draws`'."""
 
     is_test = True
 
-    def __init__(self, lots: Any = None) -> None:
-        self.lots = lots or SystemRandomness()
+    def __init__(self, draws: Any = None) -> None:
+        self.draws = draws or SystemRandomness()
         self.purposes: Counter[str] = Counter()
 
     def words(self, count: int, purpose: str, keys: Any = None) -> Any:
         self.purposes[purpose] += count
         if purpose.startswith("trie/level"):
             return np.zeros(count, dtype=np.uint64)
-        return self.lots.words(count, purpose, keys)
+        return self.draws.words(count, purpose, keys)
 
 
 @lru_cache

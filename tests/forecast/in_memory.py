@@ -24,7 +24,7 @@ from dphh.privacy.set_union import weight
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.udfs.kernel.contributions import Held
-from dphh.udfs.kernel.two_rounds import Plainly
+from dphh.udfs.kernel.two_rounds import PlainWeights
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
 Integers = NDArray[np.int64]
@@ -37,7 +37,7 @@ SIGMA_GRID = 2**15
 class Positions:
     """Where what grams stand: texts one after the other, with a gap between two."""
 
-    place: Integers
+    position: Integers
     user: Integers
     gram: Integers
     users: int
@@ -48,7 +48,7 @@ class Positions:
         return cls(np.arange(len(word)) + gaps, user, word, int(user.max(initial=-1)) + 1)
 
     def only(self, some: Integers, gram: Integers) -> Positions:
-        return Positions(self.place[some], self.user[some], gram, self.users)
+        return Positions(self.position[some], self.user[some], gram, self.users)
 
 
 class InMemory(TwoRounds):
@@ -62,7 +62,7 @@ class InMemory(TwoRounds):
 
     def _add_up(self, rule: Rule) -> tuple[Integers, Integers]:
         at = self.at
-        self.pairs = np.flatnonzero(at.place[1:] == at.place[:-1] + 1)
+        self.pairs = np.flatnonzero(at.position[1:] == at.position[:-1] + 1)
         key = (at.gram[self.pairs] << PAIR) | at.gram[self.pairs + 1]
         keys, self.number = np.unique(key, return_inverse=True)
         self.held = keys
@@ -70,7 +70,7 @@ class InMemory(TwoRounds):
         of = Held(keys[held], holder, np.bincount(holder, minlength=at.users), np.empty(0))
         sums = np.zeros(len(keys), dtype=np.int64)
         np.add.at(sums, held, rule(of))
-        if isinstance(rule, Plainly):
+        if isinstance(rule, PlainWeights):
             sizes, weights = rule.list_sizes(of.number)
             lists = np.bincount(-1 - sizes, weights).astype(np.int64)
             some = np.flatnonzero(lists)

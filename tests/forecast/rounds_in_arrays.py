@@ -19,10 +19,10 @@ from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES, Bins
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import Randomness
-from dphh.udfs.kernel.places import Released
-from dphh.udfs.kernel.two_rounds import ByRow, Plainly
+from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
 
-Rule = Plainly | ByRow
+Rule = PlainWeights | WeightsByRow
 #: What users add to each key, by a rule; round 1's list sizes at negative keys.
 Sums = Callable[[Rule], tuple[Integers, Integers]]
 
@@ -33,7 +33,7 @@ class TwoRounds:
 
     def first_round(self, level: int, valid: ValidClasses, law: Bins, unit: int) -> FirstRound:
         self._valid, self._law = valid, law
-        keys, sums = _ascending(*self._sums(Plainly(unit)))
+        keys, sums = _ascending(*self._sums(PlainWeights(unit)))
         sizes = np.searchsorted(keys, 0)
         # A bin of list sizes in which nobody stands is 0, and gets its noise like any other.
         lists = np.zeros(len(LIST_SIZES), dtype=np.int64)
@@ -54,12 +54,12 @@ class TwoRounds:
 
     def second_round(self, weights: Integers, unit: int) -> Integers:
         self._held = Released(self._keys)
-        rule = ByRow(unit, self._held, weights.ravel()[self._row])
+        rule = WeightsByRow(unit, self._held, weights.ravel()[self._row])
         keys, sums = _ascending(*self._sums(rule))
         # Users may have given a gram nothing; then it is not among the sums. Its sum is 0, and it
         # gets its noise like any other.
         second = np.zeros(len(self._keys), dtype=np.int64)
-        second[self._held.places(keys)] = sums
+        second[self._held.positions(keys)] = sums
         self._second = self._noised(self._keys, second, "round 2")
         self._negatives = absent_negatives(self._absent, self._law, self._randomness, self._purpose)
         return self._by_row(self._row[self._second <= 0]) + self._negatives
@@ -71,7 +71,7 @@ class TwoRounds:
             self._absent,
             self._negatives,
             thresholds,
-            lambda keys: self._held.places(keys) >= 0,
+            lambda keys: self._held.positions(keys) >= 0,
             self._law,
             self._randomness,
             self._purpose,

@@ -38,9 +38,9 @@ def users_of_chance(valid: ValidClasses, seed: int, times: int) -> TwoRounds:
 
     def sums(rule: Rule) -> tuple[Integers, Integers]:
         keys, weights = contributions(np.arange(len(lists)), lengths, held, rule)
-        found, place = np.unique(keys, return_inverse=True)
+        found, position = np.unique(keys, return_inverse=True)
         added = np.zeros(len(found), dtype=np.int64)
-        np.add.at(added, place, weights * times)
+        np.add.at(added, position, weights * times)
         return found, added
 
     return TwoRounds(sums, SystemRandomness(), "test")

@@ -13,8 +13,8 @@ from dphh.ladder.rungs import PAIR, first_rung
 from dphh.privacy.forecast_rounds import bins
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.places import Released
-from dphh.udfs.kernel.two_rounds import ByRow, Plainly
+from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
 from dphh.udfs.kernel.whole_users import weighed
 from tests.forecast.in_memory import SIGMA_GRID
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds
@@ -28,10 +28,12 @@ units = st.integers(1, 5_000)
 
 def sums(users: Lists, rule: Rule) -> dict[int, int]:
     """What the product's kernel makes of users' lists of grams."""
-    lots, lengths = [[*range(len(users))]], [[len(user) for user in users]]
+    user_hashes, lengths = [[*range(len(users))]], [[len(user) for user in users]]
     held = [[key for user in users for key in KEYS[user].tolist()]]
     lists = pa.list_(pa.int64())
-    found = weighed(pa.array(lots, lists), pa.array(lengths, lists), pa.array(held, lists), rule)
+    found = weighed(
+        pa.array(user_hashes, lists), pa.array(lengths, lists), pa.array(held, lists), rule
+    )
     added: dict[int, int] = {}
     for row in found.flatten().to_pylist():
         added[row["key"]] = added.get(row["key"], 0) + row["weight"]
@@ -50,8 +52,8 @@ everything = list(range(WORDS * WORDS))
 @given(lists_of_users, st.lists(st.sampled_from(everything)), units)
 def test_a_user_moves_round_1_by_the_unit_at_most(users: Lists, more: list[int], unit: int) -> None:
     for their in (more, more[:1], everything, []):
-        assert moved(users, their, Plainly(unit)) <= unit**2
-    assert moved(users, [], Plainly(unit)) == 0
+        assert moved(users, their, PlainWeights(unit)) <= unit**2
+    assert moved(users, [], PlainWeights(unit)) == 0
 
 
 @settings(max_examples=50)
@@ -61,14 +63,14 @@ def test_a_user_moves_round_2_by_the_unit_at_most(
 ) -> None:
     """Whatever the weights."""
     weights = np.random.default_rng(seed).integers(1, 3_500, len(KEYS))
-    rule = ByRow(unit, Released(KEYS), weights)
+    rule = WeightsByRow(unit, Released(KEYS), weights)
     for their in (more, more[:1], everything, []):
         assert moved(users, their, rule) <= unit**2
 
 
 def test_round_2_refuses_a_gram_that_round_1_did_not_name() -> None:
-    """Its weight would hang on who else holds it."""
-    rule = ByRow(900, Released(KEYS[::2]), np.full(len(KEYS[::2]), 64))
+    """Its weight would depend on who else holds it."""
+    rule = WeightsByRow(900, Released(KEYS[::2]), np.full(len(KEYS[::2]), 64))
     assert sums([[0, 2, 4]], rule)
     with pytest.raises(RuntimeError, match="was not there in round 1"):
         sums([[0, 1]], rule)
@@ -76,19 +78,19 @@ def test_round_2_refuses_a_gram_that_round_1_did_not_name() -> None:
 
 def test_round_1_names_every_gram_that_somebody_holds_whatever_it_weighs() -> None:
     """At a unit of 5 who holds 36 grams gives each of them 0."""
-    assert sums([everything], Plainly(5)).keys() >= set(KEYS.tolist())
-    assert max(sums([everything], Plainly(5)).values()) == 0
+    assert sums([everything], PlainWeights(5)).keys() >= set(KEYS.tolist())
+    assert max(sums([everything], PlainWeights(5)).values()) == 0
 
 
 def test_weights_that_are_not_shared_out_would_be_caught() -> None:
     """The planted bug: each gram's weight as it is."""
 
-    class NotShared(ByRow):
+    class NotShared(WeightsByRow):
         def __call__(self, held):  # type: ignore[no-untyped-def]
             return self.unit * self.weights[self.rows_of(held.keys)] // 64
 
         def rows_of(self, keys):  # type: ignore[no-untyped-def]
-            return self.grams.places(keys)
+            return self.grams.positions(keys)
 
     rule = NotShared(1_000, Released(KEYS), np.full(len(KEYS), 64))
     assert moved([], everything, rule) > 1_000**2

@@ -18,8 +18,8 @@ import polars as pl
 
 from dphh import Corpus, Ledger
 from dphh.gateway.analysts import Analysts
-from dphh.gateway.office import Terms
 from dphh.gateway.server import Gateway
+from dphh.gateway.service import Terms
 from dphh.ledger import source_of
 from tests.gateway.attacks import Attempt
 from tests.gateway.conftest import Client, free_port

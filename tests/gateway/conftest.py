@@ -17,7 +17,7 @@ import pytest
 from dphh import Corpus, Ledger
 from dphh.gateway.analysts import Analysts
 from dphh.gateway.extensions import load
-from dphh.gateway.office import Terms
+from dphh.gateway.service import Terms
 from dphh.ledger import source_of
 
 if TYPE_CHECKING:

@@ -80,12 +80,12 @@ def test_with_the_guard_off_they_take_what_they_want(tmp_path: Path) -> None:
             harmful = [attempt for attempt in attempts(kind) if attempt.does_harm]
             for index, attempt in enumerate(harmful):
                 if index == 0:
-                    _end_desks(gateway)
+                    _end_sandboxes(gateway)
                 if index == 0 or kind in _CHANGE:
                     _furnish(gateway, client, places)
                 outcome = attempt_on(client, _as_desks_run_it(attempt), places)
                 if not outcome.leaked and not outcome.answered:  # an attempt before it spoilt it
-                    _end_desks(gateway)
+                    _end_sandboxes(gateway)
                     _furnish(gateway, client, places)
                     outcome = attempt_on(client, _as_desks_run_it(attempt), places)
                 leaked[kind] += outcome.leaked
@@ -122,11 +122,11 @@ def _furnish(gateway: Gateway, client: Client, places: dict[str, str]) -> None:
     with suppress(duckdb.Error):
         client.ask(furniture)
         return
-    _end_desks(gateway)  # an attempt spoilt it
+    _end_sandboxes(gateway)  # an attempt spoilt it
     client.ask(furniture)
 
 
-def _end_desks(gateway: Gateway) -> None:
-    for _, desk in gateway._idle:
-        desk.close()
+def _end_sandboxes(gateway: Gateway) -> None:
+    for _, sandbox in gateway._idle:
+        sandbox.close()
     gateway._idle.clear()

@@ -16,8 +16,8 @@ pytest.importorskip("h11")
 
 from dphh.errors import UsageError
 from dphh.gateway import child, rows, served, wire
-from dphh.gateway.desk import Desk
 from dphh.gateway.rows import Rows, in_batches, of_table
+from dphh.gateway.sandbox import Sandbox
 from dphh.gateway.served import Served
 from dphh.udfs.text.arrow_bytes import packed
 from tests.gateway.conftest import Place, in_thread, needs_quack, until
@@ -167,15 +167,15 @@ def test_a_large_answer_of_one_analyst_holds_up_nobody(
 ) -> None:
     gateway = place.gateway()
     alice, bob = place.client("alice"), place.client("bob")
-    go, begun, batch = threading.Event(), threading.Event(), Desk._batch
+    go, begun, batch = threading.Event(), threading.Event(), Sandbox._batch
 
-    def slow(self: Desk, number: int) -> bytes:
+    def slow(self: Sandbox, number: int) -> bytes:
         if number == 2:
             begun.set()
             assert go.wait(60)
         return batch(self, number)
 
-    monkeypatch.setattr(Desk, "_batch", slow)
+    monkeypatch.setattr(Sandbox, "_batch", slow)
     first = gateway._served
     running, found = in_thread(lambda: alice.ask("SELECT n, n + 1 FROM range(1000000) t(n)"))
     try:
@@ -195,16 +195,16 @@ def test_a_statement_stopped_on_its_way_leaves_nothing(
 ) -> None:
     gateway = place.gateway()
     alice, other = place.client("alice"), place.client("alice")
-    batch = Desk._batch
+    batch = Sandbox._batch
     begun = threading.Event()
 
-    def stopped(self: Desk, number: int) -> bytes:
+    def stopped(self: Sandbox, number: int) -> bytes:
         if number == 2:
             begun.set()
             until(lambda: self.stopped)
         return batch(self, number)
 
-    monkeypatch.setattr(Desk, "_batch", stopped)
+    monkeypatch.setattr(Sandbox, "_batch", stopped)
     running, _ = in_thread(lambda: alice.refused("SELECT n, n + 1 FROM range(1000000) t(n)"))
     assert begun.wait(60)
     assert other.ask("FROM dphh_stop()") == [(True,)]

@@ -8,7 +8,7 @@ import pytest
 
 from dphh.errors import UsageError
 from dphh.gateway import server
-from dphh.gateway.desk import Desk
+from dphh.gateway.sandbox import Sandbox
 from tests.gateway.conftest import SECRET, Client, Place, in_thread, needs_quack, until
 
 pytestmark = needs_quack
@@ -242,10 +242,12 @@ def test_what_takes_too_much_memory_ends_alone(served: Place, statement: str) ->
 
 
 def test_what_takes_too_long_is_ended() -> None:
-    desk = Desk()
+    sandbox = Sandbox()
     with pytest.raises(UsageError, match="more than 1 seconds"):
-        desk.ask("SELECT count(*) FROM range(1000000000000)", lambda *_: pytest.fail(), seconds=1)
-    desk.close()
+        sandbox.ask(
+            "SELECT count(*) FROM range(1000000000000)", lambda *_: pytest.fail(), seconds=1
+        )
+    sandbox.close()
 
 
 def test_types_and_names_of_columns_come_through(served: Place) -> None:
@@ -272,7 +274,9 @@ def test_why_a_run_failed_is_for_the_owner(place: Place) -> None:
     said = place.client("alice").refused(f"FROM {ITEMS}")
     assert "only the corpus's owner can see" in said
     assert "NULL" not in said and str(place.folder) not in said and SECRET not in said
-    assert place.ledger.shares("alice")[0].runs == 0  # rows of nobody are looked for before
+    assert (
+        place.ledger.shares("alice")[0].runs == 0
+    )  # rows with a NULL user id are looked for before
 
 
 def test_whose_token_goes_has_nothing_running_any_more(place: Place) -> None:
@@ -282,7 +286,7 @@ def test_whose_token_goes_has_nothing_running_any_more(place: Place) -> None:
     until(lambda: any(run.state == "running" for run in place.ledger.runs()))
     place.analysts.remove("alice")
     thread.join(60)
-    assert isinstance(found[0], duckdb.Error) and gateway._desks == {}
+    assert isinstance(found[0], duckdb.Error) and gateway._sandboxes == {}
     assert [run.state for run in place.ledger.runs()] != ["settled"]  # it did not come to its end
     assert "Not authorised" in alice.refused("SELECT 1")
     assert bob.ask("SELECT 1") == [(1,)]
@@ -292,14 +296,14 @@ def test_a_token_is_looked_at_before_each_macro(place: Place) -> None:
     gateway = place.gateway()
     alice = place.client("alice")
     asked = []
-    answer = gateway._office.answer
+    answer = gateway._service.answer
 
     def removed_meanwhile(*what: object) -> object:
         asked.append(what)
         place.analysts.remove("alice")
         return answer(*what)  # type: ignore[arg-type]
 
-    gateway._office.answer = removed_meanwhile  # type: ignore[method-assign,assignment]
+    gateway._service.answer = removed_meanwhile  # type: ignore[method-assign,assignment]
     some = " UNION ALL ".join(f"SELECT {n} FROM dphh_ledger()" for n in range(5))
     said = alice.refused(some)  # by the next macro, or by whoever watches: which is first
     assert "Not authorised" in said or "was stopped" in said
@@ -310,8 +314,8 @@ def test_a_statement_calls_macros_so_often_and_no_more(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gateway, asked = place.gateway(), []
-    alice, answer = place.client("alice"), gateway._office.answer
-    monkeypatch.setattr(gateway._office, "answer", lambda *of: asked.append(of) or answer(*of))
+    alice, answer = place.client("alice"), gateway._service.answer
+    monkeypatch.setattr(gateway._service, "answer", lambda *of: asked.append(of) or answer(*of))
     for macro in ("dphh_release('r' || n)", "dphh_plan_items('reviews', epsilon := 1 / (n + 2))"):
         each = f"SELECT count(*) FROM range(1000000) t(n), LATERAL (FROM {macro})"
         assert "calls dphh over 64 times" in alice.refused(each)
@@ -331,7 +335,7 @@ def test_a_damaged_ledger_does_not_tell_where_it_lies(place: Place) -> None:
 
 
 def test_with_the_guard_off_a_file_leaks(place: Place) -> None:
-    """The control: what the guard and the locked desk stop is there to be stopped."""
+    """The control: what the guard and the locked sandbox stop is there to be stopped."""
     steal = f"SELECT what FROM read_parquet('{place.folder}/reviews.parquet') ORDER BY ALL LIMIT 1"
     place.gateway(guarded=False)
     assert place.client("alice").ask(steal) == [(SECRET,)]

@@ -17,8 +17,8 @@ from polars.io.plugins import register_io_source
 
 from dphh import BudgetRefused, Corpus, Ledger, UsageError, check, items
 from dphh.ledger import Source
-from dphh.ledger.behind import origin_of
 from dphh.ledger.corpora import source_of, unseen
+from dphh.ledger.origins import origin_of
 from dphh.lineage.duckdb_views import origin_of_relation
 from dphh.lineage.origin import Origin
 from dphh.lineage.polars_plans import origin_of_lazy, query_of_lazy

@@ -9,7 +9,7 @@ import pytest
 from dphh.errors import BudgetRefused
 from dphh.ledger import Account, Ledger, Source
 from dphh.ledger.budget import percent
-from dphh.ledger.said import accounts_text, how_far, officers_sentence
+from dphh.ledger.wording import accounts_text, how_far, officers_sentence
 from tests.ledger.asked import ask, items_price
 
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from dphh import BudgetRefused, Corpus, Ledger, items
-from dphh.ledger.behind import origin_of
 from dphh.ledger.corpora import unseen
+from dphh.ledger.origins import origin_of
 from dphh.lineage.origin import Origin
 
 pytestmark = pytest.mark.usefixtures("spark")

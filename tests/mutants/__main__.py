@@ -1,4 +1,5 @@
-"""`python -m tests.mutants [WORD ...] [--jobs N]`: all mutants, or those with a word in the name."""
+"""`python -m tests.mutants [WORD ...] [--jobs N]`: all mutants, or those with a word in the
+name."""
 
 from __future__ import annotations
 

@@ -60,8 +60,8 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive: what nobody keeps has no noise, in the first round",
-        "return evenly(max_items, grid_bits, salt, self.hashed_words, keeps_zeros=True)",
-        "return evenly(max_items, grid_bits, salt, self.hashed_words, keeps_zeros=False)",
+        "return equal_weights(max_items, grid_bits, salt, self.hashed_words, keeps_zeros=True)",
+        "return equal_weights(max_items, grid_bits, salt, self.hashed_words, keeps_zeros=False)",
         _NEIGHBOURS,
     ),
     Mutant(
@@ -91,7 +91,7 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive: a user's norm is of all that is held, not of what is kept",
-        "            w[over] *= below_cut(owner, places, number, self.max_items)\n"
+        "            w[over] *= below_cut(owner, priorities, number, self.max_items)\n"
         "        return shared_out(self.unit, w, held.owner, len(held.number))\n",
         "            norm = shared_out(self.unit, w, held.owner, len(held.number))\n"
         "            return norm * 2\n"
@@ -100,7 +100,7 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive: an over-full user gives to all",
-        "            w[over] *= below_cut(owner, places, number, self.max_items)\n",
+        "            w[over] *= below_cut(owner, priorities, number, self.max_items)\n",
         "",
         _NORM,
     ),

@@ -1,4 +1,5 @@
-"""The two rounds of the forecast ladder: what is noised, counted, compared, planned and reported."""
+"""The two rounds of the forecast ladder: what is noised, counted, compared, planned and
+reported."""
 
 from __future__ import annotations
 
@@ -57,14 +58,14 @@ QUERIES = (
     ),
     Mutant(
         "rounds, DuckDB: users give twice the norm in round 1",
-        "dphh_plain_contributions(lots, lengths, keys, $unit)",
-        "dphh_plain_contributions(lots, lengths, keys, 2 * $unit)",
+        "dphh_plain_contributions(user_hashes, lengths, keys, $unit)",
+        "dphh_plain_contributions(user_hashes, lengths, keys, 2 * $unit)",
         _EVERY,
     ),
     Mutant(
         "rounds, DuckDB: users give a little more than the norm in round 2",
-        "dphh_shared_contributions(lots, lengths, keys, $grams, $unit)",
-        "dphh_shared_contributions(lots, lengths, keys, $grams, $unit + 1)",
+        "dphh_shared_contributions(user_hashes, lengths, keys, $grams, $unit)",
+        "dphh_shared_contributions(user_hashes, lengths, keys, $grams, $unit + 1)",
         _EVERY,
     ),
     Mutant(
@@ -96,8 +97,8 @@ QUERIES = (
     ),
     Mutant(
         "rounds, DuckDB: a held gram may come out as one that nobody holds, a second chance",
-        "lambda keys: held.places(keys) >= 0",
-        "lambda keys: held.places(keys) > len(keys)",
+        "lambda keys: held.positions(keys) >= 0",
+        "lambda keys: held.positions(keys) > len(keys)",
         (*_SOME, f"{_BOOKED}::test_what_is_drawn_is_what_is_priced_booked_and_written"),
         within="dphh/engines/duckdb/*.py",
     ),
@@ -128,15 +129,15 @@ QUERIES = (
     ),
     Mutant(
         "rounds, Polars: users give twice the norm in round 1",
-        "self._sums(Plainly(unit), ",
-        "self._sums(Plainly(2 * unit), ",
+        "self._sums(PlainWeights(unit), ",
+        "self._sums(PlainWeights(2 * unit), ",
         _EVERY,
         within="dphh/engines/polars/forecast.py",
     ),
     Mutant(
         "rounds, Polars: users give a little more than the norm in round 2",
-        "ByRow(unit, self.held",
-        "ByRow(unit + 1, self.held",
+        "WeightsByRow(unit, self.held",
+        "WeightsByRow(unit + 1, self.held",
         _EVERY,
         within="dphh/engines/polars/forecast.py",
     ),
@@ -175,7 +176,7 @@ QUERIES = (
     ),
     Mutant(
         "rounds: a gram that round 1 did not name weighs nothing in round 2",
-        "        if places.min(initial=0) < 0:\n",
+        "        if positions.min(initial=0) < 0:\n",
         "        if False:\n",
         (
             "tests/forecast/test_two_rounds.py"

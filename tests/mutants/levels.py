@@ -22,8 +22,8 @@ MUTANTS = (
     ),
     Mutant(
         "over-full users are not cut at all",
-        "self.weights[-1] * below_cut(owner, places, number, max_items)",
-        "self.weights[-1] + 0 * below_cut(owner, places, number, max_items)",
+        "self.weights[-1] * below_cut(owner, priorities, number, max_items)",
+        "self.weights[-1] + 0 * below_cut(owner, priorities, number, max_items)",
         (f"{_BOUND}::test_a_user_moves_the_histogram_by_at_most_one_unit_of_l2_norm",),
     ),
     Mutant(
@@ -39,15 +39,15 @@ MUTANTS = (
         (f"{_PLAIN}::test_a_set_union_of_anything_is_the_plain_one",),
     ),
     Mutant(
-        "which items are kept hangs on the item alone",
-        "places = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))",
-        "places = mixed(hashed(held.keys.take(over)))",
+        "which items are kept depends on the item alone",
+        "priorities = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))",
+        "priorities = mixed(hashed(held.keys.take(over)))",
         (f"{_BOUND}::test_which_items_an_over_full_user_keeps_differs_from_user_to_user",),
     ),
     Mutant(
-        "which items are kept hangs on the order in which words came",
-        "return self.vocabulary.hashes()[codes]",
-        "return codes.astype(np.uint64)",
+        "which items are kept depends on the order in which words came",
+        "return self.vocabulary.hashes()[ids]",
+        "return ids.astype(np.uint64)",
         (f"{_LADDER}::test_a_user_with_new_words_moves_level_one_by_at_most_one_unit",),
     ),
     Mutant(
@@ -141,7 +141,7 @@ MUTANTS = (
         "a gram whose hash is a released one's is taken for it",
         "hit = self._held.take(there) == keys",
         "hit = there < self._none",
-        ("tests/unit/test_places.py::test_a_key_is_found_at_its_place_and_no_other_is",),
+        ("tests/unit/test_positions.py::test_a_key_is_found_at_its_place_and_no_other_is",),
     ),
     # Tries
     Mutant(

@@ -90,7 +90,7 @@ MUTANTS = (
         (f"{_LIVE}::test_no_two_processes_and_no_two_forks_draw_alike",),
     ),
     Mutant(
-        "words hang on what they are for, not on the system",
+        "words depend on what they are for, not on the system",
         "return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)",
         "return np.frombuffer(__import__('hashlib').shake_256(\n"
         "            purpose.encode()).digest(8 * count), dtype=np.uint64)",

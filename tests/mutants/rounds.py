@@ -240,7 +240,7 @@ LEDGER = (
         "another table's release is handed out for the same request",
         "        return str(self.book.path), self.price, about, self.rows\n",
         "        return str(self.book.path), self.price, about, None\n",
-        ("tests/unit/test_again.py::test_another_frames_release_is_never_handed_out",),
+        ("tests/unit/test_replay.py::test_another_frames_release_is_never_handed_out",),
     ),
     Mutant(
         "an older copy of the ledger is spent from",

@@ -1,4 +1,5 @@
-"""What is priced, drawn, booked, written and given back; and the journal, by which a run goes on."""
+"""What is priced, drawn, booked, written and given back; and the journal, by which a run goes
+on."""
 
 from __future__ import annotations
 

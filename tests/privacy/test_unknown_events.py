@@ -18,11 +18,9 @@ import pytest
 
 import dphh
 from dphh import Corpus
-from dphh.beforehand.scheduling import _booking
 from dphh.cli.ledger import local_epsilon
 from dphh.errors import LedgerError, UnpricedEventError
 from dphh.ledger import Ledger, Request, Source
-from dphh.ledger.ahead import how_often, share
 from dphh.ledger.budget import (
     Booking,
     Cap,
@@ -36,8 +34,10 @@ from dphh.ledger.budget import (
 )
 from dphh.ledger.exact import drawn, draws_noise, less_drawn
 from dphh.ledger.export import export
+from dphh.ledger.remaining import how_often, share
 from dphh.mechanisms.counts.of_found import counts_beside
 from dphh.plan import Plan
+from dphh.planning.scheduling import _booking
 from dphh.privacy import events as known_events
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import (

@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 import dphh
-from dphh.beforehand.prices import MOST_PRICES, price_table
 from dphh.cli import cli
 from dphh.errors import UsageError
+from dphh.planning.prices import MOST_PRICES, price_table
 
 ASKED = "--epsilon 0.5 --epsilon 1 --delta 1e-7 --max-items 10 --max-items 20 --length 3 --length 4"
 

@@ -30,7 +30,7 @@ from dphh.sql import query_for
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.noise import draw_rounded_gaussian, register_noise
 from dphh.udfs.kernel import contributions as kernel
-from dphh.udfs.kernel.contributions import evenly
+from dphh.udfs.kernel.contributions import equal_weights
 from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.text.hashes import of_numbers
 from tests.conftest import HERE, NoNoise
@@ -108,7 +108,7 @@ def sums(spark: Spark, rows: Iterable[pa.RecordBatch]) -> Counter[Any]:
 
 def of_words(blocks: list[pa.RecordBatch], salt: int = 7, cap: int = CAP) -> Counter[str]:
     spark = Spark()
-    rule = evenly(cap, BITS, salt, of_numbers)
+    rule = equal_weights(cap, BITS, salt, of_numbers)
     ladder.register_sums_of_words(spark, rule)  # type: ignore[arg-type]
     return sums(spark, blocks)
 
@@ -176,7 +176,7 @@ def test_whole_grams_are_held_as_words_are() -> None:
 
 def test_texts_of_no_user_are_refused_where_they_hold_something() -> None:
     blocks_of({None: [[], ["", ""]], "ann": [["a"]]})
-    with pytest.raises(RuntimeError, match="dphh: nobody"):
+    with pytest.raises(RuntimeError, match="dphh: NULL user"):
         blocks_of({None: [["a"]], "ann": [["a"]]})
 
 
@@ -189,15 +189,15 @@ Pair = tuple[int, int]
 def placed(
     blocks: list[pa.RecordBatch], released: list[Sequence[int]], single: bool
 ) -> list[pa.RecordBatch]:
-    """From the words' places up to those of the highest rung's."""
+    """From the words' positions up to those of the highest rung's."""
     spark = Spark()
     words = pa.array(VOCABULARY)
-    ladder.register_places_of_words(spark, words, single)  # type: ignore[arg-type]
-    rows = spark.call("dphh_places", blocks)
+    ladder.register_positions_of_words(spark, words, single)  # type: ignore[arg-type]
+    rows = spark.call("dphh_positions", blocks)
     for level, keys in enumerate(released, start=2):
         ahead = level if single else 1
-        ladder.register_places_of_grams(spark, np.array(keys), ahead)  # type: ignore[arg-type]
-        rows = spark.call("dphh_places", rows.combine_chunks().to_batches())
+        ladder.register_positions_of_grams(spark, np.array(keys), ahead)  # type: ignore[arg-type]
+        rows = spark.call("dphh_positions", rows.combine_chunks().to_batches())
     return rows.combine_chunks().to_batches()
 
 
@@ -242,13 +242,13 @@ def test_users_add_their_weight_to_each_valid_gram_once(
     assert any(held)
     for parts in ((USERS,), halves()):
         rows = placed(blocks_of(*parts), released, single)
-        assert of_grams(rows, evenly(50, BITS, 7, of_numbers)) == weighed(held)
+        assert of_grams(rows, equal_weights(50, BITS, 7, of_numbers)) == weighed(held)
 
 
 def test_which_grams_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
     mine: Users = {"me": [["to", "be", "or", "not"] * 3, ["be", "be", "to", "to", "not", "not"]]}
     others: Users = {"a": [["not"]], "b": [["or", "or"]], "c": [["unknown", "to"]]}
-    rule = evenly(CAP, BITS, 7, of_numbers)
+    rule = equal_weights(CAP, BITS, 7, of_numbers)
     alone = of_grams(placed(blocks_of(mine), [], False), rule)
     assert len(alone) == CAP < len(pairs_held(mine["me"], [], False))
     beside = of_grams(placed(blocks_of(others), [], False), rule)
@@ -294,8 +294,8 @@ def with_grams(rows: list[pa.RecordBatch], cut: int) -> list[pa.RecordBatch]:
         nothing = pa.nulls(len(held), pa.binary())
         columns = [pa.array([block] * len(held)), pa.array(held), [WEIGHTS[key] for key in held]]
         grams = [*columns, nothing, nothing, nothing]
-        names = ["block", "gram", "g", "lots", "lengths", "keys"]
-        whole = blocks.slice(row, 1).select(["block", "lots", "lengths", "keys"])
+        names = ["block", "gram", "g", "user_hashes", "lengths", "keys"]
+        whole = blocks.slice(row, 1).select(["block", "user_hashes", "lengths", "keys"])
         parts += [pa.table(grams, names), whole]
     table = pa.concat_tables(parts, promote_options="default").combine_chunks()
     batches: list[pa.RecordBatch] = table.to_batches(max_chunksize=cut)
@@ -342,7 +342,7 @@ def test_sums_that_leave_a_worker_early_are_not_lost(monkeypatch: pytest.MonkeyP
 def test_each_worker_adds_up_what_it_was_given_alone() -> None:
     """Several run in one process, one after the other or at once."""
     spark = Spark()
-    ladder.register_sums_of_words(spark, evenly(CAP, BITS, 7, of_numbers))  # type: ignore[arg-type]
+    ladder.register_sums_of_words(spark, equal_weights(CAP, BITS, 7, of_numbers))  # type: ignore[arg-type]
     one, other = halves()
     assert sums(spark, blocks_of(one)) == weighed(map(words_of, one.values()))
     assert sums(spark, blocks_of(other)) == weighed(map(words_of, other.values()))
@@ -359,13 +359,15 @@ def test_counts_are_of_whole_users_within_their_groups() -> None:
     spark = Spark()
     given = GivenGrams(items, groups)
     register_counted(spark, "x", "x", given, weighing)  # type: ignore[arg-type]
-    of_text = {name: [place % 2 for place in range(len(texts))] for name, texts in USERS.items()}
+    of_text = {
+        name: [position % 2 for position in range(len(texts))] for name, texts in USERS.items()
+    }
     wanted: Counter[int] = Counter()
     for name, texts in USERS.items():
         held = {
-            place * groups + group
+            position * groups + group
             for text, group in zip(texts, of_text[name], strict=True)
-            for place, item in enumerate(items)
+            for position, item in enumerate(items)
             if any(text[i : i + len(item)] == item for i in range(len(text)))
         }
         wanted.update(dict.fromkeys(held, weighing.unit))

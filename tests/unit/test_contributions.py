@@ -10,7 +10,7 @@ import pytest
 
 from dphh.privacy.set_union import weight
 from dphh.udfs.kernel import contributions as kernel
-from dphh.udfs.kernel.contributions import Sums, below_cut, contributions, distinct, evenly
+from dphh.udfs.kernel.contributions import Sums, below_cut, contributions, distinct, equal_weights
 from dphh.udfs.text.hashes import of_numbers, of_spellings
 
 BITS, CAP = 10, 4
@@ -18,17 +18,17 @@ Held = dict[int, list]
 
 
 def added(held: Held, salt: int = 7, once: bool = True) -> Counter:
-    """The block's sums, each key `once`; a user's lot is their name squared, so that it hangs on
-    nobody else."""
+    """The block's sums, each key `once`; a user's user_hash is their name squared, so that it
+    depends on nobody else."""
     keys = [key for of_user in held.values() for key in of_user]
     words = bool(keys) and isinstance(keys[0], str)
     kinds = pa.array(keys, pa.string() if words else pa.int64()).dictionary_encode()
     numbers = kinds.indices.to_numpy() if words else np.array(keys, dtype=np.int64)
     hashed = of_spellings(kinds.dictionary).__getitem__ if words else of_numbers
-    lots = np.array([name * name for name in held], dtype=np.int64)
+    user_hashes = np.array([name * name for name in held], dtype=np.int64)
     lengths = np.array([len(keys) for keys in held.values()], dtype=np.int64)
-    rule = evenly(CAP, BITS, salt, hashed)
-    found, sums = contributions(lots, lengths, numbers, rule)
+    rule = equal_weights(CAP, BITS, salt, hashed)
+    found, sums = contributions(user_hashes, lengths, numbers, rule)
     names = kinds.dictionary.take(pa.array(found)).to_pylist() if words else found.tolist()
     assert len(set(names)) == len(names) or not once
     added_up: Counter = Counter()
@@ -93,9 +93,9 @@ def test_users_choose_apart_from_one_another():
 
 
 def test_of_equal_places_none_is_kept_beyond_the_cap():
-    places = np.array([3, 1, 1, 1, 9, 5, 1, 2, 3, 4], dtype=np.uint64)
+    positions = np.array([3, 1, 1, 1, 9, 5, 1, 2, 3, 4], dtype=np.uint64)
     owner = np.array([0, 0, 0, 0, 0, 2, 2, 2, 2, 2])
-    below = below_cut(owner, places, np.bincount(owner), 2)
+    below = below_cut(owner, positions, np.bincount(owner), 2)
     assert below.tolist() == [False] * 5 + [False, True, True, False, False]
 
 
@@ -118,7 +118,9 @@ def test_a_pair_stands_once_however_wide_its_numbers_are(lefts, rights, users):
 
 def test_users_are_divided_where_their_numbers_and_keys_do_not_fit_together():
     keys = np.array([2**62, 2**62, 5, -1, 2**62 + 1, 5, 2**62])
-    found, sums = contributions(np.arange(3), np.array([2, 2, 3]), keys, evenly(CAP, BITS, 7))
+    found, sums = contributions(
+        np.arange(3), np.array([2, 2, 3]), keys, equal_weights(CAP, BITS, 7)
+    )
     added_to: Counter = Counter()
     for key, weighs in zip(found.tolist(), sums.tolist(), strict=True):
         added_to[key] += weighs

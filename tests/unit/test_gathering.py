@@ -47,7 +47,7 @@ SAID: dict[str, Any] = {
 def gathered(
     texts: list[Text], cuts: list[int], read: Read, said: str = "number", groups: Any = None
 ) -> list[tuple[int, list[int]]]:
-    """(lot, codes) of each user."""
+    """(user_hash, ids) of each user."""
     users = [SAID[said](user) for user, _ in texts]
     columns = (
         pa.array([key for key, _ in users], pa.int64()),
@@ -61,10 +61,10 @@ def gathered(
     found = []
     for table in gathering.rows():
         for row in table.to_pylist():
-            assert sum(row["lengths"]) == len(row["codes"])
+            assert sum(row["lengths"]) == len(row["ids"])
             ends = np.cumsum([0, *row["lengths"]]).tolist()
-            users_codes = [row["codes"][start:end] for start, end in pairwise(ends)]
-            found += zip(row["lots"], users_codes, strict=True)
+            users_ids = [row["ids"][start:end] for start, end in pairwise(ends)]
+            found += zip(row["user_hashes"], users_ids, strict=True)
     return found  # type: ignore[return-value]
 
 
@@ -80,11 +80,11 @@ def by_user(texts: list[Text]) -> dict[int, list[list[str]]]:
 @given(texts=TEXTS, cuts=CUTS, few=st.booleans())
 def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts, cuts, few):
     with pytest.MonkeyPatch.context() as patch:
-        if few:  # bytes that are read, and places that are laid out, at a time
+        if few:  # bytes that are read, and positions that are laid out, at a time
             patch.setattr(module, "BYTES", 50)
             patch.setattr(module, "NARROW", 0)
             patch.setattr(module, "STRETCH", 2)
-            patch.setattr(module, "PLACES", 4)
+            patch.setattr(module, "POSITIONS", 4)
             patch.setattr(module, "ROW", 3)
         vocabulary = Vocabulary()
         found = gathered(texts, cuts, words_of_texts(vocabulary, Reading()), said)
@@ -92,11 +92,11 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts,
         user: sorted(word for text in of_user for word in text if word)
         for user, of_user in by_user(texts).items()
     }
-    spelled = [sorted(vocabulary.spelled(codes).to_pylist()) for _, codes in found]
+    spelled = [sorted(vocabulary.spelled(ids).to_pylist()) for _, ids in found]
     assert sorted(spelled) == sorted(held for held in words.values() if held)
-    # What stands for a user hangs on the name alone; who holds one word needs none.
+    # What stands for a user depends on the name alone; who holds one word needs none.
     names = {user: SAID[said](user)[1] or str(SAID[said](user)[0]) for user in words}
-    lots = [
+    user_hashes = [
         of_spellings(pa.array(["" if said == "name" and not user else names[user]]))
         .view(np.int64)
         .item()
@@ -105,14 +105,14 @@ def test_a_users_texts_are_theirs_alone_in_whatever_order_they_come(said, texts,
         for user, held in words.items()
         if held
     ]
-    assert sorted(lot for lot, _ in found) == sorted(lots)
+    assert sorted(user_hash for user_hash, _ in found) == sorted(user_hashes)
 
 
 @settings(deadline=None, max_examples=40)
 @given(texts=TEXTS, cuts=CUTS, grouped=st.booleans())
 def test_given_items_are_held_by_a_user_in_whatever_order_texts_come(texts, cuts, grouped):
     declared = {"DE": 0, "FR": 1, None: 2, "else": 2}
-    names = [[*declared][place % 4] for place in range(len(texts))]
+    names = [[*declared][position % 4] for position in range(len(texts))]
     items, groups = [("a",), ("a", "b")], ("DE", "FR") if grouped else ()
     held: dict[int, set[int]] = {}
     for (user, text), name in zip(texts, names, strict=True):
@@ -120,14 +120,14 @@ def test_given_items_are_held_by_a_user_in_whatever_order_texts_come(texts, cuts
         of_group = {key * 3 + declared[name] for key in keys} if grouped else keys
         held[user] = held.get(user, set()) | of_group
     read = given_items_of_texts(GivenGrams(items, 3 if grouped else 1), groups)
-    found = [sorted(set(codes)) for _, codes in gathered(texts, cuts, read, groups=names)]
+    found = [sorted(set(ids)) for _, ids in gathered(texts, cuts, read, groups=names)]
     assert sorted(found) == sorted(sorted(keys) for keys in held.values() if keys)
 
 
 def test_the_ends_of_texts_stay_where_they_are_asked_for():
     texts = [(1, ["a", "b"]), (2, ["", ""]), (1, []), (3, ["b"]), (1, ["a"])]
     found = gathered(texts, [2], words_of_texts(Vocabulary(), Reading(ends=True)))
-    assert [codes for _, codes in found] == [[0, 1, -1, 0, -1], [1, -1]]
+    assert [ids for _, ids in found] == [[0, 1, -1, 0, -1], [1, -1]]
 
 
 def test_short_users_share_a_row_and_a_long_one_takes_several(monkeypatch):
@@ -141,7 +141,7 @@ def test_short_users_share_a_row_and_a_long_one_takes_several(monkeypatch):
 
 
 def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around():
-    """Numbers of four bytes would say that the row has less than no place."""
+    """Numbers of four bytes would say that the row has less than no position."""
     with pytest.raises(EngineOutOfMemory, match="is never divided"):
         rows_of_users(np.arange(2), np.array([5, 2**31]), np.empty(0, dtype=np.int32))
 
@@ -182,7 +182,7 @@ def test_rows_of_nobody_that_hold_a_token_are_told(users, tokens, found):
     columns = pa.array(users, pa.int64()), nothing, pa.array(tokens, pa.list_(pa.string()))
     gathering.add(*columns, nothing)
     list(gathering.rows())
-    assert gathering.holds_rows_of_nobody == found
+    assert gathering.holds_null_users == found
 
 
 def test_no_more_is_held_than_may_be(monkeypatch):

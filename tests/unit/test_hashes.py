@@ -41,19 +41,19 @@ def test_a_hash_is_that_of_the_bytes_wherever_the_text_stands(kind):
 
 def test_words_come_back_from_their_numbers_and_nothing_has_none():
     words = Vocabulary()
-    assert words.codes(pa.array(["b", "", "a", None, "b"])).tolist() == [0, -1, 1, -1, 0]
-    assert words.codes(pa.array(["c", "a"])).tolist() == [2, 1]
+    assert words.ids(pa.array(["b", "", "a", None, "b"])).tolist() == [0, -1, 1, -1, 0]
+    assert words.ids(pa.array(["c", "a"])).tolist() == [2, 1]
     assert words.spelled([2, 0, 1]).to_pylist() == ["c", "b", "a"]
     assert len(words) == 3
     assert words.hashes()[:3].tolist() == [one_by_one(word) for word in "bac"]
-    words.codes(pa.array(["d"]))
+    words.ids(pa.array(["d"]))
     assert words.hashes()[:4].tolist() == [one_by_one(word) for word in "bacd"]
 
 
 def test_runs_number_their_words_apart():
     one, two = Vocabulary(), Vocabulary()
-    assert one.codes(pa.array(["a", "b"])).tolist() == [0, 1]
-    assert two.codes(pa.array(["b", "a"])).tolist() == [0, 1]
+    assert one.ids(pa.array(["a", "b"])).tolist() == [0, 1]
+    assert two.ids(pa.array(["b", "a"])).tolist() == [0, 1]
     assert one.spelled([0]).to_pylist() == ["a"]
 
 
@@ -75,8 +75,8 @@ def test_words_that_are_met_again_have_the_numbers_that_they_had(slots, kept, mo
         met = [spellings[n] for n in rng.integers(0, len(spellings), 40)]
         kind = [pa.string(), pa.large_string(), pa.string_view()][batch % 3]
         array = pa.array([*met, *[None] * (batch % 2)], kind)[batch % 4 :]
-        for word, code in zip(array.to_pylist(), words.codes(array).tolist(), strict=True):
-            assert number.setdefault(word or "", code) == code
+        for word, word_id in zip(array.to_pylist(), words.ids(array).tolist(), strict=True):
+            assert number.setdefault(word or "", word_id) == word_id
     assert number.pop("") == -1
     assert sorted(number.values()) == list(range(len(spellings) - 1))
     assert words.spelled([*number.values()]).to_pylist() == [*number]
@@ -88,11 +88,11 @@ def test_threads_that_meet_the_same_words_give_them_the_same_numbers(monkeypatch
     rng = np.random.default_rng(1)
     lists = [[f"w{n}" for n in rng.integers(0, 3000, 2000)] for _ in range(40)]
     with ThreadPoolExecutor(4) as pool:
-        codes = list(pool.map(lambda texts: words.codes(pa.array(texts)), lists))
+        ids = list(pool.map(lambda texts: words.ids(pa.array(texts)), lists))
     number = {}
-    for texts, found in zip(lists, codes, strict=True):
-        for word, code in zip(texts, found.tolist(), strict=True):
-            assert number.setdefault(word, code) == code
+    for texts, found in zip(lists, ids, strict=True):
+        for word, word_id in zip(texts, found.tolist(), strict=True):
+            assert number.setdefault(word, word_id) == word_id
     assert sorted(number.values()) == list(range(len(number))) == list(range(len(words)))
 
 
@@ -100,7 +100,7 @@ def test_threads_that_ask_for_hashes_at_once_get_the_same():
     words = Vocabulary()
     texts = [f"w{n}" for n in range(50_000)]
     for start in range(0, len(texts), 5000):
-        words.codes(pa.array(texts[start : start + 5000]))
+        words.ids(pa.array(texts[start : start + 5000]))
         with ThreadPoolExecutor(8) as pool:
             several = list(pool.map(lambda _: words.hashes(), range(8)))
         assert {len(found) for found in several} == {start + 5001}

@@ -111,14 +111,14 @@ KNOWS_NOTHING_OF = {
     "dphh.price": ("dphh.corpus", "dphh.ledger", "dphh.engines"),
     "dphh.run": ("dphh.plan", "dphh.asking", "dphh.cli", "dphh.gateway"),
     "dphh.registry": ("dphh.run", "dphh.plan"),
-    "dphh.beforehand": ("dphh.asking", "dphh.cli", "dphh.gateway"),
+    "dphh.planning": ("dphh.asking", "dphh.cli", "dphh.gateway"),
 }
 
 #: All else has a folder that says its idea.
 SPINE = {
-    "__init__", "__main__", "_tree", "again", "columns", "content", "corpus", "drawn", "errors",
-    "evaluation", "given", "journal", "levels", "plan", "price", "registry", "release", "run",
-    "show", "sight", "testing", "unit", "verbs",
+    "__init__", "__main__", "_tree", "columns", "content", "corpus", "counted_items", "detection",
+    "errors", "evaluation", "journal", "levels", "plan", "price", "refunds", "registry", "release",
+    "replay", "run", "show", "testing", "unit", "verbs",
 }  # fmt: skip
 
 

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import items
-from dphh.again import request_of
 from dphh.engines.duckdb.session import DuckDBSession
 from dphh.engines.polars.session import PolarsSession
 from dphh.engines.session import DRAWING, Session
@@ -20,6 +19,7 @@ from dphh.errors import LedgerError
 from dphh.journal import as_stored, journaled, setting_of
 from dphh.ledger import Hold, Ledger, Request, Source
 from dphh.privacy.events import GaussianEvent
+from dphh.replay import request_of
 from dphh.udfs.kernel.reading import Reading
 from tests.engines.levels import session_on
 

@@ -48,7 +48,7 @@ def test_the_quickstart_runs_with_a_kernel(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # where it leaves its folder
     cells = executed("quickstart.ipynb", tmp_path)
     assert "Refused" in streamed(cells, "stdout")
-    assert "soup today" in shown(cells)  # which others are among the first hangs on the noise
+    assert "soup today" in shown(cells)  # which others are among the first depends on the noise
     said = streamed(cells, "stdout")
     assert "nothing is spent" in said, "the second run of a cell says where its release is from"
     assert not streamed(cells, "stderr"), "nothing is shown in red"

@@ -19,9 +19,9 @@ from dphh import (
     UsageError,
     items,
 )
-from dphh.again import Note
 from dphh.engines.duckdb.session import DuckDBSession
 from dphh.ledger import source_of
+from dphh.replay import Note
 from dphh.testing import SeededRandomness
 
 ASK = {"epsilon": 1.0, "delta": 1e-7}

@@ -6,9 +6,9 @@ import pytest
 
 import dphh
 from dphh import BudgetRefused, UsageError
-from dphh.beforehand.scheduling import _booking
 from dphh.ledger import Request, source_of
-from dphh.ledger.ahead import share
+from dphh.ledger.remaining import share
+from dphh.planning.scheduling import _booking
 
 CAP = (3.0, 1e-5)
 CHEAP = {"epsilon": 1.0, "delta": 1e-6, "max_items": 2}

@@ -31,7 +31,7 @@ from dphh.udfs.text.hashes import Integers, Words, mixed, of_numbers
 #: Positions processed together, so that intermediate arrays stay in the processor's cache.
 PIECE = 1 << 16
 #: Bits of the hash that orders an over-full user's keys.
-_PLACE = 40
+_PRIORITY = 40
 #: How many of these bits hold the weight where the largest weights are kept: as many as WHOLE has.
 _WEIGHT = 16
 #: How many sums are kept in memory: some tens of MB.
@@ -47,7 +47,7 @@ class Held:
     owner: Integers
     #: For each user, the number of keys (t), and the user hash: a hash of the user's name.
     number: Integers
-    lots: Integers
+    user_hashes: Integers
 
 
 class Weigh(Protocol):
@@ -66,7 +66,7 @@ class Weigh(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Evenly:
+class EqualWeights:
     """The weighted Gaussian policy (Gopi et al. 2020): floor(2^b / sqrt(t)) for each of t keys.
 
     A user with more than `max_items` keys keeps those whose hash (of key, user and salt) is below
@@ -88,18 +88,18 @@ class Evenly:
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            places = places_of(held, over, self.salt, self.hashed)
+            priorities = places_of(held, over, self.salt, self.hashed)
             number = held.number * over_full
-            weight[over] = self.weights[-1] * below_cut(owner, places, number, max_items)
+            weight[over] = self.weights[-1] * below_cut(owner, priorities, number, max_items)
         return weight
 
 
 def places_of(held: Held, over: Integers, salt: int, hashed: Callable[[Integers], Words]) -> Words:
-    """Where these pairs stand in their user's own order, in _PLACE bits."""
-    users = mixed(of_numbers(held.lots), salt)
-    places = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))
-    places >>= np.uint64(64 - _PLACE)
-    return places
+    """Where these pairs stand in their user's own order, in _PRIORITY bits."""
+    users = mixed(of_numbers(held.user_hashes), salt)
+    priorities = mixed(hashed(held.keys.take(over)) ^ users.take(held.owner.take(over)))
+    priorities >>= np.uint64(64 - _PRIORITY)
+    return priorities
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,22 +127,22 @@ class Followed:
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))
             owner = held.owner.take(over)
-            places = places_of(held, over, self.salt, self.hashed) >> np.uint64(_WEIGHT)
-            places |= (WHOLE - w.take(over)).view(np.uint64) << np.uint64(_PLACE - _WEIGHT)
+            priorities = places_of(held, over, self.salt, self.hashed) >> np.uint64(_WEIGHT)
+            priorities |= (WHOLE - w.take(over)).view(np.uint64) << np.uint64(_PRIORITY - _WEIGHT)
             number = held.number * over_full
-            w[over] *= below_cut(owner, places, number, self.max_items)
+            w[over] *= below_cut(owner, priorities, number, self.max_items)
         return shared_out(self.unit, w, held.owner, len(held.number))
 
 
-def evenly(
+def equal_weights(
     max_items: int,
     grid_bits: int,
     salt: int,
     hashed: Callable[[Integers], Words] = of_numbers,
     keeps_zeros: bool = False,
-) -> Evenly:
+) -> EqualWeights:
     """Make the rule from a level's parameters."""
-    return Evenly(_weights(grid_bits, max_items), salt, hashed, keeps_zeros)
+    return EqualWeights(_weights(grid_bits, max_items), salt, hashed, keeps_zeros)
 
 
 @lru_cache(maxsize=64)
@@ -151,7 +151,7 @@ def _weights(grid_bits: int, max_items: int) -> Integers:
 
 
 def contributions(
-    lots: Integers, lengths: Integers, keys: Integers, weigh: Weigh
+    user_hashes: Integers, lengths: Integers, keys: Integers, weigh: Weigh
 ) -> tuple[Integers, Integers]:
     """(key, weight): the sums over these users; a key appears once for every PIECE or so.
 
@@ -162,7 +162,7 @@ def contributions(
     parts = [
         part
         for first, last, start, end in _pieces(lengths, keys)
-        for part in _of_piece(lots[first:last], lengths[first:last], keys[start:end], weigh)
+        for part in _of_piece(user_hashes[first:last], lengths[first:last], keys[start:end], weigh)
     ]
     nothing = np.empty(0, dtype=np.int64)
     found, weights = (np.concatenate([nothing, *(part[i] for part in parts)]) for i in range(2))
@@ -170,11 +170,11 @@ def contributions(
 
 
 def _of_piece(
-    lots: Integers, lengths: Integers, keys: Integers, weigh: Weigh
+    user_hashes: Integers, lengths: Integers, keys: Integers, weigh: Weigh
 ) -> Iterator[tuple[Integers, Integers]]:
-    users = np.repeat(np.arange(len(lots), dtype=np.uint32), lengths)
+    users = np.repeat(np.arange(len(user_hashes), dtype=np.uint32), lengths)
     held_keys, owner = distinct(keys, users)
-    held = Held(held_keys, owner, np.bincount(owner, minlength=len(lots)), lots)
+    held = Held(held_keys, owner, np.bincount(owner, minlength=len(user_hashes)), user_hashes)
     yield summed(held.keys, weigh(held), getattr(weigh, "keeps_zeros", False))
     list_sizes = getattr(weigh, "list_sizes", None)
     if list_sizes is not None:
@@ -230,12 +230,12 @@ def starts(ascending: Any) -> Integers:
     return np.flatnonzero(new)
 
 
-def below_cut(owner: Integers, places: Words, number: Integers, cap: int) -> NDArray[np.bool_]:
+def below_cut(owner: Integers, priorities: Words, number: Integers, cap: int) -> NDArray[np.bool_]:
     """Which keys of these over-full users hash below their owner's (cap + 1)st smallest hash.
 
     These are `cap` keys of each user, or fewer where hashes are equal.
     """
-    in_order = (owner.view(np.uint64) << np.uint64(_PLACE)) | places
+    in_order = (owner.view(np.uint64) << np.uint64(_PRIORITY)) | priorities
     sought = np.sort(in_order)
     start = np.cumsum(number) - number
     cuts = sought.take(start + cap, mode="clip")
@@ -252,7 +252,7 @@ def _pieces(lengths: Integers, keys: Integers) -> Iterator[tuple[int, int, int, 
     while first < len(lengths):
         last = max(int(np.searchsorted(ends, before + PIECE, side="right")), first + 1)
         bits = int(keys[before : ends[last - 1]].max(initial=0)).bit_length()
-        last = min(last, first + (1 << min(63 - bits, 64 - _PLACE)))
+        last = min(last, first + (1 << min(63 - bits, 64 - _PRIORITY)))
         end = int(ends[last - 1])
         yield first, last, before, end
         first, before = last, end

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import DTypeLike
 
-from dphh.udfs.kernel.blocks import places_of_texts
+from dphh.udfs.kernel.blocks import positions_of_texts
 from dphh.udfs.kernel.contributions import starts
 from dphh.udfs.kernel.given_grams import GivenGrams
 from dphh.udfs.kernel.reading import Reading
@@ -35,11 +35,11 @@ BYTES = 1 << 23
 #: positions end. So a number of rows is a bounded number of positions, however long users are.
 ROW = 256
 #: How many texts, and positions, are laid out at a time.
-STRETCH, PLACES = 1 << 17, 1 << 20
+STRETCH, POSITIONS = 1 << 17, 1 << 20
 #: With fewer positions than this, four bytes say where a text starts.
 NARROW = 1 << 32
 #: Bytes of memory to lay out one text and one position.
-TEXT_BYTES, PLACE_BYTES = 48, 4
+TEXT_BYTES, POSITION_BYTES = 48, 4
 
 
 def words_of_texts(vocabulary: Vocabulary, reading: Reading) -> Read:
@@ -49,12 +49,12 @@ def words_of_texts(vocabulary: Vocabulary, reading: Reading) -> Read:
         tokens = one_array(texts.column("tokens"))
         if reading.lengths is not None:
             tokens = whole_grams(tokens, range(reading.lengths[0], reading.lengths[1] + 1))
-        codes = vocabulary.codes(tokens.flatten())
-        lengths, places = places_of_texts(lengths_of(tokens), codes, reading.ends)
+        ids = vocabulary.ids(tokens.flatten())
+        lengths, positions = positions_of_texts(lengths_of(tokens), ids, reading.ends)
         if reading.ends and (lengths == 1).any():
-            places = places[np.repeat(lengths > 1, lengths)]
+            positions = positions[np.repeat(lengths > 1, lengths)]
             lengths = np.where(lengths > 1, lengths, 0)
-        return lengths, places
+        return lengths, positions
 
     return read
 
@@ -76,7 +76,7 @@ def given_items_of_texts(given: GivenGrams, groups: Sequence[str]) -> Read:
 
 
 class Growing:
-    """An array that grows at its end, in place if the system can: large ones are not copied."""
+    """An array that grows at its end, in position if the system can: large ones are not copied."""
 
     def __init__(self, kind: DTypeLike) -> None:
         self._room = np.empty(1 << 10, dtype=kind)
@@ -111,14 +111,14 @@ class Gathering:
         self._waiting: list[tuple[Any, ...]] = []
         self._bytes = 0
         self._users, self._lengths = Growing(np.int64), Growing(np.int32)
-        self._places = Growing(np.int32)
+        self._positions = Growing(np.int32)
         self._user_names = Vocabulary()
         self._are_named, self._key_type = False, pa.int64()
         self._names_beside: list[Any] = []
         #: Whether more was added than `most` allows; what was gathered is then of no use.
         self.is_full = False
         #: Whether a text with a token has a NULL user id; then the run must be refused.
-        self.holds_rows_of_nobody = False
+        self.holds_null_users = False
 
     def add(self, keys: Any, names: Any, tokens: Any, groups: Any) -> pa.Array:
         """`dphh_gathered(user_key, user_name, tokens, group_name)`: takes texts; returns 1 each."""
@@ -143,9 +143,9 @@ class Gathering:
             [pa.concat_arrays([*map(one_array, column)]) for column in zip(*parts, strict=True)],
             TEXTS,
         )
-        lengths, places = self._read(texts)
+        lengths, positions = self._read(texts)
         if texts.column("key").null_count and texts.column("name").null_count:
-            self._look_for_nobody(texts)
+            self._look_for_null_users(texts)
         keys = one_array(texts.column("key"))
         names = one_array(texts.column("name")).cast(pa.large_string())
         # A text without positions adds nothing to any level.
@@ -154,46 +154,46 @@ class Gathering:
             lengths, held = lengths[some], pa.array(some)
             keys, names = keys.filter(held), names.filter(held)
         is_name, is_beside = keys.null_count > 0, names.null_count < len(names)
-        numbers = self._user_names.codes(names) if is_name else keys.to_numpy()
+        numbers = self._user_names.ids(names) if is_name else keys.to_numpy()
         with self._lock:
             self._users.add(numbers.astype(np.int64, copy=False))  # unsigned ids may wrap around
             self._lengths.add(lengths)
-            self._places.add(places)
+            self._positions.add(positions)
             self._are_named |= is_name
             self._key_type = keys.type
             if is_beside and not is_name:
                 self._names_beside.append(names)
-            size = TEXT_BYTES * len(self._users) + PLACE_BYTES * len(self._places)
+            size = TEXT_BYTES * len(self._users) + POSITION_BYTES * len(self._positions)
             self.is_full |= self._most is not None and size > self._most
 
-    def _look_for_nobody(self, texts: pa.Table) -> None:
+    def _look_for_null_users(self, texts: pa.Table) -> None:
         tokens = one_array(texts.column("tokens"))
-        nobodys = pc.and_(*(pc.is_null(texts.column(name)) for name in ("key", "name")))
+        null_users = pc.and_(*(pc.is_null(texts.column(name)) for name in ("key", "name")))
         there = pc.not_equal(tokens.flatten().cast(pa.large_string()), "").fill_null(False)
-        of_nobody = np.repeat(np.asarray(nobodys), lengths_of(tokens))
+        of_nobody = np.repeat(np.asarray(null_users), lengths_of(tokens))
         if (of_nobody & there.to_numpy(zero_copy_only=False)).any():
-            self.holds_rows_of_nobody = True
+            self.holds_null_users = True
 
     def rows(self) -> Iterator[pa.Table]:
-        """(lots, lengths, codes): for each user the user hash, by which bounding chooses keys, and
-        the number of positions; then the integers at those positions."""
+        """(user_hashes, lengths, ids): for each user the user hash, by which bounding chooses keys,
+        and the number of positions; then the integers at those positions."""
         self._hold(self._taken())
-        lengths, places = self._lengths.all(), self._places.all()
-        begins: Any = np.cumsum(lengths, dtype=np.uint32 if len(places) < NARROW else np.int64)
+        lengths, positions = self._lengths.all(), self._positions.all()
+        begins: Any = np.cumsum(lengths, dtype=np.uint32 if len(positions) < NARROW else np.int64)
         begins -= lengths.view(np.uint32)  # of none below 0
         for users, texts in by_user(self._users.all()):
-            of_texts, first_places = lengths.take(texts), begins.take(texts)
+            of_texts, first_positions = lengths.take(texts), begins.take(texts)
             first = starts(users)
             of_users = np.add.reduceat(of_texts, first, dtype=np.int64)
-            lots = self._lots(users.take(first), texts.take(first), of_users)
-            stops = np.flatnonzero(np.diff(np.cumsum(of_users) // PLACES, append=-1)) + 1
+            user_hashes = self._user_hashes(users.take(first), texts.take(first), of_users)
+            stops = np.flatnonzero(np.diff(np.cumsum(of_users) // POSITIONS, append=-1)) + 1
             text_of = np.append(first, len(users))
             for start, stop in zip([0, *stops[:-1]], stops, strict=True):
                 these = slice(text_of[start], text_of[stop])
-                held = places.take(_spread(first_places[these], of_texts[these]))
-                yield rows_of_users(lots[start:stop], of_users[start:stop], held)
+                held = positions.take(_spread(first_positions[these], of_texts[these]))
+                yield rows_of_users(user_hashes[start:stop], of_users[start:stop], held)
 
-    def _lots(self, users: Integers, texts: Integers, lengths: Integers) -> Integers:
+    def _user_hashes(self, users: Integers, texts: Integers, lengths: Integers) -> Integers:
         """The user hashes; 0 for a user with one position, who has nothing to choose from."""
         several = lengths > 1
         if self._names_beside:
@@ -202,9 +202,9 @@ class Gathering:
             names = self._user_names.spelled(users[several])
         else:
             names = pa.array(users[several]).view(self._key_type).cast(pa.string())
-        lots = np.zeros(len(users), dtype=np.int64)
-        lots[several] = of_spellings(one_array(names)).view(np.int64)
-        return lots
+        user_hashes = np.zeros(len(users), dtype=np.int64)
+        user_hashes[several] = of_spellings(one_array(names)).view(np.int64)
+        return user_hashes
 
 
 def register_gathered(con: duckdb.DuckDBPyConnection, gathering: Gathering, number: str) -> None:
@@ -220,17 +220,17 @@ def register_gathered(con: duckdb.DuckDBPyConnection, gathering: Gathering, numb
     )
 
 
-def rows_of_users(lots: Integers, lengths: Integers, places: Any) -> pa.Table:
-    """(lots, lengths, codes), whole users: several short users a row; or one long user, with rows
-    of no users before it for the excess positions."""
+def rows_of_users(user_hashes: Integers, lengths: Integers, positions: Any) -> pa.Table:
+    """(user_hashes, lengths, ids), whole users: several short users a row; or one long user, with
+    rows of no users before it for the excess positions."""
     ends = np.cumsum(lengths)
     users = np.bincount(ends // ROW)
     of_rows = np.diff(np.append(0, ends)[np.cumsum(users)], prepend=0)
     return pa.table(
         {
-            "lots": lists_of(users, lots),
+            "user_hashes": lists_of(users, user_hashes),
             "lengths": lists_of(users, lengths.astype(np.int32)),
-            "codes": lists_of(of_rows, places),
+            "ids": lists_of(of_rows, positions),
         }
     )
 
@@ -240,7 +240,7 @@ def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
     user is divided. Overwrites its argument.
 
     If both fit into one integer, user and text are sorted together, which takes a tenth of the
-    time; in place, since allocating memory costs more than the sort.
+    time; in position, since allocating memory costs more than the sort.
     """
     if not len(users):
         return
@@ -258,9 +258,9 @@ def by_user(users: Integers) -> Iterator[tuple[Integers, Integers]]:
         piece = pairs[start : start + STRETCH]
         piece |= np.arange(start, start + len(piece), dtype=np.uint64)
     pairs.sort()
-    place = np.uint64((1 << int(bits)) - 1)
-    for some in _stretches(pairs, place):
-        yield (pairs[some] >> bits).view(np.int64) + least, (pairs[some] & place).view(np.int64)
+    position = np.uint64((1 << int(bits)) - 1)
+    for some in _stretches(pairs, position):
+        yield (pairs[some] >> bits).view(np.int64) + least, (pairs[some] & position).view(np.int64)
 
 
 def _stretches(ascending: Any, beside: Any) -> Iterator[slice]:
@@ -279,6 +279,6 @@ def _spread(begins: Integers, lengths: Integers) -> Integers:
     ends = np.cumsum(lengths, dtype=np.int64)
     if len(ends) == ends[-1]:  # one position each
         return begins
-    places = np.repeat(begins - ends + lengths, lengths)
-    places += np.arange(len(places))
-    return places
+    positions = np.repeat(begins - ends + lengths, lengths)
+    positions += np.arange(len(positions))
+    return positions

@@ -21,9 +21,9 @@ from duckdb.func import FunctionNullHandling, PythonUDFType
 from numpy.typing import NDArray
 
 from dphh.privacy.counts import Weighing
-from dphh.udfs.kernel.blocks import END, places_of_texts
+from dphh.udfs.kernel.blocks import END, positions_of_texts
 from dphh.udfs.kernel.contributions import distinct
-from dphh.udfs.kernel.places import Released
+from dphh.udfs.kernel.positions import Released
 from dphh.udfs.kernel.whole_users import in_first_row, one_array, values_of
 
 Integers = NDArray[np.int64]
@@ -42,8 +42,8 @@ class _Depth:
     #: For each prefix, the number of the sequence that it is, or -1.
     sequences: Integers
 
-    def places(self, steps: Integers) -> NDArray[np.int32]:
-        return self.steps.places(steps) if self.table is None else self.table[steps]
+    def positions(self, steps: Integers) -> NDArray[np.int32]:
+        return self.steps.positions(steps) if self.table is None else self.table[steps]
 
 
 def _depth(prefixes: list[int], sequences: Integers, there_can_be: int) -> _Depth:
@@ -67,7 +67,7 @@ class GivenGrams:
         self.groups = groups
         self.beginnings = beginnings
         words = sorted({word for sequence in sequences for word in sequence})
-        number = {word: place for place, word in enumerate(words)}
+        number = {word: position for position, word in enumerate(words)}
         self._end = number.get(END, -1)
         self._words = pa.array(words, pa.large_string())
         self._depths: list[_Depth] = []
@@ -76,13 +76,13 @@ class GivenGrams:
         for depth in range(1, max(map(len, sequences), default=0) + 1):
             prefixes: dict[int, int] = {}
             ends: dict[int, int] = {}
-            for place, sequence in enumerate(sequences):
+            for position, sequence in enumerate(sequences):
                 if len(sequence) < depth:
                     continue
-                step = at[place] * len(words) + number[sequence[depth - 1]]
-                at[place] = prefixes.setdefault(step, len(prefixes))
+                step = at[position] * len(words) + number[sequence[depth - 1]]
+                at[position] = prefixes.setdefault(step, len(prefixes))
                 if len(sequence) == depth:
-                    ends[at[place]] = place
+                    ends[at[position]] = position
             wholes = np.array([ends.get(node, -1) for node in range(len(prefixes))], np.int64)
             there_can_be, before = before * len(words), len(prefixes)
             self._depths.append(_depth([*prefixes], wholes, there_can_be))
@@ -93,7 +93,7 @@ class GivenGrams:
         `tokens` is an Arrow array of lists; `group` has a number for each text, from 0. A key is
         the sequence's number times the number of groups, plus the group's number.
         """
-        lengths, words = self._places(tokens)
+        lengths, words = self._positions(tokens)
         text = np.repeat(np.arange(len(lengths)), lengths)
         found = [*self._found(words, lengths)]
         owner = text[np.concatenate([at for at, _ in found])]
@@ -103,20 +103,20 @@ class GivenGrams:
         owner, keys = distinct(owner, keys)
         return np.bincount(owner, minlength=len(lengths)), keys
 
-    def _places(self, tokens: Any) -> tuple[Integers, Integers]:
+    def _positions(self, tokens: Any) -> tuple[Integers, Integers]:
         """Each text's words by number, -1 for a word that no sequence has, then -1 or the end's
         number."""
         spelled = tokens.flatten().cast(pa.large_string())
         unknown = len(self._words)
-        codes = pc.index_in(spelled, value_set=self._words).fill_null(unknown)
+        ids = pc.index_in(spelled, value_set=self._words).fill_null(unknown)
         is_token = pc.not_equal(spelled, "").fill_null(False)
-        codes = pc.if_else(is_token, codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        ids = pc.if_else(is_token, ids, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         lengths = pc.list_value_length(tokens).fill_null(0)
         lengths = lengths.to_numpy(zero_copy_only=False).astype(np.int64)
-        lengths, places = places_of_texts(lengths, codes)
+        lengths, positions = positions_of_texts(lengths, ids)
         if self.beginnings:
-            places[np.cumsum(lengths) - 1] = self._end
-        return lengths, np.where(places == unknown, -1, places)
+            positions[np.cumsum(lengths) - 1] = self._end
+        return lengths, np.where(positions == unknown, -1, positions)
 
     def _found(self, words: Integers, lengths: Integers) -> Iterator[tuple[Integers, Integers]]:
         """(position, sequence) of every match, one length after the other."""
@@ -128,9 +128,9 @@ class GivenGrams:
             ends = words[at + ahead]
             words_alone = np.flatnonzero(ends >= 0)
             at, steps = at[words_alone], (nodes * len(self._words) + ends)[words_alone]
-            places = depth.places(steps)
-            on = np.flatnonzero(places >= 0)
-            at, nodes = at[on], places[on].astype(np.int64)
+            positions = depth.positions(steps)
+            on = np.flatnonzero(positions >= 0)
+            at, nodes = at[on], positions[on].astype(np.int64)
             sequences = depth.sequences[nodes]
             whole = np.flatnonzero(sequences >= 0)
             yield at[whole], sequences[whole]
@@ -155,7 +155,7 @@ def counted(weighing: Weighing, lengths: Integers, keys: Integers) -> tuple[Inte
 
 
 def register_counted(con: duckdb.DuckDBPyConnection, weighing: Weighing) -> None:
-    """Register `dphh_counted(lengths, codes)` in DuckDB: what the users of a batch of rows add; the
+    """Register `dphh_counted(lengths, ids)` in DuckDB: what the users of a batch of rows add; the
     first row has the result."""
     con.create_function(
         "dphh_counted",

@@ -11,42 +11,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dphh.udfs.kernel.contributions import Held, below_cut, distinct, places_of
-from dphh.udfs.kernel.places import of_words
+from dphh.udfs.kernel.positions import of_words
 from dphh.udfs.text.hashes import Integers, Words
 
 
 def listed_places(
-    lots: Integers,
+    user_hashes: Integers,
     lengths: Integers,
-    codes: Any,
+    ids: Any,
     numbers: NDArray[np.int32],
     listed: int,
     max_items: int,
     salt: int,
     hashed: Callable[[Integers], Words],
 ) -> NDArray[np.int32]:
-    """At each place the key of the word that stands there, or -1 where the user does not count for
-    it. `numbers`: of each code its key. `hashed`: of a key, by what it is.
+    """At each position the key of the word that stands there, or -1 where the user does not count
+    for it. `numbers`: of each word_id its key. `hashed`: of a key, by what it is.
 
-    Over-full users keep `max_items` other words, those whose place, a hash of word, user and salt,
-    lies below the (max_items + 1)st smallest. What the list has takes none of these places.
+    Over-full users keep `max_items` other words, those whose position, a hash of word, user and
+    salt, lies below the (max_items + 1)st smallest. What the list has takes none of these
+    positions.
     """
-    keys = of_words(numbers, codes)
+    keys = of_words(numbers, ids)
     other = np.flatnonzero(keys >= listed)
-    users = np.repeat(np.arange(len(lots)), lengths).take(other)
-    many = np.bincount(users, minlength=len(lots)) > max_items
+    users = np.repeat(np.arange(len(user_hashes)), lengths).take(other)
+    many = np.bincount(users, minlength=len(user_hashes)) > max_items
     if not many.any():
         return keys
-    some = np.flatnonzero(many.take(users))  # who has fewer places of others is not over-full
+    some = np.flatnonzero(many.take(users))  # who has fewer positions of others is not over-full
     other, users = other.take(some), users.take(some)
     held_keys, owner = distinct(keys.take(other), users)
-    number = np.bincount(owner, minlength=len(lots))
+    number = np.bincount(owner, minlength=len(user_hashes))
     over = np.flatnonzero((number > max_items).take(owner))
     if not len(over):
         return keys
-    held = Held(held_keys, owner, number, lots)
-    places = places_of(held, over, salt, hashed)
-    kept = below_cut(owner.take(over), places, number * (number > max_items), max_items)
+    held = Held(held_keys, owner, number, user_hashes)
+    positions = places_of(held, over, salt, hashed)
+    kept = below_cut(owner.take(over), positions, number * (number > max_items), max_items)
     dropped = over[~kept]
     pairs = (owner.take(dropped) << 32) | held_keys.take(dropped)
     keys[other[np.isin((users << 32) | keys.take(other), pairs)]] = -1

@@ -14,12 +14,12 @@ import numpy as np
 
 from dphh.privacy.forecast_rounds import list_bin, list_weight, plain_weight, shared_out
 from dphh.udfs.kernel.contributions import Held
-from dphh.udfs.kernel.places import Released
+from dphh.udfs.kernel.positions import Released
 from dphh.udfs.text.hashes import Integers
 
 
 @dataclass(frozen=True)
-class Plainly:
+class PlainWeights:
     """isqrt(98 unit^2 / (100 t)) for each of t grams: 0 if t is more than 98 unit^2 / 100.
 
     Grams of weight 0 stay in the output. Round 2 gives each valid gram the weight of its row, which
@@ -47,7 +47,7 @@ class Plainly:
 
 
 @dataclass(frozen=True, eq=False)
-class ByRow:
+class WeightsByRow:
     """floor(unit g / |g|_2) for each gram, where g are `weights`, in the order of `grams`.
 
     `grams` are all grams that any user holds, as round 1 noised them, so that given round 1's
@@ -60,7 +60,7 @@ class ByRow:
     weights: Integers
 
     def __call__(self, held: Held) -> Integers:
-        places = self.grams.places(held.keys)
-        if places.min(initial=0) < 0:
+        positions = self.grams.positions(held.keys)
+        if positions.min(initial=0) < 0:
             raise RuntimeError("dphh: a gram that round 2 reads was not there in round 1")
-        return shared_out(self.unit, self.weights.take(places), held.owner, len(held.number))
+        return shared_out(self.unit, self.weights.take(positions), held.owner, len(held.number))

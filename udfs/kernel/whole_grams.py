@@ -30,7 +30,7 @@ def whole_grams(texts: Any, lengths: Iterable[int]) -> pa.Array:
         if last < 1:
             continue
         starts = np.flatnonzero(of_word[:last] == of_word[length - 1 :])
-        parts = [words.take(pa.array(starts + place)) for place in range(length)]
+        parts = [words.take(pa.array(starts + position)) for position in range(length)]
         grams.append(pc.binary_join_element_wise(*parts, between) if length > 1 else parts[0])
         of_gram.append(of_word[starts])
     if not grams:

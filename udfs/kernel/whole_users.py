@@ -1,9 +1,9 @@
 """Functions over whole users in rows of lists, for DuckDB and Polars: the steps that need all of a
 user at once, over Arrow columns. A batch of rows is a block of whole users.
 
-A row has several short users or one long one: for each user a hash (`lots`) and the number of
-positions (`lengths`), and the content of all their positions (`codes`, `keys`). `contributions`
-bound and weigh a user; `places` and `pairs` climb the n-gram ladder. None draws random numbers:
+A row has several short users or one long one: for each user a hash (`user_hashes`) and the number
+of positions (`lengths`), and the content of all their positions (`ids`, `keys`). `contributions`
+bound and weigh a user; `positions` and `pairs` climb the n-gram ladder. None draws random numbers:
 the result for a row depends on that row, on earlier releases and on the level's salt.
 """
 
@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from dphh.errors import EngineOutOfMemory
 from dphh.privacy.following import weights_of
-from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, evenly
+from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
 from dphh.udfs.kernel.listed_words import listed_places
-from dphh.udfs.kernel.places import Released, candidates, candidates_that_matter, of_words
-from dphh.udfs.kernel.two_rounds import ByRow, Plainly
+from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter, of_words
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
 from dphh.udfs.text.hashes import Integers, Words, of_numbers
 from dphh.udfs.text.vocabulary import Vocabulary
 
@@ -46,58 +46,69 @@ class WholeUsers:
         self.looked_up: list[Any] = []
 
     def contributions_of_words(
-        self, lots: Any, lengths: Any, codes: Any, max_items: int, grid_bits: int, salt: int
+        self, user_hashes: Any, lengths: Any, ids: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
-        """`dphh_contributions_of_words(lots, lengths, codes, max_items, grid_bits, salt)`: what the
-        users of all these rows add to a histogram of words; the first row has the result."""
-        rule = evenly(max_items, grid_bits, salt, self.hashed_words)
-        return weighed(lots, lengths, codes, rule)
+        """`dphh_contributions_of_words(user_hashes, lengths, ids, max_items, grid_bits, salt)`:
+        what the users of all these rows add to a histogram of words; the first row has the
+        result."""
+        rule = equal_weights(max_items, grid_bits, salt, self.hashed_words)
+        return weighed(user_hashes, lengths, ids, rule)
 
     def given_to_words(
-        self, lots: Any, lengths: Any, codes: Any, max_items: int, grid_bits: int, salt: int, w: int
+        self,
+        user_hashes: Any,
+        lengths: Any,
+        ids: Any,
+        max_items: int,
+        grid_bits: int,
+        salt: int,
+        w: int,
     ) -> pa.Array:
-        """`dphh_given_to_words(lots, lengths, codes, max_items, grid_bits, salt, w)`: the same with
-        weights by the w of each word (equal weights if `w` is EQUAL), and with every word that any
-        user holds, even if all its weights are 0."""
-        return weighed(lots, lengths, codes, self.given(max_items, grid_bits, salt, w))
+        """`dphh_given_to_words(user_hashes, lengths, ids, max_items, grid_bits, salt, w)`: the same
+        with weights by the w of each word (equal weights if `w` is EQUAL), and with every word that
+        any user holds, even if all its weights are 0."""
+        return weighed(user_hashes, lengths, ids, self.given(max_items, grid_bits, salt, w))
 
     def given(self, max_items: int, grid_bits: int, salt: int, w: int) -> Weigh:
         if w == EQUAL:
-            return evenly(max_items, grid_bits, salt, self.hashed_words, keeps_zeros=True)
+            return equal_weights(max_items, grid_bits, salt, self.hashed_words, keeps_zeros=True)
         of_words = self.looked_up[w]
         return Followed(2**grid_bits, max_items, salt, of_words, self.hashed_words)
 
     def contributions_of_grams(
-        self, lots: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
+        self, user_hashes: Any, lengths: Any, keys: Any, max_items: int, grid_bits: int, salt: int
     ) -> pa.Array:
-        """`dphh_contributions_of_grams(lots, lengths, keys, max_items, grid_bits, salt)`: the same
-        for pairs of released grams, whose numbers are public."""
-        return weighed(lots, lengths, keys, evenly(max_items, grid_bits, salt, of_numbers))
+        """`dphh_contributions_of_grams(user_hashes, lengths, keys, max_items, grid_bits, salt)`:
+        the same for pairs of released grams, whose numbers are public."""
+        return weighed(
+            user_hashes, lengths, keys, equal_weights(max_items, grid_bits, salt, of_numbers)
+        )
 
-    def plain_contributions(self, lots: Any, lengths: Any, keys: Any, unit: int) -> pa.Array:
-        """`dphh_plain_contributions(lots, lengths, keys, unit)`: the same for round 1 of the
+    def plain_contributions(self, user_hashes: Any, lengths: Any, keys: Any, unit: int) -> pa.Array:
+        """`dphh_plain_contributions(user_hashes, lengths, keys, unit)`: the same for round 1 of the
         forecast ladder."""
-        return weighed(lots, lengths, keys, Plainly(unit))
+        return weighed(user_hashes, lengths, keys, PlainWeights(unit))
 
     def shared_contributions(
-        self, lots: Any, lengths: Any, keys: Any, grams: int, unit: int
+        self, user_hashes: Any, lengths: Any, keys: Any, grams: int, unit: int
     ) -> pa.Array:
-        """`dphh_shared_contributions(lots, lengths, keys, grams, unit)`: the same for round 2, with
-        the weight g of each gram."""
-        return weighed(lots, lengths, keys, ByRow(unit, *self.looked_up[grams]))
+        """`dphh_shared_contributions(user_hashes, lengths, keys, grams, unit)`: the same for round
+        2, with the weight g of each gram."""
+        return weighed(user_hashes, lengths, keys, WeightsByRow(unit, *self.looked_up[grams]))
 
     def look_up_in(self, known: Any) -> int:
         """Keep a lookup table, and return the index by which a level's queries name it."""
         self.looked_up.append(known)
         return len(self.looked_up) - 1
 
-    def holders(self, lots: Any, lengths: Any, codes: Any) -> pa.Array:
-        """`dphh_holders(lots, lengths, codes)`: how many users hold each word, without bounding."""
-        return weighed(lots, lengths, codes, each_once)
+    def holders(self, user_hashes: Any, lengths: Any, ids: Any) -> pa.Array:
+        """`dphh_holders(user_hashes, lengths, ids)`: how many users hold each word, without
+        bounding."""
+        return weighed(user_hashes, lengths, ids, each_once)
 
-    def hashed_words(self, codes: Integers) -> Words:
+    def hashed_words(self, ids: Integers) -> Words:
         """Hash words by their spelling."""
-        return self.vocabulary.hashes()[codes]
+        return self.vocabulary.hashes()[ids]
 
     def spelled(self, keys: Any) -> pa.Array:
         """`dphh_spelled(key)`: the word with this word id."""
@@ -105,31 +116,31 @@ class WholeUsers:
 
     def release_words(self, words: Any) -> None:
         """Set the released words. A released word's number is its index in this list."""
-        codes = self.vocabulary.codes(words)
+        ids = self.vocabulary.ids(words)
         numbers = np.full(len(self.vocabulary) + 1, -1, dtype=np.int32)  # the last is for id -1
-        numbers[codes] = np.arange(len(words))
+        numbers[ids] = np.arange(len(words))
         self._numbers_of_words = numbers
 
     def list_words(self, words: Any) -> None:
-        """Tell which words a public list has. A listed word's key is its place there; another one
-        has the key `others` and its own number on top."""
-        codes = self.vocabulary.codes(words)
+        """Tell which words a public list has. A listed word's key is its position there; another
+        one has the key `others` and its own number on top."""
+        ids = self.vocabulary.ids(words)
         if len(words) + len(self.vocabulary) >= 2**31:
             raise EngineOutOfMemory("the list and the texts have more words than four bytes number")
         numbers = np.arange(len(self.vocabulary) + 1, dtype=np.int32) + np.int32(len(words))
-        numbers[codes] = np.arange(len(words))
+        numbers[ids] = np.arange(len(words))
         numbers[-1] = -1
         self._numbers_of_words = numbers
 
     def listed_places(
-        self, lots: Any, lengths: Any, codes: Any, others: int, max_items: int, salt: int
+        self, user_hashes: Any, lengths: Any, ids: Any, others: int, max_items: int, salt: int
     ) -> pa.Array:
-        """`dphh_listed_places(lots, lengths, codes, others, max_items, salt)`: at each place the
-        key of the word there, from `others` on of words that the list lacks; -1 where the user does
-        not count for it."""
-        lists = one_array(codes)
+        """`dphh_listed_places(user_hashes, lengths, ids, others, max_items, salt)`: at each
+        position the key of the word there, from `others` on of words that the list lacks; -1 where
+        the user does not count for it."""
+        lists = one_array(ids)
         keys = listed_places(
-            values_of(one_array(lots)),
+            values_of(one_array(user_hashes)),
             values_of(one_array(lengths)),
             values_of(lists),
             self._numbers_of_words,
@@ -141,7 +152,7 @@ class WholeUsers:
         return lists_of(lengths_of(lists), keys)
 
     def names(self, keys: Any, others: int) -> pa.Array:
-        """`dphh_name(key, others)`: what a test's draws for a gram hang on: its key, or how it is
+        """`dphh_name(key, others)`: what a test's draws for a gram depend on: its key, or how it is
         spelled, where it is a word that the list lacks; of no list `others` is -1."""
         numbers = _numbers(keys)
         if others < 0 or not (numbers >= others).any():
@@ -155,22 +166,22 @@ class WholeUsers:
         """Set the released grams, by ascending keys."""
         self._released = Released(keys)
 
-    def unreleased(self, codes: Any) -> pa.Array:
-        """`dphh_unreleased(codes)`: the same word ids, with -1 for each released word."""
-        lists = one_array(codes)
+    def unreleased(self, ids: Any) -> pa.Array:
+        """`dphh_unreleased(ids)`: the same word ids, with -1 for each released word."""
+        lists = one_array(ids)
         held = values_of(lists)
         released = of_words(self._numbers_of_words, held) >= 0
         return lists_of(lengths_of(lists), np.where(released, np.int32(-1), held))
 
-    def places_of_words(self, codes: Any) -> pa.Array:
-        """`dphh_places_of_words(codes)`: the released word's number at each position, or -1."""
-        lists = one_array(codes)
+    def positions_of_words(self, ids: Any) -> pa.Array:
+        """`dphh_positions_of_words(ids)`: the released word's number at each position, or -1."""
+        lists = one_array(ids)
         return lists_of(lengths_of(lists), of_words(self._numbers_of_words, values_of(lists)))
 
-    def places_of_grams(self, keys: Any) -> pa.Array:
-        """`dphh_places_of_grams(keys)`: the released gram's number at each position, or -1."""
+    def positions_of_grams(self, keys: Any) -> pa.Array:
+        """`dphh_positions_of_grams(keys)`: the released gram's number at each position, or -1."""
         lists = one_array(keys)
-        return lists_of(lengths_of(lists), self._released.places(values_of(lists)))
+        return lists_of(lengths_of(lists), self._released.positions(values_of(lists)))
 
     def pairs(self, lengths: Any, grams: Any, words: Any, ahead: int) -> pa.Array:
         """`dphh_pairs(lengths, grams, words, ahead)`: the key of the pair that begins at each
@@ -181,11 +192,11 @@ class WholeUsers:
         positions later; all positions stay.
         """
         users, lists = one_array(lengths), one_array(grams)
-        places, ends = values_of(lists), values_of(one_array(words))
+        positions, ends = values_of(lists), values_of(one_array(words))
         if len(ends):
-            found = users, lists_of(lengths_of(lists), candidates(places, ends, ahead))
+            found = users, lists_of(lengths_of(lists), candidates(positions, ends, ahead))
         else:
-            left, keys = candidates_that_matter(values_of(users), places)
+            left, keys = candidates_that_matter(values_of(users), positions)
             found = lists_of(lengths_of(users), left), lists_of(sums_of(users, left), keys)
         return pa.StructArray.from_arrays(found, ["lengths", "keys"])
 
@@ -204,11 +215,11 @@ def each_once(held: Held) -> Integers:
     return np.ones(len(held.keys), dtype=np.int64)
 
 
-def weighed(lots: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:
+def weighed(user_hashes: Any, lengths: Any, keys: Any, weigh: Weigh) -> pa.Array:
     """The keys and weights that the users of all these rows add; the first row has all of them."""
     rows = one_array(keys)
     key, weight = contributions(
-        values_of(one_array(lots)), values_of(one_array(lengths)), values_of(rows), weigh
+        values_of(one_array(user_hashes)), values_of(one_array(lengths)), values_of(rows), weigh
     )
     return in_first_row(len(rows), key, weight)
 
@@ -226,8 +237,8 @@ def register_whole_users(con: duckdb.DuckDBPyConnection, users: WholeUsers) -> N
     functions: list[tuple[str, Callable[..., Any], list[Any], str]] = [
         ("spelled", users.spelled, ["BIGINT"], "VARCHAR"),
         ("unreleased", users.unreleased, ["INTEGER[]"], "INTEGER[]"),
-        ("places_of_words", users.places_of_words, ["INTEGER[]"], "INTEGER[]"),
-        ("places_of_grams", users.places_of_grams, ["BIGINT[]"], "INTEGER[]"),
+        ("positions_of_words", users.positions_of_words, ["INTEGER[]"], "INTEGER[]"),
+        ("positions_of_grams", users.positions_of_grams, ["BIGINT[]"], "INTEGER[]"),
         (
             "pairs",
             users.pairs,

@@ -1,7 +1,7 @@
 """Counts for Spark: what whole users of texts add to the sums of given items' keys.
 
-It draws nothing: what it makes of a row hangs on that row and on the list that was given, so a task
-that runs again makes the same of it.
+It draws nothing: what it makes of a row depends on that row and on the list that was given, so a
+task that runs again makes the same of it.
 """
 
 from __future__ import annotations

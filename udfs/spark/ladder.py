@@ -1,7 +1,7 @@
 """The ladder of n-grams for Spark: functions of tables, which see blocks of whole users at a time.
 
-They draw nothing: what they make of a row hangs on that row, what was released and a level's salt,
-so a task that runs again makes the same of it. In Spark's SQL they are name(table(rows)).
+They draw nothing: what they make of a row depends on that row, what was released and a level's
+salt, so a task that runs again makes the same of it. In Spark's SQL they are name(table(rows)).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession, functions
 
 from dphh.udfs.kernel.blocks import Block, block_at, block_of_tokens, row_of
-from dphh.udfs.kernel.contributions import Evenly, Held, Sums, Weigh, contributions, summed
-from dphh.udfs.kernel.places import Released, candidates, candidates_that_matter
-from dphh.udfs.kernel.two_rounds import ByRow, Plainly
+from dphh.udfs.kernel.contributions import EqualWeights, Held, Sums, Weigh, contributions, summed
+from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
 from dphh.udfs.kernel.whole_grams import whole_grams
 from dphh.udfs.text.arrow_bytes import packed, unpacked
 from dphh.udfs.text.hashes import Integers, of_spellings
@@ -28,15 +28,15 @@ from dphh.udfs.text.texts import tokens_of
 Row = dict[str, Any]
 OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
 OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
-_BLOCKS = "lots binary, lengths binary, places binary, words binary"
-_POSITIONS = "lots binary, lengths binary, keys binary, words binary"
+_BLOCKS = "user_hashes binary, lengths binary, positions binary, words binary"
+_POSITIONS = "user_hashes binary, lengths binary, keys binary, words binary"
 
 
 def register_blocks(
     spark: SparkSession, column: str, expression: str, lengths: tuple[int, int] | None
 ) -> None:
-    """`dphh_blocks(table(users))`: from (name, contents) to (lots, lengths, places, words): with
-    `lengths`, of the texts' n-grams in place of their words."""
+    """`dphh_blocks(table(users))`: from (name, contents) to (user_hashes, lengths, positions,
+    words): with `lengths`, of the texts' n-grams instead of their words."""
 
     def of_users(users: pa.RecordBatch) -> Iterator[Row]:
         texts: Any = users.column("contents")
@@ -44,27 +44,27 @@ def register_blocks(
         if lengths is not None:
             tokens = whole_grams(tokens, range(lengths[0], lengths[1] + 1))
         numbers = pc.list_value_length(texts).to_numpy()
-        lots = of_spellings(users.column("name")).view(np.int64)
-        block, words = block_of_tokens(lots, numbers, tokens)
+        user_hashes = of_spellings(users.column("name")).view(np.int64)
+        block, words = block_of_tokens(user_hashes, numbers, tokens)
         unnamed = users.column("name").is_null().to_numpy(False)
-        if unnamed.any() and (block.places[unnamed[block.owners]] >= 0).any():
-            raise RuntimeError("dphh: nobody")
+        if unnamed.any() and (block.positions[unnamed[block.owners]] >= 0).any():
+            raise RuntimeError("dphh: NULL user")
         written = packed(pa.table({"word": words}))
         for piece in block.in_pieces():
-            yield {**row_of(piece, "places"), "words": [written]}
+            yield {**row_of(piece, "positions"), "words": [written]}
 
     register_table(spark, "dphh_blocks", of_users, _BLOCKS)
 
 
-def register_sums_of_words(spark: SparkSession, rule: Evenly) -> None:
+def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
     """`dphh_contributions(table(blocks))`: to (key, weight)."""
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "places"), vocabulary(rows, row)
+            block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             by_spelling = replace(rule, hashed=of_spellings(words).__getitem__)
-            codes, weights = _added(block, block.places, by_spelling)
-            spelled = words.take(pa.array(codes))
+            ids, weights = _added(block, block.positions, by_spelling)
+            spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
     register_sums(spark, of_blocks, "key string, weight bigint")
@@ -78,9 +78,9 @@ def register_counts_of_words(spark: SparkSession) -> None:
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "places"), vocabulary(rows, row)
-            codes, weights = _added(block, block.places, each_once)
-            spelled = words.take(pa.array(codes))
+            block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
+            ids, weights = _added(block, block.positions, each_once)
+            spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
     register_sums(spark, of_blocks, "key string, weight bigint")
@@ -93,7 +93,7 @@ def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block = block_at(rows, row, "keys")
-            added = _added(block, block.places, sent.value)
+            added = _added(block, block.positions, sent.value)
             yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
     register_sums(spark, of_blocks, "key bigint, weight bigint")
@@ -102,12 +102,12 @@ def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
 def register_plain_contributions(spark: SparkSession, unit: int) -> None:
     """`dphh_plain_contributions(table(named_blocks))`: in round 1 of the forecast ladder, to
     (block, key, weight). What the users of a block add to a key stands once, 0 or more."""
-    rule = Plainly(unit)
+    rule = PlainWeights(unit)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, named = block_at(rows, row, "keys"), rows.column("block")[row].as_py()
-            keys, weights = _added(block, block.places, rule)
+            keys, weights = _added(block, block.positions, rule)
             order = np.argsort(keys)
             keys, weights = summed(keys.take(order), weights.take(order), keeps_zeros=True)
             yield {"block": np.full(len(keys), named), "key": keys, "weight": weights}
@@ -120,8 +120,9 @@ def register_plain_contributions(spark: SparkSession, unit: int) -> None:
 def register_shared_contributions(spark: SparkSession, unit: int) -> None:
     """`dphh_shared_contributions(table(blocks_and_grams))`: in round 2, to (key, weight).
 
-    Rows are (block, gram, g, lots, lengths, keys), those of a block together: first the grams that
-    its users hold, each with its g, and then the block. A block whose grams did not come fails.
+    Rows are (block, gram, g, user_hashes, lengths, keys), those of a block together: first the
+    grams that its users hold, each with its g, and then the block. A block whose grams did not come
+    fails.
     """
 
     class Function:
@@ -148,7 +149,7 @@ def register_shared_contributions(spark: SparkSession, unit: int) -> None:
             block = block_at(rows, row, "keys")
             none = np.empty(0, dtype=np.int64)
             grams, g = (np.concatenate([none, *(part[i] for part in self.grams)]) for i in range(2))
-            added = _added(block, block.places, ByRow(unit, Released(grams), g))
+            added = _added(block, block.positions, WeightsByRow(unit, Released(grams), g))
             return pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
         def terminate(self) -> Iterator[pa.Table]:
@@ -163,18 +164,18 @@ def register_remaining(spark: SparkSession, released: Any) -> None:
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "places"), vocabulary(rows, row)
+            block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             gone = pc.is_in(words, value_set=sent.value.cast(words.type)).to_numpy(False)
-            left = block.with_places(
-                np.where(np.append(gone, True)[block.places], -1, block.places)
+            left = block.with_positions(
+                np.where(np.append(gone, True)[block.positions], -1, block.positions)
             )
-            yield {**row_of(left, "places"), "words": [packed(pa.table({"word": words}))]}
+            yield {**row_of(left, "positions"), "words": [packed(pa.table({"word": words}))]}
 
     register_table(spark, "dphh_remaining", of_blocks, _BLOCKS)
 
 
-def register_places_of_words(spark: SparkSession, released: Any, single: bool) -> None:
-    """`dphh_places(table(blocks))`: to (lots, lengths, keys, words).
+def register_positions_of_words(spark: SparkSession, released: Any, single: bool) -> None:
+    """`dphh_positions(table(blocks))`: to (user_hashes, lengths, keys, words).
 
     The released words are sent to the executors whole: what is released is known to the driver
     whole as well.
@@ -183,16 +184,16 @@ def register_places_of_words(spark: SparkSession, released: Any, single: bool) -
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "places"), vocabulary(rows, row)
+            block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             numbers = pc.index_in(words, value_set=sent.value.cast(words.type)).fill_null(-1)
-            grams = np.append(numbers.to_numpy(), -1)[block.places]
+            grams = np.append(numbers.to_numpy(), -1)[block.positions]
             yield from _positions(block, grams, grams if single else None, 1)
 
-    register_table(spark, "dphh_places", of_blocks, _POSITIONS)
+    register_table(spark, "dphh_positions", of_blocks, _POSITIONS)
 
 
-def register_places_of_grams(spark: SparkSession, keys: Integers, ahead: int) -> None:
-    """`dphh_places(table(positions))`: to the next; the released keys are ascending."""
+def register_positions_of_grams(spark: SparkSession, keys: Integers, ahead: int) -> None:
+    """`dphh_positions(table(positions))`: to the next; the released keys are ascending."""
     sent = spark.sparkContext.broadcast(keys)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
@@ -201,9 +202,9 @@ def register_places_of_grams(spark: SparkSession, keys: Integers, ahead: int) ->
             block = block_at(rows, row, "keys")
             words: Any = rows.column("words")[row]
             ends = np.frombuffer(words.as_buffer(), "<i4") if words.is_valid else None
-            yield from _positions(block, released.places(block.places), ends, ahead)
+            yield from _positions(block, released.positions(block.positions), ends, ahead)
 
-    register_table(spark, "dphh_places", of_blocks, _POSITIONS)
+    register_table(spark, "dphh_positions", of_blocks, _POSITIONS)
 
 
 def register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) -> None:
@@ -240,7 +241,7 @@ def _register(spark: SparkSession, name: str, handler: type, gives: str) -> None
 
 
 def vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
-    """The words that the places of a block are numbers of."""
+    """The words that the positions of a block are numbers of."""
     column: Any = rows.column("words")
     words: pa.Array = unpacked(column[row].as_buffer()).column("word").combine_chunks()
     return words
@@ -248,18 +249,18 @@ def vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
 
 def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Integers]:
     """What the users of a block add together: few keys twice."""
-    return contributions(block.lots, block.lengths, keys, weigh)
+    return contributions(block.user_hashes, block.lengths, keys, weigh)
 
 
 def _positions(block: Block, grams: Any, words: Any | None, ahead: int) -> Iterator[Row]:
-    """The valid grams above, at the places that matter; at all, with words, which stay."""
+    """The valid grams above, at the positions that matter; at all, with words, which stay."""
     if words is None:
         lengths, keys = candidates_that_matter(block.lengths, grams)
         # Who holds no valid gram adds to no sum, nor to list sizes: such users and blocks may go.
         some = lengths > 0
-        placed = Block(block.lots[some], lengths[some], keys)
+        placed = Block(block.user_hashes[some], lengths[some], keys)
     else:
-        placed = block.with_places(candidates(grams, words, ahead))
-    if (placed.places >= 0).any():
+        placed = block.with_positions(candidates(grams, words, ahead))
+    if (placed.positions >= 0).any():
         kept = None if words is None else words.astype("<i4").tobytes()
         yield {**row_of(placed, "keys"), "words": pa.array([kept], pa.binary())}

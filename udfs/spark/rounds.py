@@ -41,13 +41,13 @@ def register_given_to_words(spark: SparkSession, unit: int, max_items: int, salt
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "places"), vocabulary(rows, row)
+            block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             known: Any = rows.column("weights")[row].values
             w = np.zeros(len(words), dtype=np.int64)
             w[known.field("number").to_numpy()] = known.field("w").to_numpy()
             rule = Followed(unit, max_items, salt, w, of_spellings(words).__getitem__)
-            codes, weights = contributions(block.lots, block.lengths, block.places, rule)
-            spelled = words.take(pa.array(codes))
+            ids, weights = contributions(block.user_hashes, block.lengths, block.positions, rule)
+            spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
     register_sums(spark, of_blocks, "key string, weight bigint")

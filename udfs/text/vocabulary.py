@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dphh.udfs.text.hashes import Words, of_spellings
 from dphh.udfs.text.short_words import ShortWords, views_of
 
-Codes = NDArray[np.int32]
+Ids = NDArray[np.int32]
 #: For fewer words than this at a time, the cache is not used.
 FEW = 1 << 13
 #: How many words are spelled at a time to be hashed; all at once would double their memory.
@@ -37,7 +37,7 @@ class Vocabulary:
         self._count, self._met = 0, 0
         self._lock = Lock()
 
-    def codes(self, words: Any) -> Codes:
+    def ids(self, words: Any) -> Ids:
         """The word id of each word of an Arrow array; -1 for an empty word and for NULL."""
         # NULLs are replaced in Arrow; a Polars series would need a query for it.
         there = words.cast(pa.large_string()).fill_null("") if words.null_count else words
@@ -57,15 +57,15 @@ class Vocabulary:
         numbers -= np.int32(1)
         return numbers
 
-    def _numbers(self, spelled: pl.Series) -> Codes:
+    def _numbers(self, spelled: pl.Series) -> Ids:
         numbers = spelled.cast(self._kind).to_physical().to_numpy().astype(np.int32)
         with self._lock:
             self._count = max(self._count, int(numbers.max(initial=0)))
         return numbers
 
-    def spelled(self, codes: Any) -> pa.Array:
+    def spelled(self, ids: Any) -> pa.Array:
         """The words with these word ids, as an Arrow array."""
-        numbers = pl.Series(np.asarray(codes) + 1, dtype=pl.UInt32)
+        numbers = pl.Series(np.asarray(ids) + 1, dtype=pl.UInt32)
         return numbers.cat.to(self._kind).cast(pl.String).to_arrow().cast(pa.string())
 
     def __len__(self) -> int:

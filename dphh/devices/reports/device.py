@@ -98,10 +98,10 @@ def sample(said: Broadcast, held: dict[int, int], randomness: Randomness, name: 
     """The values to report: at most `contributions`, then "nothing"; no value twice."""
     values = sorted(held)
     keys = _keys(randomness, [f"{name}\x1f{value}" for value in values])
-    lots = randomness.words(len(values), f"{said.round}/sample", keys)
+    draws = randomness.words(len(values), f"{said.round}/sample", keys)
     rank = [
-        (-held[value] if said.sampling == "greedy" else 0, int(lot), value)
-        for value, lot in zip(values, lots, strict=True)
+        (-held[value] if said.sampling == "greedy" else 0, int(draw), value)
+        for value, draw in zip(values, draws, strict=True)
     ]
     nothing = [said.nothing(report) for report in range(said.contributions)]
     chosen = np.array(nothing, dtype=np.int64)

@@ -25,7 +25,6 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.again import request_of
 from dphh.content import Characters, Reading
 from dphh.corpus import Corpus, as_sequences, replace_corpus
 from dphh.devices.votes.device import VOTES_SCHEMA, Ballot, read_ballot
@@ -40,6 +39,7 @@ from dphh.mechanisms.released_rows import LevelDone
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.plan import Plan, plan_from_json
 from dphh.release import Release
+from dphh.replay import request_of
 from dphh.run import released, settled
 from dphh.sources.quiet import without_bar
 from dphh.sql import query

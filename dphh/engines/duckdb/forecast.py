@@ -10,7 +10,7 @@ from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
-from dphh.udfs.kernel.places import Released
+from dphh.udfs.kernel.positions import Released
 
 #: The tables of a level, in the order of its queries.
 TABLES = (

@@ -46,7 +46,7 @@ def register_forecast(
             absent,
             negatives,
             thresholds,
-            lambda keys: held.places(keys) >= 0,
+            lambda keys: held.positions(keys) >= 0,
             bins(sigma),
             randomness,
             purpose,
@@ -87,7 +87,7 @@ def register_forecast(
             "lifted",
             lifted,
             ["BIGINT", "INTEGER", "BIGINT", "BIGINT", "VARCHAR"],
-            "STRUCT(place BIGINT, key BIGINT, noisy BIGINT)[]",
+            "STRUCT(position BIGINT, key BIGINT, noisy BIGINT)[]",
         ),
     ]
     con.create_function(

@@ -12,7 +12,7 @@ from pyarrow import Table
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.errors import CorpusError, EngineOutOfMemory
-from dphh.sources.reading import ROWS_OF_NOBODY
+from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.udfs.kernel.gathering import Gathering, Read, register_gathered
 
 #: Numbers of parts to try until a part fits the memory. Each user is whole in one part, and what a
@@ -24,14 +24,15 @@ SHARE = 4
 
 class Gathers(DuckDBRun):
     def gather(self, table: str, read: Read) -> None:
-        """Make a table (lots, lengths, codes) of whole users."""
+        """Make a table (user_hashes, lengths, ids) of whole users."""
         self.hold_rows()
-        if self.has_rows_of_nobody():
-            raise CorpusError(ROWS_OF_NOBODY)
+        if self.has_rows_of_null_users():
+            raise CorpusError(ROWS_OF_NULL_USERS)
         for parts in PARTS:
             self.drop(table)
             self.con.execute(
-                f"CREATE TEMP TABLE {table} (lots BIGINT[], lengths INTEGER[], codes INTEGER[])"
+                f"CREATE TEMP TABLE {table} "
+                "(user_hashes BIGINT[], lengths INTEGER[], ids INTEGER[])"
             )
             try:
                 for part in range(parts):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dphh.engines.aggregate import aggregate_reports
+from dphh.engines.declared_users import users_wanting
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
-from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
 from dphh.udfs.draws.randomness import SEATS
 
@@ -17,7 +17,7 @@ class LocalTries(DuckDBRun):
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
         self.load()
         self.execute("ldp_local_words", characters=list(characters))
-        self.refuse_rows_of_nobody("local_words")
+        self.refuse_null_users("local_words")
         self.execute("ldp_seats", seats=seats, idle=self._wanting(seats, pad), purpose=SEATS)
         self.execute("ldp_contributions")
         self.drop("local_words")

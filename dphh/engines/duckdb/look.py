@@ -22,7 +22,7 @@ from dphh.errors import CorpusError
 from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
-from dphh.sources.reading import ROWS_OF_NOBODY, at_hand, files_named
+from dphh.sources.reading import ROWS_OF_NULL_USERS, at_hand, files_named
 from dphh.sources.text_files import reading_text
 from dphh.udfs.draws.randomness import SystemRandomness
 
@@ -46,23 +46,27 @@ def look_first(corpus: Corpus, session: Session) -> None:
     if not can_be_looked_at(corpus, session):
         return
     try:
-        if _has_rows_of_nobody(corpus, session):
-            raise CorpusError(ROWS_OF_NOBODY)
+        if _has_rows_of_null_users(corpus, session):
+            raise CorpusError(ROWS_OF_NULL_USERS)
     except CorpusError as problem:
         raise CorpusError(f"{problem}. Nothing was spent") from None
 
 
-def has_rows_of_nobody(corpus: Corpus) -> bool:
+def has_rows_of_null_users(corpus: Corpus) -> bool:
     """For `check`, which also reads queries. Raises any other fault that a run would be refused
     for."""
     own = open_session(opened(corpus), SystemRandomness(), Limits())
     try:
-        return _has_rows_of_nobody(corpus, own) if can_be_looked_at(corpus) else _nobodys(own)
+        return (
+            _has_rows_of_null_users(corpus, own)
+            if can_be_looked_at(corpus)
+            else _null_user_rows(own)
+        )
     finally:
         own.close()
 
 
-def _has_rows_of_nobody(corpus: Corpus, session: Session) -> bool:
+def _has_rows_of_null_users(corpus: Corpus, session: Session) -> bool:
     """Uses the run's own session if it is DuckDB's, else opens one for this check."""
     if isinstance(session, DuckDBSession):
         return _looked(corpus, session, session)
@@ -78,23 +82,23 @@ def _looked(corpus: Corpus, own: DuckDBSession, session: Session) -> bool:
     if isinstance(table.source, duckdb.DuckDBPyRelation):
         # Text files and DuckDB files. They are scanned here in one pass: a run reads them as a
         # stream, which ends if it fails and buffers many rows at a time.
-        return _has_null_users(corpus, table, room) and _nobodys(own)
+        return _has_null_users(corpus, table, room) and _null_user_rows(own)
     if room is not None and table.kind == "path" and _is_here(table):
         files = [file for place in table.where for file in files_named(place)]
         for column, is_content in _texts(corpus):
             fits = room.fits(corpus.content if is_content else None)
             lengths = longest_texts(files, column, room.most, fits)
             refuse_more_than_fits(lengths, room, corpus.content, is_content)
-    return _nobodys(own)
+    return _null_user_rows(own)
 
 
 def _is_here(corpus: Corpus) -> bool:
     return corpus.kind != "path" or not any("://" in place for place in corpus.where)
 
 
-def _nobodys(session: DuckDBSession) -> bool:
+def _null_user_rows(session: DuckDBSession) -> bool:
     session.hold_rows()
-    return session.has_rows_of_nobody()
+    return session.has_rows_of_null_users()
 
 
 def _room(own: DuckDBSession, session: Session) -> Room | None:
@@ -138,8 +142,8 @@ def _has_null_users(corpus: Corpus, table: Corpus, room: Room | None) -> bool:
         asked.append(f"max({size}, {room.most}) FILTER ({size} > {LONG})")
     # No WHERE: DuckDB would collect the filtered rows in vectors of 2,048, including their texts.
     with engine_errors("look"), reading_text(corpus):
-        ((nobodys, _, *longest),) = source.aggregate(", ".join(asked)).fetchall()
+        ((null_users, _, *longest),) = source.aggregate(", ".join(asked)).fetchall()
     for (_, is_content), lengths in zip(columns, longest, strict=True):
         assert room is not None
         refuse_more_than_fits(lengths or [], room, corpus.content, is_content)
-    return bool(nobodys)
+    return bool(null_users)

@@ -44,5 +44,5 @@ class Rounds(Items, InRounds):
             threshold=following.threshold,
         )
         w = np.zeros(len(self.whole_users.vocabulary) + 1, dtype=np.int64)
-        w[found.column("code").to_numpy()] = found.column("w").to_numpy()
+        w[found.column("word_id").to_numpy()] = found.column("w").to_numpy()
         return w

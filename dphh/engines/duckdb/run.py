@@ -19,7 +19,7 @@ from dphh.engines.session import Limits
 from dphh.errors import CorpusError, UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.sources.quiet import without_bar
-from dphh.sources.reading import ROWS_OF_NOBODY
+from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.sql import query
 from dphh.udfs.draws.noise import register_noise
 from dphh.udfs.draws.randomness import Randomness
@@ -114,7 +114,7 @@ class DuckDBRun:
                 self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
         self._within_reach = True
 
-    def refuse_rows_of_nobody(self, table: str) -> None:
+    def refuse_null_users(self, table: str) -> None:
         # Such rows belong to no user, so either both of two neighbouring corpora contain them or
         # neither does: refusing them reveals nothing about any user.
         with engine_errors(table):
@@ -122,12 +122,12 @@ class DuckDBRun:
                 f"SELECT 1 FROM {table} WHERE user_id IS NULL LIMIT 1"
             ).fetchall()
         if found:
-            raise CorpusError(ROWS_OF_NOBODY)
+            raise CorpusError(ROWS_OF_NULL_USERS)
 
-    def has_rows_of_nobody(self) -> bool:
+    def has_rows_of_null_users(self) -> bool:
         """Whether a row has a NULL user id; costs almost nothing if there is none."""
-        with engine_errors("rows_of_nobody"):
-            ((held,),) = self.con.execute(query("rows_of_nobody")).fetchall()
+        with engine_errors("rows_of_null_users"):
+            ((held,),) = self.con.execute(query("rows_of_null_users")).fetchall()
         return bool(held)
 
     def tell(self, table: str, rows: Any) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dphh.engines.declared_users import users_idle
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
-from dphh.engines.users_said import users_idle
 from dphh.engines.walking import Trie, Walking
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.draws.randomness import ONE_SEQUENCE
@@ -23,7 +23,7 @@ class Tries(DuckDBRun, Walking):
         """Make the rows available. Which users' sequences are needed depends on the level."""
         self.hold_rows()
         self.execute("sequences_of_rows")
-        self.refuse_rows_of_nobody("sequences_of_rows")
+        self.refuse_null_users("sequences_of_rows")
         self.choice = choice
 
     def choose_for_each(self) -> None:

@@ -15,8 +15,8 @@ from dphh.engines.polars.queries.ladder import grams_level
 from dphh.ladder.absent import absent_bins, absent_negatives, spurious_grams
 from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
-from dphh.udfs.kernel.places import Released
-from dphh.udfs.kernel.two_rounds import ByRow, Plainly
+from dphh.udfs.kernel.positions import Released
+from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
 
 
 class PolarsRounds(ForecastRounds):
@@ -24,7 +24,7 @@ class PolarsRounds(ForecastRounds):
         self.session, self.purpose = session, purpose
 
     def _round_1(self, unit: int) -> tuple[Any, Any]:
-        plain = self._sums(Plainly(unit), "forecast_round_1")
+        plain = self._sums(PlainWeights(unit), "forecast_round_1")
         sizes = pl.DataFrame({"key": -1 - np.arange(len(LIST_SIZES))})
         sizes = sizes.join(plain, on="key", how="left", maintain_order="left")
         lists = self._noised(sizes.with_columns(pl.col("weight").fill_null(0)), "list sizes")
@@ -55,7 +55,7 @@ class PolarsRounds(ForecastRounds):
     def _round_2(self, planned: Any, unit: int) -> Any:
         weights = self._fetch(queries.weights(self.round_1.lazy(), pl.DataFrame(planned).lazy()))
         self.held = Released(weights["key"].to_numpy())
-        rule = ByRow(unit, self.held, weights["weight"].to_numpy())
+        rule = WeightsByRow(unit, self.held, weights["weight"].to_numpy())
         histogram = self._sums(rule, "forecast_round_2")
         sums = self._fetch(queries.sums(self.round_1.lazy(), histogram.lazy()))
         self.round_2 = self._noised(sums, "round 2").rename({"noisy": "second"})
@@ -73,7 +73,7 @@ class PolarsRounds(ForecastRounds):
             self.absent,
             self.negatives,
             self._by_row(thresholds, "threshold"),
-            lambda keys: self.held.places(keys) >= 0,
+            lambda keys: self.held.positions(keys) >= 0,
             self.law,
             self.session.randomness,
             self.purpose,
@@ -89,7 +89,7 @@ class PolarsRounds(ForecastRounds):
         passed = queries.passed(self.round_2.lazy(), pl.DataFrame(thresholds).lazy(), lifted.lazy())
         return self._fetch(passed).to_arrow()
 
-    def _sums(self, rule: Plainly | ByRow, step: str) -> pl.DataFrame:
+    def _sums(self, rule: PlainWeights | WeightsByRow, step: str) -> pl.DataFrame:
         """The sum of all users' weights for each gram, before noise."""
         return self.session.fetch(step, grams_level(self.session.table("positions"), rule))
 

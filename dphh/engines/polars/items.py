@@ -12,7 +12,7 @@ from dphh.engines.polars.gathering import Gathers
 from dphh.engines.polars.queries import set_union
 from dphh.levels import CountsLevel, PrunedLevel, SetUnionLevel
 from dphh.udfs.draws.noise import draw_rounded_gaussian
-from dphh.udfs.kernel.contributions import Evenly, evenly
+from dphh.udfs.kernel.contributions import EqualWeights, equal_weights
 from dphh.udfs.kernel.gathering import words_of_texts
 from dphh.udfs.kernel.reading import Reading
 
@@ -48,9 +48,9 @@ class Items(Gathers):
         named = counts.select(key=pl.Series(spelled), users="weight")
         return named.sort("users", "key", descending=[True, False]).to_arrow()
 
-    def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str, hashed: Any) -> Evenly:
+    def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str, hashed: Any) -> EqualWeights:
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
-        return evenly(level.max_items, level.grid_bits, salt, hashed)
+        return equal_weights(level.max_items, level.grid_bits, salt, hashed)
 
     def _noised(
         self,
@@ -70,7 +70,7 @@ class Items(Gathers):
         purpose: str,
         spelled: Callable[[Any], Any] | None = None,
     ) -> pl.DataFrame:
-        """The rows (key, weight, ...) with `noisy` in place of `weight`: each row's own noise is
+        """The rows (key, weight, ...) with `noisy` instead of `weight`: each row's own noise is
         drawn once, on a materialised frame. Only a test's randomness uses the names of keys."""
         names = None
         if self.randomness.is_test:

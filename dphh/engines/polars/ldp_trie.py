@@ -10,9 +10,9 @@ import polars as pl
 import pyarrow as pa
 
 from dphh.engines.aggregate import aggregate_reports
+from dphh.engines.declared_users import users_wanting
 from dphh.engines.polars.queries import local_tries
 from dphh.engines.polars.run import PolarsRun
-from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
 from dphh.udfs.draws.coin_reports import NOTHING, draw_reports
 from dphh.udfs.draws.randomness import SEATS
@@ -27,7 +27,7 @@ class LocalTries(PolarsRun):
         self.make(
             "local_words", local_tries.ldp_local_words(self.load(), characters), "ldp_local_words"
         )
-        self.refuse_rows_of_nobody(self.tables["local_words"]["user_id"])
+        self.refuse_null_users(self.tables["local_words"]["user_id"])
         seated = self._seats(seats, pad)
         held = local_tries.ldp_contributions(self.table("local_words"), seated.lazy())
         self.make("contributions", held, "ldp_contributions")
@@ -41,10 +41,10 @@ class LocalTries(PolarsRun):
         if names is not None:
             nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
             names = pa.concat_arrays([names.cast(pa.string()), nobody])
-        lots = self.randomness.words(users.height + idle, SEATS, names)
+        draws = self.randomness.words(users.height + idle, SEATS, names)
         everyone = pl.concat([users, pl.DataFrame({"user_id": [None] * idle}, schema=users.schema)])
-        in_order = everyone.with_columns(lot=pl.Series(lots, dtype=pl.UInt64)).sort(
-            "lot", "user_id"
+        in_order = everyone.with_columns(draw=pl.Series(draws, dtype=pl.UInt64)).sort(
+            "draw", "user_id"
         )
         seated = in_order.with_columns(seat=pl.int_range(1, pl.len() + 1, dtype=pl.Int64))
         return (
@@ -77,10 +77,10 @@ class LocalTries(PolarsRun):
             ),
         )
         # A random number for each of a user's prefixes, drawn anew at every level.
-        lots = self.randomness.words(
+        draws = self.randomness.words(
             held.height, f"{purpose}/sample", self._names_of_reports(held["seat"], held["value"])
         )
-        drawn = held.with_columns(lot=pl.Series(lots, dtype=pl.UInt64)).lazy()
+        drawn = held.with_columns(draw=pl.Series(draws, dtype=pl.UInt64)).lazy()
         greedy = level.sampling == "greedy"
         return self.fetch("ldp_choice", local_tries.ldp_choice(drawn, level.contributions, greedy))
 
@@ -92,8 +92,10 @@ class LocalTries(PolarsRun):
         if level.nothings:
             nothing = level.values + np.minimum(np.arange(level.contributions), level.nothings - 1)
         said = np.tile(nothing, level.users)
-        place = (chosen["seat"] - level.first_seat - 1) * level.contributions + chosen["report"] - 1
-        said[place.to_numpy()] = chosen["value"].to_numpy()
+        position = (
+            (chosen["seat"] - level.first_seat - 1) * level.contributions + chosen["report"] - 1
+        )
+        said[position.to_numpy()] = chosen["value"].to_numpy()
         counted = np.zeros(level.domain, dtype=np.int64)
         for start in range(0, len(said), BLOCK):
             block = said[start : start + BLOCK]

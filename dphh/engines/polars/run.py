@@ -12,7 +12,7 @@ from dphh.engines.polars.failures import engine_errors
 from dphh.engines.polars.queries.names import spelled_users
 from dphh.engines.session import Limits
 from dphh.errors import CorpusError, UsageError
-from dphh.sources.reading import ROWS_OF_NOBODY
+from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.udfs.draws.randomness import Randomness, wants_keys
 from dphh.udfs.kernel.whole_users import WholeUsers
 
@@ -52,11 +52,11 @@ class PolarsRun:
     def passed(self, threshold: int) -> pl.DataFrame:
         return self.tables["noised"].filter(pl.col("noisy") >= threshold)
 
-    def refuse_rows_of_nobody(self, users: pl.Series) -> None:
+    def refuse_null_users(self, users: pl.Series) -> None:
         # Such rows belong to no user, so either both of two neighbouring corpora contain them or
         # neither does: refusing them reveals nothing about any user.
         if users.null_count():
-            raise CorpusError(ROWS_OF_NOBODY)
+            raise CorpusError(ROWS_OF_NULL_USERS)
 
     def names(self, users: pl.Series, purpose: str) -> Any:
         """Users' names in DuckDB's spelling, if a test's random words depend on them, else None."""

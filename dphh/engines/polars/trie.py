@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from dphh.engines.declared_users import users_idle
 from dphh.engines.polars.queries import tries
 from dphh.engines.polars.run import PolarsRun
-from dphh.engines.users_said import users_idle
 from dphh.engines.walking import Trie, Walking
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, wants_keys
@@ -22,16 +22,16 @@ ENDS = "\x1f"
 class Tries(PolarsRun, Walking):
     def hold_sequences(self, choice: Choice) -> None:
         self.make("sequences", tries.sequences_of_rows(self.load()))
-        self.refuse_rows_of_nobody(self.tables["sequences"]["user_id"])
+        self.refuse_null_users(self.tables["sequences"]["user_id"])
         sequences = self.table("sequences")
         if choice == "drawn":
-            one_each = tries.sequences_drawn(sequences, self._lots().lazy())
+            one_each = tries.sequences_drawn(sequences, self._draws().lazy())
         else:
             one_each = tries.sequences_most_frequent(sequences)
         self.make("one_each", one_each, step=f"sequences_{choice.replace('-', '_')}")
         self.drop("sequences")
 
-    def _lots(self) -> pl.DataFrame:
+    def _draws(self) -> pl.DataFrame:
         """Which of their sorted rows each user with several rows gets: a random word, modulo."""
         several = tries.users_of_several(self.table("sequences"))
         users = self.fetch("sequences_drawn", several)
@@ -62,8 +62,8 @@ class Tries(PolarsRun, Walking):
             nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
             names = pa.concat_arrays([names, nobody])
         # Every user, with a sequence or not, gets a random word; the lowest form the batch.
-        lots = self.randomness.words(one_each.height + idle, purpose, names)
-        drawn = np.argsort(lots, kind="stable")[: level.batch]
+        draws = self.randomness.words(one_each.height + idle, purpose, names)
+        drawn = np.argsort(draws, kind="stable")[: level.batch]
         batch = one_each[drawn[drawn < one_each.height]]
         below = pl.DataFrame(trie.nodes()).with_columns(pl.col("tokens").cast(pl.List(pl.String)))
         votes = self.fetch(

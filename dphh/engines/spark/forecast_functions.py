@@ -21,7 +21,7 @@ from dphh.udfs.spark.functions import register_arrow
 from dphh.udfs.text.hashes import Integers
 
 _FALLEN = "array<struct<bin: bigint, grams: bigint>>"
-_LIFTED = "array<struct<place: bigint, key: bigint, bin: bigint, first: bigint, second: bigint>>"
+_LIFTED = "array<struct<position: bigint, key: bigint, bin: bigint, first: bigint, second: bigint>>"
 
 
 def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidClasses) -> None:
@@ -74,7 +74,7 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
             )
             return _by_place(lifted)
 
-        names = ("place", "key", "bin", "first", "second")
+        names = ("position", "key", "bin", "first", "second")
         return _lists(of_class, names, group, rows, sigma, purpose)
 
     register_arrow(spark, "dphh_bin", bin_of, "bigint", draws=False)
@@ -96,14 +96,14 @@ def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGra
 
         return _lists(of_level, names, held, sigma, threshold, purpose)
 
-    names = ("place", "key", "noisy")
+    names = ("position", "key", "noisy")
     register_arrow(
-        spark, "dphh_lifted", lifted, "array<struct<place: bigint, key: bigint, noisy: bigint>>"
+        spark, "dphh_lifted", lifted, "array<struct<position: bigint, key: bigint, noisy: bigint>>"
     )
 
 
 def _by_place(lifted: Lifted) -> dict[str, Any]:
-    """At each place a key that may pass, and at the first ones what passes."""
+    """At each position a key that may pass, and at the first ones what passes."""
     more = len(lifted.proposed) - len(lifted.bins)
     told = {
         name: pa.concat_arrays([pa.array(values, pa.int64()), pa.nulls(more, pa.int64())])
@@ -113,7 +113,7 @@ def _by_place(lifted: Lifted) -> dict[str, Any]:
             ("second", lifted.second),
         )
     }
-    return {"place": np.arange(len(lifted.proposed)), "key": lifted.proposed, **told}
+    return {"position": np.arange(len(lifted.proposed)), "key": lifted.proposed, **told}
 
 
 def _rows(*columns: pa.Array) -> list[tuple[Any, ...]]:

@@ -1,8 +1,8 @@
 """Set union in Spark: whole users in blocks, and the words that they hold.
 
-Finding what a user holds among rows would shuffle every row at every level. So the places of some
-thousand users are one row, which nothing divides or reorders: what each user holds is found within
-it, and only sums of its users are shuffled.
+Finding what a user holds among rows would shuffle every row at every level. So the positions of
+some thousand users are one row, which nothing divides or reorders: what each user holds is found
+within it, and only sums of its users are shuffled.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels import PrunedLevel, SetUnionLevel
-from dphh.udfs.kernel.contributions import Evenly, evenly
+from dphh.udfs.kernel.contributions import EqualWeights, equal_weights
 from dphh.udfs.kernel.reading import Reading
 from dphh.udfs.spark.functions import register_noise
 from dphh.udfs.spark.ladder import (
@@ -75,9 +75,9 @@ class Items(SparkRun):
             self.load()
             self.within_reach = True
 
-    def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> Evenly:
+    def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> EqualWeights:
         salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
-        return evenly(level.max_items, level.grid_bits, salt, of_numbers)
+        return equal_weights(level.max_items, level.grid_bits, salt, of_numbers)
 
     def _noised(
         self,

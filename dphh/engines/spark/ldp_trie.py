@@ -1,6 +1,6 @@
 """LDP TrieHH in Spark: devices that hold words, and reports from some of them at each level.
 
-What is drawn (lots, reports) is a table of its own before anything shuffles or sorts it: a task
+What is drawn (draws, reports) is a table of its own before anything shuffles or sorts it: a task
 that runs again must not give one reader another draw than the next.
 """
 
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dphh.engines.aggregate import aggregate_reports
+from dphh.engines.declared_users import users_wanting
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
-from dphh.engines.users_said import users_wanting
 from dphh.levels import LocalLevel
 from dphh.udfs.draws.randomness import SEATS
 from dphh.udfs.spark.functions import register_report, register_word
@@ -22,13 +22,13 @@ class LocalTries(SparkRun):
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
         self.load()
         self.execute("ldp_local_words", characters=list(characters))
-        self.refuse_rows_of_nobody("local_words")
+        self.refuse_null_users("local_words")
         with engine_errors("dphh_word"):
             register_word(self.spark, self.randomness)
-        self.execute("ldp_lots", idle=self._wanting(seats, pad), purpose=SEATS)
+        self.execute("ldp_draws", idle=self._wanting(seats, pad), purpose=SEATS)
         self.execute("ldp_seats", seats=seats)
         self.execute("ldp_contributions")
-        for done in ("local_words", "lots", "seats"):
+        for done in ("local_words", "draws", "seats"):
             self.drop(done)
 
     def local_level(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
@@ -38,7 +38,7 @@ class LocalTries(SparkRun):
         with engine_errors("dphh_word"):
             register_word(self.spark, self.randomness)
         self.execute(
-            "ldp_choice_lots",
+            "ldp_choice_draws",
             **seats,
             level=level.level,
             characters=level.characters,
@@ -66,7 +66,7 @@ class LocalTries(SparkRun):
             self.show("reports", aggregate_reports(self.randomness, held, level, purpose))
         values = prefixes.num_rows * (level.characters + 1)
         kept = self.fetch("ldp_kept", values=values, keep=level.keep)
-        for done in ("prefixes", "known", "choice_lots", "chosen", "reports"):
+        for done in ("prefixes", "known", "choice_draws", "chosen", "reports"):
             self.drop(done)
         return kept
 

@@ -12,8 +12,8 @@ from dphh.engines.spark.rounds import Rounds
 from dphh.ladder.rungs import Ladder, ValidGrams
 from dphh.levels import PrunedLevel
 from dphh.udfs.spark.ladder import (
-    register_places_of_grams,
-    register_places_of_words,
+    register_positions_of_grams,
+    register_positions_of_words,
     register_sums_of_grams,
 )
 
@@ -45,9 +45,9 @@ class Ngrams(Rounds, Climbing):
         with engine_errors(step):
             if len(ladder.rungs) == 1:
                 single = ladder.pruning == "single"
-                register_places_of_words(self.spark, ladder.vocabulary, single)
+                register_positions_of_words(self.spark, ladder.vocabulary, single)
             else:
-                register_places_of_grams(self.spark, ladder.top.keys, ladder.ahead)
+                register_positions_of_grams(self.spark, ladder.top.keys, ladder.ahead)
         self.execute(step)
         self.rename("next_positions", "positions")
         self.drop("blocks")

@@ -24,7 +24,7 @@ from dphh.engines.spark.content import open_corpus
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.folder import RunFolder
 from dphh.errors import CorpusError
-from dphh.sources.reading import ROWS_OF_NOBODY
+from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
 
@@ -125,7 +125,7 @@ class SparkRun:
                     self.write(made, rows)
 
     def look(self, name: str, **parameters: Any) -> None:
-        """As `execute`, with a view in place of a table: for what is cheap, certain and drawn of
+        """As `execute`, with a view instead of a table: for what is cheap, certain and drawn of
         nothing."""
         with engine_errors(name):
             for _, made, select in _statements(name):
@@ -170,13 +170,13 @@ class SparkRun:
             shown = shown.hint("broadcast")
         shown.createOrReplaceTempView(table)
 
-    def refuse_rows_of_nobody(self, table: str) -> None:
+    def refuse_null_users(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
         # does: refusing them says nothing of anyone.
         with engine_errors(table):
             found = self.ask(table, f"SELECT 1 FROM {table} WHERE user_id IS NULL LIMIT 1", {})
             if found.count():
-                raise CorpusError(ROWS_OF_NOBODY)
+                raise CorpusError(ROWS_OF_NULL_USERS)
 
     def rename(self, table: str, name: str) -> None:
         with engine_errors(table):

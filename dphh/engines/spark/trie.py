@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dphh.engines.declared_users import users_idle
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
-from dphh.engines.users_said import users_idle
 from dphh.engines.walking import Trie, Walking
 from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.draws.randomness import ONE_SEQUENCE
@@ -23,7 +23,7 @@ class Tries(SparkRun, Walking):
             self.spark.table("sequences_of_rows").createOrReplaceTempView("choices")
         drawn = {"purpose": ONE_SEQUENCE} if choice == "drawn" else {}
         self.execute(f"sequences_{choice.replace('-', '_')}", **drawn)
-        self.refuse_rows_of_nobody("one_each")
+        self.refuse_null_users("one_each")
 
     def _vote_level(self, level: VoteLevel, trie: Trie, purpose: str) -> Any:
         self._walk_down(trie)
@@ -42,9 +42,9 @@ class Tries(SparkRun, Walking):
         self.show("trie", trie.nodes())
         # Written before they are sorted: sorting looks at them twice.
         idle = users_idle(self.count("one_each"), level.users)
-        self.execute("trie_batch_lots", idle=idle, purpose=purpose)
+        self.execute("trie_batch_draws", idle=idle, purpose=purpose)
         self.execute("trie_batch_level", level=level.level, batch=level.batch)
-        self.drop("lots")
+        self.drop("draws")
         self.drop("trie")
         return self._grown(level.theta)
 

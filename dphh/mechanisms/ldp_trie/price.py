@@ -228,7 +228,7 @@ def price_ldp_trie(
     )
 
 
-def takes_for_known(price: Price) -> UsersKnown | None:
+def assumes_known(price: Price) -> UsersKnown | None:
     """Without padding a run refuses too few users, which discloses something of their number."""
     return None if price["pad"] else _SEATS
 

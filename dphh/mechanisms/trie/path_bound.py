@@ -187,7 +187,8 @@ def tails(k: FloatArray, p: float, theta: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Evenly spaced points u = ln t, which include 0; the last is at least ln(1 / (1 - p))."""
+    """EqualWeights spaced points u = ln t, which include 0; the last is at least ln(1 / (1 -
+    p))."""
 
     u: FloatArray
     step: float

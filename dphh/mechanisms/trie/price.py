@@ -168,7 +168,7 @@ def price_trie(
     )
 
 
-def takes_for_known(price: Price) -> UsersKnown | None:
+def assumes_known(price: Price) -> UsersKnown | None:
     """With the paper's accounting a run refuses more than n users, which discloses something."""
     return _BY_THE_PAPER if price["accounting"] == "paper" else None
 

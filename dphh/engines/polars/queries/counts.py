@@ -13,7 +13,7 @@ def counts_level(users: pl.LazyFrame, weighing: Weighing) -> pl.LazyFrame:
     """Each whole user adds one user's weight to each key held, or less if these are more than
     max_items; what bounding took from each key is added to the octave of their number."""
     contributions = users.select(
-        contribution=of_users(counted_at_first(weighing), WEIGHTS, "lengths", "codes")
+        contribution=of_users(counted_at_first(weighing), WEIGHTS, "lengths", "ids")
     )
     of_keys = contributions.explode("contribution").drop_nulls().unnest("contribution")
     return of_keys.group_by("key").agg(pl.col("weight").sum())

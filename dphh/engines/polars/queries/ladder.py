@@ -6,12 +6,12 @@ from typing import Any
 
 import polars as pl
 
-from dphh.engines.polars.queries.set_union import CODES, histogram, of_users
+from dphh.engines.polars.queries.set_union import IDS, histogram, of_users
 from dphh.ladder.word_list import WordList
 from dphh.udfs.kernel.contributions import Weigh
 from dphh.udfs.kernel.whole_users import WholeUsers
 
-PAIRS = pl.Struct({"lengths": CODES, "keys": pl.List(pl.Int64)})
+PAIRS = pl.Struct({"lengths": IDS, "keys": pl.List(pl.Int64)})
 
 
 def positions_of_words(users: pl.LazyFrame, whole_users: WholeUsers, single: bool) -> pl.LazyFrame:
@@ -19,11 +19,11 @@ def positions_of_words(users: pl.LazyFrame, whole_users: WholeUsers, single: boo
     there, or -1. A pair is valid if both words were released; they are adjacent in one text.
     Positions that can be in no pair are dropped. With pruning on a single side all positions stay,
     together with the released words, in which longer grams end."""
-    places = users.select(
-        "lots", "lengths", grams=of_users(whole_users.places_of_words, CODES, "codes")
+    positions = users.select(
+        "user_hashes", "lengths", grams=of_users(whole_users.positions_of_words, IDS, "ids")
     )
-    words = pl.col("grams") if single else pl.lit([], CODES)
-    return _candidates(places.with_columns(words=words), whole_users, 1)
+    words = pl.col("grams") if single else pl.lit([], IDS)
+    return _candidates(positions.with_columns(words=words), whole_users, 1)
 
 
 def positions_of_listed(
@@ -32,13 +32,13 @@ def positions_of_listed(
     """Level 1 with a list: which words users count for, by their keys. All that the list has, and
     of others `max_items`, the first in an order that is the user's own. The same in both rounds."""
 
-    def listed(lots: Any, lengths: Any, codes: Any) -> Any:
+    def listed(user_hashes: Any, lengths: Any, ids: Any) -> Any:
         return whole_users.listed_places(
-            lots, lengths, codes, len(words.words), words.max_items, salt
+            user_hashes, lengths, ids, len(words.words), words.max_items, salt
         )
 
-    keys = of_users(listed, CODES, "lots", "lengths", "codes")
-    return users.select("lots", "lengths", keys=keys)
+    keys = of_users(listed, IDS, "user_hashes", "lengths", "ids")
+    return users.select("user_hashes", "lengths", keys=keys)
 
 
 def positions_of_grams(
@@ -47,18 +47,18 @@ def positions_of_grams(
     """The positions of the next level's valid grams. A gram is valid if its pieces were released:
     its first k - 1 tokens, and either its last k - 1 (pruning on both sides: a released gram one
     position ahead) or its last one (on a single side: a released word k - 1 positions ahead)."""
-    grams = of_users(whole_users.places_of_grams, CODES, "keys")
+    grams = of_users(whole_users.positions_of_grams, IDS, "keys")
     return _candidates(
-        positions.select("lots", "lengths", "words", grams=grams), whole_users, ahead
+        positions.select("user_hashes", "lengths", "words", grams=grams), whole_users, ahead
     )
 
 
-def _candidates(places: pl.LazyFrame, whole_users: WholeUsers, ahead: int) -> pl.LazyFrame:
+def _candidates(positions: pl.LazyFrame, whole_users: WholeUsers, ahead: int) -> pl.LazyFrame:
     def pairs(lengths: Any, grams: Any, words: Any) -> Any:
         return whole_users.pairs(lengths, grams, words, ahead)
 
     found = of_users(pairs, PAIRS, "lengths", "grams", "words")
-    return places.select("lots", "words", pairs=found).unnest("pairs")
+    return positions.select("user_hashes", "words", pairs=found).unnest("pairs")
 
 
 def grams_level(positions: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
@@ -71,14 +71,14 @@ def released_grams(
     passed: pl.LazyFrame, noised: pl.LazyFrame, lifted: pl.LazyFrame
 ) -> pl.LazyFrame:
     """What a level of DPNE releases: every valid gram whose noised weight reaches rho_k, held or
-    not, as sql/ngrams/released_grams.sql. passed and noised (key, noisy); lifted (place, key,
+    not, as sql/ngrams/released_grams.sql. passed and noised (key, noisy); lifted (position, key,
     noisy)."""
     unheld = (
         lifted.join(noised, on="key", how="anti")
-        .sort("place")
-        .select("key", place=pl.int_range(pl.len()))
+        .sort("position")
+        .select("key", position=pl.int_range(pl.len()))
     )
-    spurious = unheld.join(lifted.select("place", "noisy"), on="place").filter(
+    spurious = unheld.join(lifted.select("position", "noisy"), on="position").filter(
         pl.col("noisy").is_not_null()
     )
     released = pl.concat([passed.select("key", "noisy"), spurious.select("key", "noisy")])

@@ -57,11 +57,11 @@ def next_prefixes(
     )
 
 
-def ldp_choice(lots: pl.LazyFrame, contributions: int, greedy: bool) -> pl.LazyFrame:
-    """At most `contributions` of the next prefixes that a user holds, in random order of `lot`."""
+def ldp_choice(draws: pl.LazyFrame, contributions: int, greedy: bool) -> pl.LazyFrame:
+    """At most `contributions` of the next prefixes that a user holds, in random order of `draw`."""
     rank = -pl.col("times") if greedy else pl.lit(0)
     return (
-        lots.sort("seat", rank, "lot", "value")
+        draws.sort("seat", rank, "draw", "value")
         .with_columns(report=pl.int_range(1, pl.len() + 1).over("seat"))
         .filter(pl.col("report") <= contributions)
         .select("seat", "report", "value")

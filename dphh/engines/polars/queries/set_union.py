@@ -10,14 +10,14 @@ import polars as pl
 from dphh.udfs.kernel.contributions import Weigh
 from dphh.udfs.kernel.whole_users import WholeUsers, each_once, weighed
 
-CODES = pl.List(pl.Int32)
+IDS = pl.List(pl.Int32)
 WEIGHTS = pl.List(pl.Struct({"key": pl.Int64, "weight": pl.Int64}))
 
 
 def words_level(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
     """The histogram of the weighted Gaussian policy (Gopi et al. 2020), before noise: every user
     spreads a vector of L2 norm at most 2^b over the words that they hold."""
-    return histogram(users.rename({"codes": "keys"}), rule)
+    return histogram(users.rename({"ids": "keys"}), rule)
 
 
 def released_words(passed: pl.DataFrame, whole_users: WholeUsers) -> pl.DataFrame:
@@ -32,8 +32,8 @@ def released_words(passed: pl.DataFrame, whole_users: WholeUsers) -> pl.DataFram
 
 
 def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
-    """For each whole user (lots, lengths, keys), the distinct keys that count, with weights; and
-    the sums over users. The sum of a batch of users is in the batch's first row.
+    """For each whole user (user_hashes, lengths, keys), the distinct keys that count, with weights;
+    and the sums over users. The sum of a batch of users is in the batch's first row.
 
     Polars' integer sums wrap around without an error. These cannot overflow: there are less than
     2^32 texts, and each of their users has weights of at most 2^b or a round's unit, which is less
@@ -48,20 +48,20 @@ def histogram(users: pl.LazyFrame, rule: Weigh) -> pl.LazyFrame:
 
 def forget_released(users: pl.LazyFrame, whole_users: WholeUsers) -> pl.LazyFrame:
     """DP-SIPS: remove the words that a round released from every user before the next round."""
-    return users.with_columns(codes=of_users(whole_users.unreleased, CODES, "codes"))
+    return users.with_columns(ids=of_users(whole_users.unreleased, IDS, "ids"))
 
 
 def exact_counts(users: pl.LazyFrame, at_least: int) -> pl.LazyFrame:
     """How many users hold each key, exactly. NOT private: for the owner only."""
-    counts = histogram(users.rename({"codes": "keys"}), each_once)
+    counts = histogram(users.rename({"ids": "keys"}), each_once)
     return counts.filter(pl.col("weight") >= at_least)
 
 
 def _weighed(rule: Weigh) -> pl.Expr:
-    def step(lots: Any, lengths: Any, keys: Any) -> Any:
-        return weighed(lots, lengths, keys, rule)
+    def step(user_hashes: Any, lengths: Any, keys: Any) -> Any:
+        return weighed(user_hashes, lengths, keys, rule)
 
-    return of_users(step, WEIGHTS, "lots", "lengths", "keys")
+    return of_users(step, WEIGHTS, "user_hashes", "lengths", "keys")
 
 
 def of_users(step: Callable[..., Any], gives: Any, *columns: str) -> pl.Expr:

@@ -28,13 +28,13 @@ def users_of_several(sequences: pl.LazyFrame) -> pl.LazyFrame:
     return counts.filter(pl.col("rows") > 1)
 
 
-def sequences_drawn(sequences: pl.LazyFrame, lots: pl.LazyFrame) -> pl.LazyFrame:
+def sequences_drawn(sequences: pl.LazyFrame, draws: pl.LazyFrame) -> pl.LazyFrame:
     """One sequence per user, for the whole run. Of several, the row at `place` among the user's
-    sorted rows. lots (user_id, place): the user's random word modulo the number of rows."""
-    alone = sequences.join(lots, on="user_id", how="anti")
+    sorted rows. draws (user_id, place): the user's random word modulo the number of rows."""
+    alone = sequences.join(draws, on="user_id", how="anti")
 
     sequences_of_users = (
-        sequences.join(lots, on="user_id")
+        sequences.join(draws, on="user_id")
         .group_by("user_id", "place")
         .agg(pl.col("tokens").sort_by(*order_of_sequences()))
     )

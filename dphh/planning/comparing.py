@@ -11,19 +11,19 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from dphh import verbs
-from dphh.again import request_of
-from dphh.beforehand.rehearsing import rehearse
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.ahead import MOST_RUNS, Ahead
+from dphh.ledger.remaining import MOST_RUNS, Ahead
 from dphh.plan import Plan
+from dphh.planning.rehearsing import rehearse
 from dphh.registry import VERBS
 from dphh.release import Release
+from dphh.replay import request_of
 from dphh.report.heat import Cell, heat_html
 from dphh.show import refused
-from dphh.wording.asked import check_known
 from dphh.wording.lines import plural, wrapped
+from dphh.wording.options import check_known
 
 MOST_PLANS = 400
 

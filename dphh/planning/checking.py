@@ -18,19 +18,19 @@ import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
-from dphh.engines.duckdb.look import can_be_looked_at, has_rows_of_nobody
+from dphh.engines.duckdb.look import can_be_looked_at, has_rows_of_null_users
 from dphh.engines.session import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
-from dphh.ledger.said import gone_text, how_far
+from dphh.ledger.wording import gone_text, how_far
 from dphh.report.style import CHART_CSS
 from dphh.sources.lacking import parquet_files
 from dphh.sources.reading import parquet_pattern
 from dphh.udfs.draws.randomness import SystemRandomness
 from dphh.unit import asked_by, columns_of, counted_by, proviso
-from dphh.wording.asked import named_in_words
 from dphh.wording.lines import wrapped
+from dphh.wording.options import named_in_words
 
 Verdict = Literal["good", "unknown", "mind", "stops"]
 MARKS: dict[Verdict, str] = {"good": "+", "unknown": "?", "mind": "!", "stops": "x"}
@@ -109,7 +109,7 @@ def check(
     opened = _opens(corpus, engine or engine_of(corpus))
     findings = [opened]
     if opened.verdict != "stops":
-        findings += [*_alike(corpus), *_made(corpus), _somebodys(corpus, look)]
+        findings += [*_alike(corpus), *_row_by_row(corpus), _users_known(corpus, look)]
     findings += _accounts(corpus, book)
     return Checked(repr(corpus), tuple(findings))
 
@@ -173,20 +173,20 @@ def _lacking(option: str, column: str, corpus: Corpus) -> tuple[Verdict, str, st
     return "mind", f"some have no column {column!r}", costs
 
 
-def _made(corpus: Corpus) -> Iterator[Finding]:
+def _row_by_row(corpus: Corpus) -> Iterator[Finding]:
     """Whether each row of a frame or a view comes from one user's rows only."""
     if (refusal := mixed(corpus)) is not None:
         yield Finding("rows", "stops", refusal, "No run begins.")
     elif (said := proviso(how_made := how_rows_were_made(corpus))) is not None:
         yield Finding(
             "rows", "unknown", f"what is promised holds {said}",
-            "If that is not so, what one user adds hangs on others, and nothing is promised.",
+            "If that is not so, what one user adds depends on others, and nothing is promised.",
         )  # fmt: skip
     elif how_made == "seen":
         yield Finding("rows", "good", "the query takes rows one by one")
 
 
-def _somebodys(corpus: Corpus, look: bool) -> Finding:
+def _users_known(corpus: Corpus, look: bool) -> Finding:
     """Whether each row has a user id."""
     if not look and not can_be_looked_at(corpus):
         return Finding(
@@ -195,7 +195,7 @@ def _somebodys(corpus: Corpus, look: bool) -> Finding:
             "look=True (--look) reads the corpus to see, which is free.",
         )  # fmt: skip
     try:
-        found = has_rows_of_nobody(corpus)
+        found = has_rows_of_null_users(corpus)
     except DphhError as problem:
         return Finding("users", "stops", str(problem), "A run would meet it too.")
     if found:

@@ -25,12 +25,12 @@ import pyarrow as pa
 
 from dphh.asking.answers import Arguments, answered, corpus_name
 from dphh.asking.macros import Macro
+from dphh.counted_items import with_declared
 from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
-from dphh.given import with_declared
 from dphh.ledger import Account, Entry, Hold, Ledger, Share
-from dphh.ledger.nouns import checked_run_id
+from dphh.ledger.entries import checked_run_id
 from dphh.release import Release
 
 _SEARCHES, _SEARCHING_SECONDS = 5, 24 * 3600.0
@@ -50,7 +50,7 @@ class Terms:
     threads: int | None = None
 
 
-class Office:
+class Service:
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger, self._terms = ledger, terms
         self._lock = threading.Lock()

@@ -21,7 +21,7 @@ from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.run import released
 from dphh.udfs.draws.randomness import RunRandomness, SystemRandomness
-from dphh.wording.asked import named_in_words
+from dphh.wording.options import named_in_words
 
 #: Shown wherever the release is shown.
 STAND_IN = (

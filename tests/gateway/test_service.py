@@ -1,4 +1,4 @@
-"""The office, without quack and without processes: whose reservation it lets go of."""
+"""The service, without quack and without processes: whose reservation it lets go of."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, LedgerError, NotHeldError, UsageError
-from dphh.gateway import office
-from dphh.gateway.office import Office, Terms
+from dphh.gateway import service
+from dphh.gateway.service import Service, Terms
 from dphh.ledger import Hold, Ledger, Request, Source
 from dphh.privacy.events import ApproximateEvent
 
@@ -66,20 +66,20 @@ def shared(ledger: Ledger) -> Ledger:
 
 @pytest.fixture
 def working(monkeypatch: pytest.MonkeyPatch) -> type[_Worker]:
-    monkeypatch.setattr(office, "Child", _Worker)
+    monkeypatch.setattr(service, "Child", _Worker)
     return _Worker
 
 
 def ask(ledger: Ledger, epsilon: float, run_id: str = "t0") -> str:
     asked = {"corpus": "reviews", "epsilon": epsilon, "run_id": run_id}
     with pytest.raises((UsageError, LedgerError)) as refused:
-        _office(ledger.path).answer("alice", "items", asked)
+        _service(ledger.path).answer("alice", "items", asked)
     return str(refused.value)
 
 
 @cache
-def _office(path: Path) -> Office:
-    return Office(Ledger(path), Terms())
+def _service(path: Path) -> Service:
+    return Service(Ledger(path), Terms())
 
 
 def test_a_refused_request_lets_go_of_nothing_that_another_reserved(
@@ -113,7 +113,7 @@ def test_a_worker_that_died_under_another_at_the_same_run_leaves_it_the_run(
 def test_a_worker_cannot_go_on_with_what_was_given_back_and_reserved_again(
     shared: Ledger, working: type[_Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It stands still after it reserved, longer than its office waits for it."""
+    """It stands still after it reserved, longer than its service waits for it."""
     stood: list[tuple[Ledger, Hold]] = []
 
     def stands_still(self: _Worker, ledger: Ledger, run_id: str, epsilon: float) -> None:
@@ -195,7 +195,7 @@ def test_a_moved_clock_gives_nobody_a_new_share(
 def test_a_name_cannot_stand_for_a_request_that_did_not_give_it(
     shared: Ledger, working: type[_Worker]
 ) -> None:
-    own = office._run_id("alice", "items", {"corpus": "reviews", "epsilon": 0.5, "run_id": None})
+    own = service._run_id("alice", "items", {"corpus": "reviews", "epsilon": 0.5, "run_id": None})
     given = own.removeprefix("alice/")
     assert "reserved for the gateway" in ask(shared, 2.0, given)
     assert shared.runs() == []

@@ -4,12 +4,12 @@
 -- In: rows_of_corpus (user_id, content).
 WITH
 
-nobodys AS MATERIALIZED (
+null_users AS MATERIALIZED (
     SELECT content
     FROM rows_of_corpus
     WHERE user_id IS NULL
 )
 
 SELECT count(*) AS held
-FROM nobodys
+FROM null_users
 WHERE len(not_empty(tokens_of(content))) > 0

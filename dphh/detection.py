@@ -1,4 +1,5 @@
-"""How many users an item needs to be found in text: `plan.sight(dphh.profile(words_per_user=12))`.
+"""How many users an item needs to be found in text:
+`plan.detection(dphh.profile(words_per_user=12))`.
 
 A plan's own number assumes users who hold that one item and nothing else. Real users hold more, and
 add less weight to each item: 1 / sqrt(t) with t items, and with more than `max_items` only a random
@@ -20,8 +21,8 @@ from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
 from dphh.mechanisms.terms import FOUND_WITH
 from dphh.price import Price
 from dphh.privacy.set_union import weight
-from dphh.wording.asked import named_in_words
 from dphh.wording.lines import plural
+from dphh.wording.options import named_in_words
 
 #: The search stops at this number of users.
 _MOST_USERS = 10**12
@@ -42,7 +43,7 @@ class Profile:
 
 
 @dataclass(frozen=True)
-class Sight:
+class Detection:
     """How many users an n-gram of each length needs to be found, by how much each user holds."""
 
     #: (words per user, ((length, users or None where no number of users is enough), ...)).
@@ -77,7 +78,7 @@ def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Pro
     return Profile(tuple(several), texts_per_user)
 
 
-def sight_of(price: Price, by: Profile) -> Sight:
+def detection_of(price: Price, by: Profile) -> Detection:
     """The sight for users who hold as much as the profile says, if none of it is pruned.
 
     That is the worst case: a gram that is not released at one length is pruned at the next, and
@@ -107,7 +108,7 @@ def sight_of(price: Price, by: Profile) -> Sight:
         note += "; of longer n-grams no number is promised by method='forecast'"
     if longer:
         note += f", all of which are found, and at most {ASSUMED_WORDS:,} words are released"
-    return Sight(scenarios, float(FOUND_WITH), note)
+    return Detection(scenarios, float(FOUND_WITH), note)
 
 
 def _needed(

@@ -31,7 +31,7 @@ def share_found(plan, groups, level=1):
 @pytest.mark.parametrize(("words", "max_items"), [(12, 50), (40, 10)])
 def test_words_are_found_from_as_many_users_as_are_said(words, max_items, own_ledger):
     asked = {"epsilon": 4.0, "delta": 1e-6, "max_items": max_items}
-    ((_, ((_, users),)),) = dphh.items(**asked).sight(dphh.profile(words)).scenarios
+    ((_, ((_, users),)),) = dphh.items(**asked).detection(dphh.profile(words)).scenarios
     groups = 200
     said = share_found(dphh.items(corpus_of(groups, users, words, own=True), **asked), groups)
     fewer = round(0.75 * users)
@@ -42,7 +42,7 @@ def test_words_are_found_from_as_many_users_as_are_said(words, max_items, own_le
 
 def test_n_grams_are_found_from_as_many_users_as_are_said(own_ledger):
     asked = {"epsilon": 6.0, "delta": 1e-6, "max_items": 20, "max_n": 2, "method": "dpne"}
-    ((_, ((_, _), (_, users))),) = dphh.ngrams(**asked).sight(dphh.profile(8)).scenarios
+    ((_, ((_, _), (_, users))),) = dphh.ngrams(**asked).detection(dphh.profile(8)).scenarios
     groups = 150
     plan = dphh.ngrams(corpus_of(groups, users, 8, own=False), **asked)
     assert share_found(plan, groups, level=2) >= binom.ppf(1e-9, groups, 0.9) / groups
@@ -50,20 +50,20 @@ def test_n_grams_are_found_from_as_many_users_as_are_said(own_ledger):
 
 def test_who_holds_more_counts_for_less_and_one_word_alone_is_the_plans_own_number():
     plan = dphh.ngrams(epsilon=1.0, delta=1e-7, max_n=3, max_items=50, method="dpne")
-    sight = plan.sight(dphh.profile([1, 12, 200]))
+    sight = plan.detection(dphh.profile([1, 12, 200]))
     alone, some, many = (dict(by_length) for _, by_length in sight.scenarios)
     assert alone[1] == plan.finds.users
     assert all(alone[n] < some[n] < many[n] for n in (1, 2, 3))
     assert alone[1] < alone[2] < alone[3]
     assert "of 12 words each" in repr(sight)
     assert "no number is promised" in repr(
-        dphh.ngrams(epsilon=1.0, delta=1e-7, max_n=3).sight(dphh.profile(12))
+        dphh.ngrams(epsilon=1.0, delta=1e-7, max_n=3).detection(dphh.profile(12))
     )
 
 
 def test_what_has_no_such_number_says_so():
     with pytest.raises(UsageError, match="profile: of trie"):
-        dphh.trie(epsilon=2.0, delta=1e-6, max_length=2).sight(dphh.profile(12))
+        dphh.trie(epsilon=2.0, delta=1e-6, max_length=2).detection(dphh.profile(12))
     with pytest.raises(UsageError, match="words_per_user: found 0"):
         dphh.profile(0)
 
@@ -74,10 +74,10 @@ def test_where_weights_follow_earlier_rounds_the_first_round_is_certain():
     alone, several = (
         users
         for _, ((_, users),) in dphh.items(method="adaptive", **asked)
-        .sight(dphh.profile([1, 12]))
+        .detection(dphh.profile([1, 12]))
         .scenarios
     )
     assert alone == dphh.items(method="adaptive", **asked).finds.users
-    ((_, ((_, sips),)),) = dphh.items(method="sips", **asked).sight(dphh.profile(12)).scenarios
+    ((_, ((_, sips),)),) = dphh.items(method="sips", **asked).detection(dphh.profile(12)).scenarios
     first = dphh.items(method="adaptive", **asked).levels[0]
     assert several > first.threshold * 12**0.5 > sips

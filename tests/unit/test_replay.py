@@ -16,12 +16,12 @@ from click.testing import CliRunner
 
 import dphh
 from dphh import Corpus, Ledger, UsageError
-from dphh.again import Asking, Note, notice
 from dphh.cli import cli
 from dphh.errors import CorpusError, Notice
-from dphh.ledger.behind import query_of
 from dphh.ledger.corpora import source_of
+from dphh.ledger.origins import query_of
 from dphh.ledger.sources import files_state
+from dphh.replay import Note, Replay, notice
 from dphh.testing import SeededRandomness
 
 ROWS = [(person, "hello there") for person in range(300)]
@@ -48,7 +48,7 @@ def test_what_others_asked_for_is_no_analysts_answer(written, ledger):
     corpus = written(ROWS)
     run = plan(corpus).run(ledger=ledger)
     for book, before in ((ledger, run.run_id), (Ledger(ledger.path, "alice"), None)):
-        found = Asking.of(plan(corpus).price, corpus, book).before(str)
+        found = Replay.of(plan(corpus).price, corpus, book).before(str)
         assert (found and found.run_id) == before
 
 
@@ -109,7 +109,7 @@ def test_that_it_failed_is_shown_until_it_is_begun_again(written, ledger):
 def test_of_two_that_ask_at_once_one_pays(written, ledger):
     """Both have looked and found nothing before either reserves."""
     corpus = written(ROWS)
-    asking = Asking.of(plan(corpus).price, corpus, ledger)
+    asking = Replay.of(plan(corpus).price, corpus, ledger)
     reserved = [
         ledger.reserve(name, asking.request, files=asking.files, once=True)
         for name in ("one", "two")

@@ -1,7 +1,7 @@
--- TrieHH as the papers have it: a lot for every user. $idle of them hold no sequence: they are
+-- TrieHH as the papers have it: a draw for every user. $idle of them hold no sequence: they are
 -- drawn like all others, and do not vote.
--- In: one_each (user_id, tokens). Out: lots (tokens, lot), drawn once.
-CREATE TABLE lots AS
+-- In: one_each (user_id, tokens). Out: draws (tokens, draw), drawn once.
+CREATE TABLE draws AS
 WITH
 
 everyone AS (
@@ -18,5 +18,5 @@ everyone AS (
 
 SELECT
     tokens,
-    dphh_word(name, $purpose) AS lot
+    dphh_word(name, $purpose) AS draw
 FROM everyone;

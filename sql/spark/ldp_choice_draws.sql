@@ -1,9 +1,9 @@
--- LDP TrieHH, one level on the devices: the next prefixes that a user holds, with a lot for each,
+-- LDP TrieHH, one level on the devices: the next prefixes that a user holds, with a draw for each,
 -- fresh at every level.
 -- In: contributions (seat, word, times); known (word); prefixes (prefix, value), those of the level
 -- below, and the value of each with character number 0.
--- Out: choice_lots (seat, value, times, lot), drawn once.
-CREATE TABLE choice_lots AS
+-- Out: choice_draws (seat, value, times, draw), drawn once.
+CREATE TABLE choice_draws AS
 WITH
 
 words AS (
@@ -41,5 +41,5 @@ SELECT
     seat,
     value,
     times,
-    dphh_word(seat || chr(31) || value, $purpose || '/sample') AS lot
+    dphh_word(seat || chr(31) || value, $purpose || '/sample') AS draw
 FROM held;

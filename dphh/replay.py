@@ -23,7 +23,7 @@ import pyarrow as pa
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Request
-from dphh.ledger.behind import data_check, origin_of, source_of
+from dphh.ledger.origins import data_check, origin_of, source_of
 from dphh.price import Price
 from dphh.sources.reading import at_hand, rows_in_memory
 from dphh.unit import as_json
@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 
 _KEY = os.urandom(32)
 #: Runs that this process made of tables in memory: (request, rows) -> run id.
-_made: dict[tuple[Any, ...], str] = {}
+_runs_on_tables: dict[tuple[Any, ...], str] = {}
 
 
 class Note(str):
@@ -54,7 +54,7 @@ class Before(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asking:
+class Replay:
     """A request, and the fingerprints by which its data are recognised."""
 
     price: Price
@@ -67,7 +67,7 @@ class Asking:
     rows: bytes | None = field(repr=False)
 
     @classmethod
-    def of(cls, price: Price, corpus: Corpus, book: Ledger) -> Asking:
+    def of(cls, price: Price, corpus: Corpus, book: Ledger) -> Replay:
         request = request_of(price, corpus)
         files = data_check(corpus, request.source, str(book.path))
         return cls(price, corpus, book, request, files, _rows(corpus))
@@ -76,7 +76,7 @@ class Asking:
         """The earlier run of this request on the same data; None if there is none."""
         if self.book.analyst is not None:
             return None  # the gateway names analysts' runs; one must not get another's release
-        if (run_id := _made.get(self._key)) is not None:
+        if (run_id := _runs_on_tables.get(self._key)) is not None:
             say(Note(f"nothing is spent: run {run_id} asked the same of the same rows; {_ELSE}"))
             return Before(run_id, self.request)
         for account in self._accounts():
@@ -109,7 +109,7 @@ class Asking:
 
     def remember(self, run_id: str) -> None:
         if self.rows is not None:
-            _made[self._key] = run_id
+            _runs_on_tables[self._key] = run_id
 
     @property
     def _key(self) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""The places of released grams in users' texts, climbed level by level beside plain windows."""
+"""The positions of released grams in users' texts, climbed level by level beside plain windows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from dphh.udfs.kernel import places
+from dphh.udfs.kernel import positions
 from dphh.udfs.kernel.blocks import Block, block_of_tokens
-from dphh.udfs.kernel.places import (
+from dphh.udfs.kernel.positions import (
     Released,
     candidates,
     candidates_that_matter,
@@ -50,15 +50,15 @@ def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
     released = [("a",), ("b",), ("c",)]
     words_released = set(released)
     numbers = [*("abc".find(word) for word in vocabulary.to_pylist()), -1]
-    block = block.with_places(np.array(numbers)[block.places])
-    words = block.places
+    block = block.with_positions(np.array(numbers)[block.positions])
+    words = block.positions
     for level in range(2, 6):
         both = pruning == "both"
         if both:
-            lengths, keys = candidates_that_matter(block.lengths, block.places)
-            block = Block(block.lots, lengths, keys)
+            lengths, keys = candidates_that_matter(block.lengths, block.positions)
+            block = Block(block.user_hashes, lengths, keys)
         else:
-            keys = candidates(block.places, words, level - 1)
+            keys = candidates(block.positions, words, level - 1)
         owner = block.owners
 
         def spelled(key: int, below: list[Gram] = released) -> Gram:
@@ -78,7 +78,7 @@ def test_candidates_are_the_grams_whose_pieces_were_released(seed, pruning):
         if not len(some):
             break
         released = [spelled(int(key)) for key in some]
-        block = block.with_places(Released(some).places(keys))
+        block = block.with_positions(Released(some).positions(keys))
 
 
 def test_a_place_without_a_pair_goes_but_for_one_after_each_run():
@@ -97,7 +97,7 @@ def test_a_place_without_a_pair_goes_but_for_one_after_each_run():
 @pytest.mark.parametrize("piece", [1, 3, 8, 1 << 16])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_same_places_matter_wherever_a_piece_ends(seed, piece, monkeypatch):
-    monkeypatch.setattr(places, "PIECE", piece)
+    monkeypatch.setattr(positions, "PIECE", piece)
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 6, 12)
     grams = rng.integers(-1, 3, lengths.sum()).astype(np.int32)
@@ -125,10 +125,10 @@ def test_a_key_is_found_at_its_place_and_no_other_is(size):
     rng = np.random.default_rng(size)
     keys = np.unique(rng.integers(0, 2**62, size) >> rng.integers(0, 60, size))
     released = Released(keys)
-    assert released.places(keys).tolist() == list(range(len(keys)))
+    assert released.positions(keys).tolist() == list(range(len(keys)))
     others = np.setdiff1d(rng.integers(-1, 2**62, 3 * size + 5) >> 7, keys)
-    assert set(released.places(others)) <= {-1}
-    assert set(released.places(np.setdiff1d(keys + 1, keys))) <= {-1}
+    assert set(released.positions(others)) <= {-1}
+    assert set(released.positions(np.setdiff1d(keys + 1, keys))) <= {-1}
 
 
 def test_keys_that_all_belong_at_one_place_are_found():
@@ -140,5 +140,5 @@ def test_keys_that_all_belong_at_one_place_are_found():
 
     keys = np.arange(0, 6_000, 2)
     released = AtOnePlace(keys)
-    assert released.places(keys).tolist() == list(range(len(keys)))
-    assert set(released.places(keys + 1).tolist()) == {-1}
+    assert released.positions(keys).tolist() == list(range(len(keys)))
+    assert set(released.positions(keys + 1).tolist()) == {-1}

@@ -1,7 +1,7 @@
--- A lot for everybody, to be seated by. $idle of them have no rows: they sit among all others, and
+-- A draw for everybody, to be seated by. $idle of them have no rows: they sit among all others, and
 -- hold nothing.
--- In: local_words; $purpose, by which a run draws lots once. Out: lots (user_id, name, lot).
-CREATE TABLE lots AS
+-- In: local_words; $purpose, by which a run draws draws once. Out: draws (user_id, name, draw).
+CREATE TABLE draws AS
 WITH
 
 users AS (
@@ -24,5 +24,5 @@ everyone AS (
 SELECT
     user_id,
     name,
-    dphh_word(name, $purpose) AS lot
+    dphh_word(name, $purpose) AS draw
 FROM everyone;

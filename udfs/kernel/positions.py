@@ -21,12 +21,12 @@ _PAIR = np.int64(32)
 _IN_CACHE = 17
 
 
-def of_words(numbers: NDArray[np.int32], codes: Any) -> NDArray[np.int32]:
+def of_words(numbers: NDArray[np.int32], ids: Any) -> NDArray[np.int32]:
     """The released word's number at each position: `numbers[id]`, the last of them for id -1."""
-    found = np.empty(len(codes), dtype=np.int32)
-    for start in range(0, len(codes), PIECE):
+    found = np.empty(len(ids), dtype=np.int32)
+    for start in range(0, len(ids), PIECE):
         piece = found[start : start + PIECE]
-        numbers.take(codes[start : start + PIECE], out=piece, mode="wrap")
+        numbers.take(ids[start : start + PIECE], out=piece, mode="wrap")
     return found
 
 
@@ -115,7 +115,7 @@ class Released:
             left = self._table[at] != waiting
             waiting, at = waiting[left], at[left] + 1
 
-    def places(self, keys: Integers) -> NDArray[np.int32]:
+    def positions(self, keys: Integers) -> NDArray[np.int32]:
         found = np.empty(len(keys), dtype=np.int32)
         for start in range(0, len(keys), PIECE):
             piece = keys[start : start + PIECE]

@@ -1,7 +1,7 @@
 """Runs an analyst's statement in a child process that has macros and no data.
 
 The child can read no file and write none, and has little memory and a time limit. If a statement
-crashes it, only that statement is lost. The office answers the macros, over the pipe.
+crashes it, only that statement is lost. The service answers the macros, over the pipe.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dphh.sources.quiet import without_bar
 
 log = logging.getLogger("dphh.gateway")
 
-#: Answers a macro for one analyst, whom the desk does not know.
+#: Answers a macro for one analyst, whom the sandbox does not know.
 Answering = Callable[[str, dict[str, Any]], pa.Table]
 
 SECONDS = 60.0  # the time limit of a statement, not counting the runs that it waits for
@@ -34,8 +34,8 @@ _MEMORY = "512MB"
 _ADDRESSES = 4 * 2**30  # bytes of address space; DuckDB's own limit does not count everything
 
 
-class Desk:
-    """The gateway's handle of one desk process."""
+class Sandbox:
+    """The gateway's handle of one sandbox process."""
 
     def __init__(self, *, guarded: bool = True) -> None:
         self._child = Child(__name__, *([] if guarded else ["unguarded"]))
@@ -108,7 +108,7 @@ class Desk:
             self._child.pipe.send({}, table)
 
     def stop(self) -> None:
-        """Stop the desk, from any thread; a thread that waits in `ask` gets an error."""
+        """Stop the sandbox, from any thread; a thread that waits in `ask` gets an error."""
         self.stopped = True
         self._child.end()
 
@@ -125,11 +125,11 @@ def _main() -> None:
     without_bar(con)
     con.execute("SET arrow_lossless_conversion = true")
     con.execute("SET lambda_syntax = 'ENABLE_SINGLE_ARROW'")  # as checked trees are written
-    office: list[Pipe] = []
+    service: list[Pipe] = []
 
     def forward(what: str, arguments: dict[str, Any]) -> pa.Table:
-        office[0].send({"call": what, "arguments": arguments})
-        message, table = office[0].receive()
+        service[0].send({"call": what, "arguments": arguments})
+        message, table = service[0].receive()
         if "refused" in message:
             raise UsageError(message["refused"])
         return table
@@ -148,7 +148,7 @@ def _main() -> None:
         batches.clear()
         if "forget" in message:
             return None
-        office[:] = [pipe]
+        service[:] = [pipe]
         statement = message["statement"]
         try:
             reader = con.execute(

@@ -13,8 +13,8 @@ from dphh.errors import NotHeldError, UnknownRunError, UsageError
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
 from dphh.ledger.by_period import OfAPerson
-from dphh.ledger.said import accounts_text
 from dphh.ledger.sources import Source
+from dphh.ledger.wording import accounts_text
 from dphh.periods.period import Period
 from dphh.periods.together import Together
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
