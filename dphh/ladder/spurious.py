@@ -37,10 +37,10 @@ class LiftedGrams:
     noisy: Integers
 
     def to_table(self) -> Any:
-        """(place, key, noisy) in the order drawn; spare keys have a NULL weight."""
+        """(position, key, noisy) in the order drawn; spare keys have a NULL weight."""
         more = len(self.keys) - len(self.noisy)
         noisy = pa.concat_arrays([pa.array(self.noisy, pa.int64()), pa.nulls(more, pa.int64())])
-        return pa.table({"place": np.arange(len(self.keys)), "key": self.keys, "noisy": noisy})
+        return pa.table({"position": np.arange(len(self.keys)), "key": self.keys, "noisy": noisy})
 
 
 def lifted_grams(

@@ -299,15 +299,15 @@ def test_sql_takes_one(private, table, news, ledger):
         con.sql(f"FROM dphh_plan_ngrams({asked}, prior := '{table}')").fetchall()
     public = f"{asked}, prior_is_public := true"
     told = con.sql(f"FROM dphh_plan_ngrams({public}, prior := '{table}')").fetchall()
-    assert "does not cover the prior" in " ".join(said for _, _, said in told)
+    assert "does not cover the prior" in " ".join(said for _, _, said, _ in told)
     found = con.sql(f"FROM dphh_ngrams({public}, prior := '{news}', prior_text := 'body')")
     assert {"good", "morning"} <= {row[1] for row in found.fetchall()}
     con.sql(f"CREATE VIEW known AS FROM '{table}'")
     told = con.sql(f"FROM dphh_plan_ngrams({public}, prior := 'known')").fetchall()
-    assert "with 2 listed words" in " ".join(said for _, _, said in told)
+    assert "with 2 listed words" in " ".join(said for _, _, said, _ in told)
     (run,) = ledger.runs()
     told = con.sql(f"FROM dphh_plan_ngrams({asked}, prior := '{run.run_id}')").fetchall()
-    assert run.run_id in " ".join(said for _, _, said in told)
+    assert run.run_id in " ".join(said for _, _, said, _ in told)
 
 
 @pytest.mark.parametrize(("words", "is_poor"), [(["good"], False), (["other"], True)])
