@@ -155,12 +155,12 @@ def test_a_row_without_a_date_is_refused_before_anything_is_paid(
 ):
     rows = [("ann", "2026-11-23", "x"), ("bob", date, "secret")]
     corpus = written(tmp_path, rows, periods=chosen)
-    with pytest.raises(CorpusError, match=r"whose date is NULL, .*Nothing was spent"):
+    with pytest.raises(CorpusError, match=r"with a date that is NULL, .*Nothing was spent"):
         items(corpus, epsilon=1, delta=1e-6).run(engine=engine, ledger=ledger)
     path = tmp_path / "corpus.csv"
     pl.DataFrame(rows, schema=["who", "date", "what"], orient="row").write_csv(path)
     corpus = Corpus(path, user="who", period="date by week", periods=chosen, text="what")
-    with pytest.raises(CorpusError, match=r"whose date is NULL, .*Nothing was spent"):
+    with pytest.raises(CorpusError, match=r"with a date that is NULL, .*Nothing was spent"):
         items(corpus, epsilon=1, delta=1e-6).run(engine=engine, ledger=ledger)
     assert ledger.runs() == []
 

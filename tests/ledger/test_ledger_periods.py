@@ -120,7 +120,7 @@ def test_what_counts_users_otherwise_is_refused_both_ways(book: Ledger) -> None:
         replace(WEEKS, user="email"),
     ]
     for other in others:
-        with pytest.raises(BudgetRefused, match="promises the former nothing"):
+        with pytest.raises(BudgetRefused, match="does not protect them"):
             ask(book, "other", other, 0.1)
     users = Source("path", ("/data/users.parquet",), "author")
     book.add("users", users, 1.0, 1e-6)

@@ -62,7 +62,7 @@ def test_who_holds_more_counts_for_less_and_one_word_alone_is_the_plans_own_numb
 
 
 def test_what_has_no_such_number_says_so():
-    with pytest.raises(UsageError, match="profile: of trie"):
+    with pytest.raises(UsageError, match="profile: found trie"):
         dphh.trie(epsilon=2.0, delta=1e-6, max_length=2).detection(dphh.profile(12))
     with pytest.raises(UsageError, match="words_per_user: found 0"):
         dphh.profile(0)

@@ -49,6 +49,9 @@ class Counting:
         "counts": "Of the budget, for how many users hold what is found; such as 0.3.",
         "by": "With --counts: the column whose values are the groups to count within.",
         "groups": "Its values to count within, with commas between; all others count as 'other'.",
+    }
+    #: Of verbs that can leave out what few users hold.
+    MIN_USERS_HELP: ClassVar = {
         "min_users": "With --counts: leave out what fewer users hold, as far as its interval says.",
     }
 

@@ -43,6 +43,7 @@ HELP = {
     "decay": "Of dpne. Each length's noise over the one below's.",
     "shares": "Of dpne. Each length's share of the budget, instead of --decay.",
     **Counting.HELP,
+    **Counting.MIN_USERS_HELP,
     "prior": "A public text or table, or a release, by its files, folder or run id: its words need "
     "no threshold.",
     "prior_text": "Of a prior that is raw text, the column that holds it.",

@@ -66,6 +66,7 @@ HELP = {
     "method": "gaussian: one round; sips: three, each freeing users of what is found already; "
     "adaptive: users also give more to what stands near the threshold.",
     **Counting.HELP,
+    **Counting.MIN_USERS_HELP,
 }
 #: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper uses 0.3;
 #: docs/items.md has the measurements for this value.
