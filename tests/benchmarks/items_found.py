@@ -39,7 +39,7 @@ def drawn(exponent: float, kinds: int, each: int) -> pl.DataFrame:
 
 def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
     for epsilon, delta in ASKED:
-        for method in ("gaussian", "sips", "adaptive"):
+        for method in ("gaussian", "sips", "adaptive", "auto"):
             found, spent = [], []
             for _ in range(runs):
                 corpus = Corpus(frame, user="user_id", text="text")

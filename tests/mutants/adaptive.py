@@ -56,7 +56,7 @@ MUTANTS = (
         "    if isinstance(level, WeighedLevel):\n",
         "    if False:\n",
         (f"{_ROUNDS}::test_later_rounds_thresholds_cover_any_weights",),
-        within="dphh/mechanisms/set_union/price.py",
+        within="dphh/mechanisms/set_union/rounds.py",
     ),
     Mutant(
         "adaptive: what nobody keeps has no noise, in the first round",
