@@ -74,7 +74,7 @@ VERBS = {
     "items adaptive over the cap": lambda c: items(
         c, epsilon=8, delta=1e-4, max_items=2, method="adaptive"
     ),
-    "items auto": lambda c: items(c, epsilon=2, delta=1e-4, method="auto"),
+    "items auto, one round": lambda c: items(c, epsilon=0.5, delta=1e-4, method="auto"),
     "items auto, rounds over the cap": lambda c: items(
         c, epsilon=80, delta=1e-2, max_items=2, method="auto"
     ),
