@@ -24,9 +24,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
-from dphh.devices.reports import collector
 from dphh.devices.reports.round import decoded
 from dphh.levels import SetUnionLevel
+from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.privacy.forecast_rounds import LIST_SIZES

@@ -8,8 +8,8 @@ from dphh.corpus import Corpus
 from dphh.engines.polars.conditions import kept
 from dphh.engines.polars.queries import periods as sql
 from dphh.errors import CorpusError
-from dphh.periods.period import Period
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
+from dphh.unit.period import Period
 
 _NUMBERS = {
     "day": sql.period_by_day,
