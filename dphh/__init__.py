@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dphh.asking.frames import on
     from dphh.content import TRIEHH_WORDS, Content
     from dphh.corpus import Corpus
+    from dphh.detection import Detection, Profile, profile
     from dphh.errors import (
         BudgetRefused,
         CorpusError,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     )
     from dphh.evaluation import Evaluation, ExactCounts, evaluate, exact_ngrams
     from dphh.ledger import Ledger
-    from dphh.mechanisms.detection import Detection, Profile, profile
     from dphh.plan import Plan, plan_from_json
     from dphh.planning.checking import Checked, check
     from dphh.planning.comparing import Comparison, compare
@@ -99,7 +99,7 @@ _MADE_IN = {
     "dphh.planning.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
     "dphh.planning.scheduling": ("Schedule", "schedule"),
-    "dphh.mechanisms.detection": ("Profile", "Detection", "profile"),
+    "dphh.detection": ("Profile", "Detection", "profile"),
     "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),
 }
 _MODULE = {name: module for module, names in _MADE_IN.items() for name in names}

@@ -25,8 +25,8 @@ from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:
     from dphh.as_sql.text import Query
+    from dphh.detection import Detection, Profile
     from dphh.ledger import Ledger
-    from dphh.mechanisms.detection import Detection, Profile
     from dphh.release import Release
     from dphh.udfs.draws.randomness import Randomness
 
@@ -133,7 +133,7 @@ class Plan:
 
     def detection(self, profile: Profile) -> Detection:
         """How many users an item needs to be found if each user holds as much as `profile` says."""
-        from dphh.mechanisms.detection import detection_of
+        from dphh.detection import detection_of
 
         return detection_of(self.price, profile)
 

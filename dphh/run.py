@@ -31,12 +31,12 @@ from dphh.ledger.origins import origin_of
 from dphh.ledger.wording import gone_text
 from dphh.lineage.origin import Origin
 from dphh.mechanisms.counts.levels import with_counts
-from dphh.mechanisms.refunds import drawn_events
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
 from dphh.priors.fit import how_it_fits
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.public.refused import refuse_engine, refuse_prior
+from dphh.refunds import drawn_events
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
 from dphh.replay import Note, Replay, notice, recorded

@@ -8,10 +8,10 @@ import pytest
 
 from dphh import items
 from dphh.ledger.budget import checked_draw
-from dphh.mechanisms.refunds import drawn_events
 from dphh.mechanisms.set_union.levels import items_levels
 from dphh.mechanisms.set_union.price import SIPS_COMMON, sips_shares
 from dphh.privacy.events import GaussianEvent
+from dphh.refunds import drawn_events
 from tests.engines.levels import in_rounds, session_on
 
 WORDS = [f"w{i}" for i in range(8)]

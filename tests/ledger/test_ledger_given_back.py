@@ -18,8 +18,8 @@ from dphh.errors import BudgetRefused, LedgerError
 from dphh.ledger import Hold, Ledger, Request, Source, source_of
 from dphh.ledger.budget import Booking, Cap, checked_draw, fits, given_back, left, spent
 from dphh.ledger.exact import allowed, drawn
-from dphh.mechanisms.refunds import drawn_events
 from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, GaussianEvent, SetUnionEvent
+from dphh.refunds import drawn_events
 
 CAP = (1.0, 1e-6)
 NOISE = GaussianEvent(9.5**0.5 * allowed(*CAP).sigma)  # nine of these fit, not ten

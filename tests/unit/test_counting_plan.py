@@ -16,11 +16,11 @@ from dphh.cli import cli
 from dphh.collecting import Collection
 from dphh.ledger.budget import checked_draw
 from dphh.mechanisms.counts.of_found import NOTE, Counting, found_counts
-from dphh.mechanisms.refunds import drawn_events
 from dphh.price import Price
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import DeltaEvent, GaussianEvent, SetUnionEvent, priced_in
 from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma
+from dphh.refunds import drawn_events
 from dphh.wording.lines import number
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-8}  # little noise: its tables are quickly made

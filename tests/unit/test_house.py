@@ -136,8 +136,8 @@ KNOWS_NOTHING_OF = {
 
 #: All else has a folder that says its idea.
 SPINE = {
-    "__init__", "__main__", "_tree", "columns", "content", "corpus",
-    "errors", "evaluation", "journal", "levels", "plan", "price", "registry", "release",
+    "__init__", "__main__", "_tree", "columns", "content", "corpus", "detection",
+    "errors", "evaluation", "journal", "levels", "plan", "price", "refunds", "registry", "release",
     "replay", "run", "testing", "verbs",
 }  # fmt: skip
 
