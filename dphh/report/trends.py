@@ -94,7 +94,8 @@ class Trend:
             if those:
                 bars = tuple(self._new_bar(each) for each in those[:top])
                 panels.append(Panel(f"{said} {names[-1]}", bars, len(those) - len(bars)))
-        head = f"{plural(len(self._counted), 'item')} counted, {names[0]} to {names[-1]}"
+        head = f"{plural(len(self._counted), 'item')} counted, {len(self.appeared):,} in no earlier "
+        head += f"release: {names[0]} to {names[-1]}"
         return Chart(head, self._measure(), tuple(panels), of_people=True)
 
     def save(self, path: str | Path, top: int = 20) -> Path:
@@ -166,6 +167,8 @@ class Trend:
                 "new: it may have been there before, below the threshold. By noise alone: how "
                 "likely at most noise shows it so, had it been held then as it is now."
             )
+            if any(each.chance is None for each in self.appeared):
+                said.append("Where this is not said, counts of the item in both weeks say it.")
         elif len(self.weeks) > 1 and self.weeks[-1].found:
             said.append(f"Every item of {self.weeks[-1].name} is in an earlier release.")
         return " ".join([*said, *promises_together(self._releases)])
