@@ -94,8 +94,8 @@ class Trend:
             if those:
                 bars = tuple(self._new_bar(each) for each in those[:top])
                 panels.append(Panel(f"{said} {names[-1]}", bars, len(those) - len(bars)))
-        head = f"{plural(len(self._counted), 'item')} counted, {len(self.appeared):,} in no earlier "
-        head += f"release: {names[0]} to {names[-1]}"
+        head = f"{plural(len(self._counted), 'item')} counted, {len(self.appeared):,} in no "
+        head += f"earlier release: {names[0]} to {names[-1]}"
         return Chart(head, self._measure(), tuple(panels), of_people=True)
 
     def save(self, path: str | Path, top: int = 20) -> Path:
