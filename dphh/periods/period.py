@@ -31,6 +31,8 @@ _CALLED = {
     "year": re.compile(r"\d{4}"),
     "number": re.compile(r"-?\d{1,18}"),
 }
+#: Periods whose names are no column's.
+_NAMED: tuple[By, ...] = ("day", "week", "month", "quarter")
 _EXAMPLES = {
     "day": "2026-11-23",
     "week": "2026-W47",
@@ -208,6 +210,11 @@ def checked_period(found: Period | str | dict[str, Any] | None) -> Period | None
     if isinstance(found, dict):
         return Period(**found)
     spelled = _SPELLED.fullmatch(found) if isinstance(found, str) else None
+    if spelled is not None and any(_CALLED[by].match(spelled[0]) for by in _NAMED):
+        raise UsageError(
+            f"period: found {found!r}, which is a period; periods= (--periods) reads it, and "
+            "period= says which column has the date, such as 'date by week'"
+        )
     if spelled is None:
         raise UsageError(f"period: found {found!r}; {_HOW}")
     by: Any = spelled["by"] or "number"
