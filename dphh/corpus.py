@@ -17,8 +17,8 @@ from dphh.content import (
 )
 from dphh.errors import CorpusError, UsageError
 from dphh.lineage.conditions import both, rows_kept
-from dphh.periods.period import Period, Spans, checked_period, checked_spans, how_many, period_json
-from dphh.unit import User, as_json, checked_user, columns_of
+from dphh.unit.period import Period, Spans, checked_period, checked_spans, how_many, period_json
+from dphh.unit.user import User, as_json, checked_user, columns_of
 from dphh.wording.options import named_in_words
 
 #: Table objects that dphh does not take, and what to give instead.

@@ -24,11 +24,11 @@ from typing import Literal
 
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.exact import Amounts, allowed, drawn, draws_noise, less_drawn
-from dphh.periods.period import ALWAYS, Spans
 from dphh.privacy.accounting import Composition, compose
 from dphh.privacy.events import ApproximateEvent, Event, SetUnionEvent, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+from dphh.unit.period import ALWAYS, Spans
 from dphh.wording.lines import plural
 
 #: How a cap is kept; "open" until the first run settles it.

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from dphh.files.paths import files_of, is_remote, keeps_waiting
 from dphh.ledger.sources import Source
-from dphh.periods.period import Period, Spans
+from dphh.unit.period import Period, Spans
 
 
 def with_files_of_periods(source: Source) -> Source:

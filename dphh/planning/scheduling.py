@@ -18,11 +18,11 @@ from dphh.errors import UsageError
 from dphh.ledger.budget import Booking, Budget, Cap, checked_booking, checked_budget, fits, kept_for
 from dphh.ledger.exact import allowed, drawn
 from dphh.ledger.remaining import how_often, parts
-from dphh.periods.period import By
-from dphh.periods.together import SAID, released_apart
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
+from dphh.unit.period import By
+from dphh.unit.together import SAID, released_apart
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.options import named_in_words
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dphh.errors import UsageError
-from dphh.periods.together import of_periods_in
 from dphh.privacy.accounting import compose
 from dphh.privacy.counts import checked_confidence
 from dphh.privacy.events import ApproximateEvent, Event, costs_of, events_from_json
@@ -24,7 +23,8 @@ from dphh.report.news import Appeared, Counted, Week, appeared, counted
 from dphh.report.people import Tokens, people_of
 from dphh.report.released import Released
 from dphh.report.tables import write_rows
-from dphh.show import promised
+from dphh.report.terminal import promised
+from dphh.unit.together import of_periods_in
 from dphh.wording.counted import counting_of
 from dphh.wording.lines import at_most, plural
 from dphh.wording.options import named_in_words

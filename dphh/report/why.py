@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import polars as pl
-
 from dphh.content import Content
-from dphh.engines.polars.content import tokens_expression
+from dphh.engines import tokens_of
 from dphh.errors import UsageError
 from dphh.report.released import Released
 from dphh.report.tree import joiner_of
@@ -186,10 +184,7 @@ def _read(release: Released, phrase: str | Sequence[str]) -> Tokens:
     written = release.manifest.get("parameters", {}).get("content")
     if written is None or written["reading"] == "list":
         raise UsageError("phrase: found a text, but the corpus had lists; give a list of tokens")
-    content = Content(**written)
-    row = pl.DataFrame({content.column: [phrase]}, schema={content.column: pl.String})
-    read = row.select(tokens_expression(content, pl.String())).item()
-    return tuple(token for token in read if token)
+    return tokens_of(phrase, Content(**written))
 
 
 def _quoted(release: Released, tokens: Tokens) -> str:

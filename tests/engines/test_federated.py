@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import BudgetRefused, Corpus, CorpusError, Ledger, UsageError, trie
-from dphh.devices.votes import Collection, one_sequence, read_ballot, vote, votes_of_corpus
-from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
+from dphh.collecting import Collection, one_sequence, read_ballot, vote, votes_of_corpus
+from dphh.devices.votes import VOTES_SCHEMA, Ballot
 from dphh.ledger import source_of
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.lineage.conditions import condition
-from dphh.periods.period import Period
 from dphh.sources.near_periods import near_sql
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
+from dphh.unit.period import Period
 
 #: How DuckDB writes the types whose values are written alike everywhere.
 PLAIN_TYPE = re.compile(

@@ -30,7 +30,7 @@ from typing import get_args
 
 import numpy as np
 
-from dphh.devices.reports.round import MOST_CHARACTERS, Sampling
+from dphh.devices.reports.round import MOST_CHARACTERS
 from dphh.errors import UsageError
 from dphh.levels import LocalLevel, Mode
 from dphh.mechanisms.ldp_trie.local_reports import (
@@ -43,7 +43,7 @@ from dphh.mechanisms.ldp_trie.local_reports import (
 )
 from dphh.mechanisms.terms import FOUND_WITH, check_budget
 from dphh.price import Finds, Parameter, Price, Privacy, UsersKnown
-from dphh.privacy.coin_reports import Form, sizes
+from dphh.privacy.coin_reports import Form, Sampling, sizes
 from dphh.privacy.events import ApproximateEvent, LocalEvent
 from dphh.privacy.subset_selection import SubsetSelection
 

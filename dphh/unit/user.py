@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from dphh.errors import UsageError
-from dphh.periods.period import Period
+from dphh.unit.period import Period
 
 #: The column that identifies a row's user, or several columns that do so together.
 User = str | tuple[str, ...]

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from dphh.content import Characters, Reading
 from dphh.corpus import Corpus, as_sequences, replace_corpus
-from dphh.devices.votes.device import VOTES_SCHEMA, Ballot, read_ballot
+from dphh.devices.votes import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Session
 from dphh.engines.walking import Trie
