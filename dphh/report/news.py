@@ -7,7 +7,7 @@ week shows that fewer users held it. A week that shows nothing leaves the item p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import hypot, inf
@@ -148,11 +148,11 @@ def _of_weights(
     known = next(
         ((each, r) for each in finding if (r := rounds_of(each.manifest, length, whole=True))), None
     )
-    if known is None or later is None:
+    scores = np.array([row.get("score") for row in rows.values()], float)
+    if known is None or later is None or np.isnan(scores).any():
         said = f"of this length, {name} gives no probability; count it in {name}"
         return dict.fromkeys(rows, Evidence(None, said))
     release, earlier = known
-    scores = np.array([row["score"] for row in rows.values()], float)
     chances = most_by_noise(scores, later, earlier[-1]).tolist()
     by_level = {level["level"]: level for level in release.manifest["levels"]}
     released = {tuple(each) for each in release.table.column("tokens").to_pylist()}
@@ -166,10 +166,10 @@ def _of_weight(
     name: str,
     tokens: Tokens,
     chance: float,
-    released: Collection[Tokens],
+    released: set[Tokens],
     by_level: dict[int, dict[str, Any]],
 ) -> Evidence:
-    if missing := missing_parts(tokens, set(released), by_level):
+    if missing := missing_parts(tokens, released, by_level):
         part = shorten(" ".join(missing[0]))
         return Evidence(None, f"{name} did not look at it, because “{part}” was not released")
     said = (

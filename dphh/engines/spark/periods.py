@@ -28,7 +28,7 @@ PLAIN = (IntegralType, BooleanType, DateType, NullType)
 
 #: How literals are written of the types whose comparisons let Spark skip row groups; comparisons of
 #: timestamps without a zone do not.
-_COMPARED = {DateType: "DATE", TimestampType: "TIMESTAMP"}
+_COMPARED: dict[type[DataType], str] = {DateType: "DATE", TimestampType: "TIMESTAMP"}
 
 
 def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
