@@ -61,7 +61,7 @@ def why(release: Released, phrase: str | Sequence[str]) -> Why:
         return Why(tokens, "released", (), f"{name} is in the release.")
     if (reason := _not_looked_at(release, name, len(tokens), by_length)) is not None:
         return Why(tokens, reason[0], (), reason[1])
-    missing = _missing(tokens, released, by_length)
+    missing = missing_parts(tokens, released, by_length)
     if missing:
         parts = " and ".join(_quoted(release, part) for part in missing)
         return Why(
@@ -94,7 +94,7 @@ def _not_looked_at(
     )
 
 
-def _missing(
+def missing_parts(
     tokens: Tokens, released: set[Tokens], by_length: dict[int, dict[str, Any]]
 ) -> tuple[Tokens, ...]:
     """The shortest parts whose absence kept these tokens from being valid."""
@@ -104,7 +104,7 @@ def _missing(
     found: list[Tokens] = []
     for part in (tokens[:-1], tokens[1:] if both else tokens[-1:]):
         if part not in released:
-            found += _missing(part, released, by_length) or (part,)
+            found += missing_parts(part, released, by_length) or (part,)
     return tuple(sorted(set(found), key=lambda part: (len(part), tokens.index(part[0]))))
 
 
