@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,7 +25,7 @@ _PATIENCE = 120
 class Cluster:
     """Everything that it writes is below its folder; `close` ends all that it started."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int = 2) -> None:
         self.folder = folder
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         for name in ("shared", "local", "work", "logs", "conf"):
@@ -50,7 +51,7 @@ class Cluster:
         try:
             self._start("master", "master.Master", "--port", "0")
             self.url = self._said("master", _MASTER)[1]
-            for _ in range(2):
+            for _ in range(workers):
                 self.add_worker()
         except BaseException:
             self.close()
@@ -71,10 +72,11 @@ class Cluster:
             "PYSPARK_PYTHON": sys.executable,
         }
 
-    def add_worker(self) -> None:
+    def add_worker(self, *within: str) -> None:
+        """`within`: a program that runs it, and its arguments."""
         name = f"worker-{len(self._started)}"
         work = ("--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / "work"))
-        self._start(name, "worker.Worker", *work, self.url)
+        self._start(name, "worker.Worker", *work, self.url, within=within)
         self._said(name, re.compile(_REGISTERED))
 
     def living_workers(self) -> int:
@@ -102,12 +104,12 @@ class Cluster:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def _start(self, name: str, what: str, *arguments: str) -> None:
+    def _start(self, name: str, what: str, *arguments: str, within: Sequence[str] = ()) -> None:
         listen = ("--host", "127.0.0.1", "--webui-port", "0")
         java = [SPARK_HOME / "bin" / "spark-class", f"org.apache.spark.deploy.{what}"]
         with (self.folder / "logs" / name).open("wb") as log:
             self._started[name] = subprocess.Popen(
-                [*java, *listen, *arguments],
+                [*within, *java, *listen, *arguments],
                 cwd=self.folder, env=self.environment, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
