@@ -25,6 +25,7 @@ from dphh.engines.spark.cluster import find_spark
 from dphh.engines.spark.content import open_corpus
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.folder import FolderOfSpark
+from dphh.engines.spark.rows import frame_of
 from dphh.engines.spark.workers import check_workers
 from dphh.errors import CorpusError
 from dphh.sources.reading import ROWS_OF_NULL_USERS
@@ -149,7 +150,7 @@ class SparkRun:
     def show(self, table: str, rows: Any) -> None:
         """Let queries read an Arrow table of the driver's: what is public."""
         self.drop(table)
-        shown = self.spark.createDataFrame(rows)
+        shown = frame_of(self.spark, rows)
         if rows.nbytes <= _SENT_WHOLE:
             shown = shown.hint("broadcast")
         shown.createOrReplaceTempView(table)
