@@ -368,7 +368,9 @@ def _locate(
 
 def _table(connection: Any, name: str) -> Any:
     try:
-        return connection.table(name)
+        table = connection.table(name)
+        table.columns  # noqa: B018 - Spark Connect looks for it only now
+        return table
     except Exception as problem:
         if type(problem).__module__.split(".")[0].lstrip("_") not in ("duckdb", "pyspark"):
             raise
