@@ -62,8 +62,8 @@ def price_union(epsilon: float, delta: float, max_items: int, counting: Counting
         DeltaEvent(spare, TABLE),
     )
     shared_out = (
-        ("who holds no new item: the Gaussian curve", for_curve * delta - spare),
-        ("who holds nothing else: new items over the threshold", for_new * delta),
+        ("users without new items: the Gaussian curve", for_curve * delta - spare),
+        ("users with only new items: new items over the threshold", for_new * delta),
         (TABLE, spare),
     )
     return (level,), events, shared_out
@@ -143,8 +143,11 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
     )
     new = DeltaEvent(new_delta(first), "new items over the first round's threshold")
     shared_out = (
-        ("one round: who holds no new item, the Gaussian curve", for_curve * least / PARTS * delta),
-        ("one round: who holds nothing else, new items over the threshold", event.delta),
+        (
+            "one round: users without new items, the Gaussian curve",
+            for_curve * least / PARTS * delta,
+        ),
+        ("one round: users with only new items, new items over the threshold", event.delta),
         ("or rounds: Gaussian curve", event.rounds_delta),
         ("or rounds: new items over the thresholds", event.rounds_delta),
         ("new items over the first round's threshold", first_new),

@@ -50,10 +50,10 @@ Method = Literal["auto", "gaussian", "sips", "adaptive"]
 METHODS = get_args(Method)
 HELP = {
     **BUDGET_HELP,
-    "max_items": "How many different items one user may count for.",
-    "method": "auto: one round or several, as a first one shows; gaussian: one round; "
-    "sips: three, each freeing users of what is found already; "
-    "adaptive: users also give more to what stands near the threshold.",
+    "max_items": "The most different items that one user counts for.",
+    "method": "auto: one round or several, as a first one shows; gaussian: one round; sips: "
+    "three, each without the items found before; adaptive: users also give more to items near the "
+    "threshold.",
     **Counting.HELP,
     **Counting.MIN_USERS_HELP,
 }
@@ -85,7 +85,7 @@ def price_items(
     check_max_items(max_items)
     epsilon, delta = float(epsilon), float(delta)  # the same request is the same in the ledger
     if method not in METHODS:
-        raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+        raise UsageError(f"method: found {method!r}; give one of {', '.join(METHODS)}")
     counting = Counting.of(counts, by, groups, min_users)
     if method == "auto":
         levels, events, shared_out = price_choice(epsilon, delta, max_items, counting)
@@ -153,7 +153,7 @@ THEOREMS = {
 
 
 #: The addition to `finds` for method "adaptive".
-ALIKE = "; where they hold other items too, these stand as near the threshold"
+ALIKE = "; if they hold other items too, those are assumed as near the threshold"
 
 
 def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Finds:
@@ -180,7 +180,7 @@ def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Fi
         probability=float(FOUND_WITH),
         users=by_held[0][1],
         users_by_held=by_held,
-        note=f"a user who holds more than {max_items:,} counts for {max_items:,} of them{said}",
+        note=f"a user of more than {max_items:,} items counts for {max_items:,} of them{said}",
     )
 
 
