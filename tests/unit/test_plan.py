@@ -305,7 +305,7 @@ SAID = [
     ({"max_items": 10**7}, "max_items: found 10,000,000, but with noise sigma = 4.682 "
      "weights are multiples of 2^-10, and a user's weight on one item would round to 0; "
      "give at most 1,048,576, or a larger epsilon"),
-    ({"method": "magic"}, "method: found 'magic'; say one of gaussian, sips, adaptive"),
+    ({"method": "magic"}, "method: found 'magic'; give one of gaussian, sips, adaptive"),
 ]  # fmt: skip
 
 
