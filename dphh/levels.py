@@ -97,6 +97,10 @@ class WeighedLevel(SetUnionLevel):
     kind: ClassVar[str] = "weighed"
 
 
+#: If at least this many items reach the first round's threshold, rounds follow.
+CHOICE_COMMON = 3
+
+
 @dataclass(frozen=True)
 class ChoiceLevel(SetUnionLevel):
     """A first round of `items`, which releases nothing: how many items reach its threshold chooses

@@ -11,6 +11,7 @@ from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.levels import (
+    CHOICE_COMMON,
     BatchLevel,
     CountsLevel,
     ListedWordsLevel,
@@ -20,7 +21,6 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.mechanisms.set_union.adaptive import follows
-from dphh.mechanisms.set_union.joint import CHOICE_COMMON
 from dphh.price import Price
 from dphh.privacy.following import parts_told
 from dphh.privacy.forecast_rounds import LIST_SIZES

@@ -10,6 +10,7 @@ from dphh.as_sql.rows import rows_of
 from dphh.as_sql.text import Query, Step, written
 from dphh.corpus import Corpus
 from dphh.levels import (
+    CHOICE_COMMON,
     BatchLevel,
     CountsLevel,
     ForecastLevel,
@@ -21,7 +22,6 @@ from dphh.levels import (
     VoteLevel,
 )
 from dphh.mechanisms.set_union.adaptive import follows
-from dphh.mechanisms.set_union.joint import CHOICE_COMMON
 from dphh.price import Price
 from dphh.privacy.following import parts_told
 from dphh.privacy.forecast_rounds import LIST_SIZES

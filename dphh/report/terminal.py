@@ -19,6 +19,7 @@ from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
 from dphh.ledger.wording import account_lines, period_lines
 from dphh.levels import (
     BY_CHANCE,
+    CHOICE_COMMON,
     AloneLevel,
     BatchLevel,
     ChoiceLevel,
@@ -32,7 +33,6 @@ from dphh.levels import (
     SetUnionLevel,
     VoteLevel,
 )
-from dphh.mechanisms.set_union.joint import CHOICE_COMMON
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.priors.fit import poor_fit
 from dphh.replay import request_of

@@ -31,8 +31,6 @@ from dphh.privacy.set_union import (
 
 #: The first round's share of 1 / sigma^2, and its threshold's share of delta.
 CHOICE_SHARE, CHOICE_DELTA = 3e-4, 1 / 512
-#: So many items that reach the first round's threshold are common ones.
-CHOICE_COMMON = 3
 #: The part of delta for what follows the first round is a multiple of 1 / PARTS.
 PARTS = 256
 TABLE = "noise table's distance from the exact Gaussian"
