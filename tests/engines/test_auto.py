@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dphh import items
-from dphh.mechanisms.set_union.joint import CHOICE_COMMON
+from dphh.levels import CHOICE_COMMON
 from dphh.mechanisms.set_union.levels import items_levels
 from tests.engines.levels import session_on
 
