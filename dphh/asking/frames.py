@@ -18,7 +18,7 @@ from dphh.devices.reports.round import Sampling
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.counts.price import Of
 from dphh.mechanisms.ngrams import price as ngrams
-from dphh.mechanisms.set_union import price as items
+from dphh.mechanisms.set_union.price import Method
 from dphh.mechanisms.trie.price import Accounting
 from dphh.periods.period import Period
 from dphh.plan import Plan
@@ -62,11 +62,15 @@ class ItemsOptions(CorpusOptions, total=False):
     epsilon: Required[float]
     delta: Required[float]
     max_items: int
-    method: items.Method
+    method: Method
     counts: float | None
     by: str | None
     groups: str | Sequence[str]
     min_users: int | None
+    prior: PriorAsked | None
+    prior_text: str | None
+    prior_is_public: bool
+    domain: Of | None
 
 
 class NgramsOptions(CorpusOptions, total=False):

@@ -59,7 +59,7 @@ class Ngrams(Rounds, Climbing):
         self.placed = len(ladder.rungs)
 
     def _place_listed(self, words: WordList, purpose: str) -> None:
-        salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
+        salt = self._salt(purpose)
         with engine_errors("positions_of_listed"):
             register_other_words_of_blocks(self.spark, words.words)
             register_positions_of_listed(self.spark, words.words, words.max_items, salt)
