@@ -41,7 +41,8 @@ def _as_it_is(corpus: Corpus, _: Price) -> Corpus:
 def _of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
     if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
         return corpus
-    return in_groups(of_people(corpus), dict(price.parameters).get("by"))
+    by = dict(price.parameters).get("by")
+    return in_groups(of_people(corpus), by if isinstance(by, str) else None)
 
 
 def _as_given(options: dict[str, Any], _: Corpus | None) -> dict[str, Any]:
