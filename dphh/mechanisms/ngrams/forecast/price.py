@@ -67,8 +67,8 @@ def spurious_words(share: str) -> str:
     passes."""
     return (
         "at most b words of your list that nobody need hold are expected among those released, b "
-        f"being 1, or the share {share} of the words of the list that stand out in round 1 if that "
-        "is more"
+        f"being 1, or the share {share} of the words of the list that round 1 lets expect to be "
+        "found if that is more"
     )
 
 
