@@ -14,6 +14,7 @@ the middle of the class. Everything here depends on releases only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +46,7 @@ class Way:
     merged: Integers
     forecasts: Floats
 
-    def summed(self, of_classes: Floats) -> Floats:
+    def summed(self, of_classes: Any) -> Any:
         """What the classes of each part come to together."""
         sums = np.zeros((len(self.forecasts), *of_classes.shape[1:]), of_classes.dtype)
         np.add.at(sums, self.merged, of_classes)
