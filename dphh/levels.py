@@ -8,9 +8,8 @@ from math import sqrt
 from typing import Any, ClassVar, Literal, Protocol
 
 from dphh.columns import OTHER
-from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
-from dphh.privacy.coin_reports import Form
+from dphh.privacy.coin_reports import Form, Sampling
 from dphh.privacy.counts import (
     Ends,
     Weighing,
@@ -96,6 +95,21 @@ class WeighedLevel(SetUnionLevel):
     Its threshold is valid for any weights."""
 
     kind: ClassVar[str] = "weighed"
+
+
+@dataclass(frozen=True)
+class ChoiceLevel(SetUnionLevel):
+    """A first round of `items`, which releases nothing: how many items reach its threshold chooses
+    between an `AloneLevel` and rounds."""
+
+    kind: ClassVar[str] = "choice"
+
+
+@dataclass(frozen=True)
+class AloneLevel(SetUnionLevel):
+    """The one round of `items` that takes the place of rounds where few items are popular."""
+
+    kind: ClassVar[str] = "alone"
 
 
 @dataclass(frozen=True)
@@ -429,6 +443,8 @@ KINDS = {
     for level in (
         SetUnionLevel,
         WeighedLevel,
+        ChoiceLevel,
+        AloneLevel,
         PrunedLevel,
         CountsLevel,
         ForecastLevel,

@@ -22,7 +22,7 @@ from tests.engines.levels import histogram
 from tests.unit.test_patterns import PATTERNS, SUBJECTS
 
 FEW = settings(
-    max_examples=12,
+    max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -86,6 +86,10 @@ VERBS = {
     "items adaptive": lambda c: items(c, epsilon=2, delta=1e-4, method="adaptive"),
     "items adaptive over the cap": lambda c: items(
         c, epsilon=8, delta=1e-4, max_items=2, method="adaptive"
+    ),
+    "items auto, one round": lambda c: items(c, epsilon=0.5, delta=1e-4, method="auto"),
+    "items auto, rounds over the cap": lambda c: items(
+        c, epsilon=80, delta=1e-2, max_items=2, method="auto"
     ),
     "items sips": lambda c: items(c, epsilon=2, delta=1e-4, method="sips"),
     "items over the cap": lambda c: items(c, epsilon=4, delta=1e-4, max_items=2),

@@ -36,6 +36,7 @@ from dphh.udfs.text.hashes import of_numbers
 from tests.conftest import HERE, NoNoise
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
+from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.run import _statements
 from dphh.engines.spark.session import SparkSessionOfRun
 from dphh.udfs.spark import functions as draws
@@ -479,7 +480,8 @@ def test_a_step_is_written_whole_and_read_anew() -> None:
     """What is read has no memory of how it came about, so nothing is drawn again."""
     session: Any = Asked()
     session.spark, session._written, session._count = MagicMock(), {}, 0
-    session._folder = SimpleNamespace(path="folder", drop=lambda name: None)
+    session._access, session._folder = MagicMock(), object.__new__(RunFolder)
+    session._folder.path, session._folder._spark = "folder", session.spark
     drawn = session.spark.sql.return_value
     SparkSessionOfRun.execute(session, "noised", sigma=7, purpose="level 1")
     (asked_for,) = session.spark.sql.call_args_list

@@ -21,6 +21,7 @@ from dphh.udfs.kernel.contributions import EqualWeights, Held, Sums, Weigh, cont
 from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
 from dphh.udfs.kernel.whole_grams import whole_grams
+from dphh.udfs.spark.sent import everywhere
 from dphh.udfs.text.arrow_bytes import packed, unpacked
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.texts import tokens_of
@@ -88,7 +89,7 @@ def register_counts_of_words(spark: SparkSession) -> None:
 
 def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
     """`dphh_contributions(table(positions))`: to (key, weight)."""
-    sent = spark.sparkContext.broadcast(rule)
+    sent = everywhere(spark, rule)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
@@ -160,7 +161,7 @@ def register_shared_contributions(spark: SparkSession, unit: int) -> None:
 
 def register_remaining(spark: SparkSession, released: Any) -> None:
     """`dphh_remaining(table(blocks))`: what a round released is taken from everyone."""
-    sent = spark.sparkContext.broadcast(released.combine_chunks())
+    sent = everywhere(spark, released.combine_chunks())
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
@@ -180,7 +181,7 @@ def register_positions_of_words(spark: SparkSession, released: Any, single: bool
     The released words are sent to the executors whole: what is released is known to the driver
     whole as well.
     """
-    sent = spark.sparkContext.broadcast(released)
+    sent = everywhere(spark, released)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
@@ -194,7 +195,7 @@ def register_positions_of_words(spark: SparkSession, released: Any, single: bool
 
 def register_positions_of_grams(spark: SparkSession, keys: Integers, ahead: int) -> None:
     """`dphh_positions(table(positions))`: to the next; the released keys are ascending."""
-    sent = spark.sparkContext.broadcast(keys)
+    sent = everywhere(spark, keys)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         released = Released(sent.value)

@@ -35,9 +35,10 @@ from dphh.priors.given_prior import PRIOR_HELP, GivenPrior, PriorAsked, checked_
 
 HELP = {
     **BUDGET_HELP,
-    "max_items": "How many different items one user may count for.",
-    "method": "gaussian: one round; sips: three, each freeing users of what is found already; "
-    "adaptive: users also give more to what stands near the threshold.",
+    "max_items": "The most different items that one user counts for.",
+    "method": "auto: one round or several, as a first one shows; gaussian: one round; sips: "
+    "three, each without the items found before; adaptive: users also give more to items near the "
+    "threshold.",
     **Counting.HELP,
     "min_users": "With --counts or --domain: leave out what fewer users hold, as far as its "
     "interval says.",
@@ -71,7 +72,8 @@ def price_items(
     """Single items that many users hold (differentially private set union).
 
     max_items: how many different items one user may count for; about what a typical user holds.
-    method: "gaussian", the weighted Gaussian policy; "sips", three rounds of it, each freeing the
+    method: "auto", "gaussian" or "adaptive", chosen by what a first round of very little budget
+    shows; "gaussian", the weighted Gaussian policy; "sips", three rounds of it, each freeing the
     users of what is found already, better where users hold many popular items; "adaptive", the
     same, where users give more to what earlier rounds' noise shows near the threshold, better
     still there. counts: the share of the budget, such as 0.3, that says of what is found how many
