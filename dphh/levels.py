@@ -308,7 +308,7 @@ class ListedWordsLevel(_Level):
     second_unit: int
     first_threshold_grid: int
     second_threshold_grid: int
-    #: eta: of the listed words that stand out in round 1, at most this share is expected to be
+    #: eta: of the listed words that round 1 lets expect, at most this share is expected to be
     #: spurious in the release, or one word.
     spurious: float
     #: b, what that comes to: a plan leaves it open, and a run fills it in.

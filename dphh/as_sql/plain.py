@@ -49,7 +49,7 @@ EVERYONE = Written("(SELECT count(*) FROM draws)")
 def plain(price: Price, corpus: Corpus | None) -> list[Query]:
     queries = [*_queries(price)]
     heading = HEADING.format(verb=price.verb, method=price.method)
-    if (price.verb, price.method) == ("ngrams", "forecast") or price.verb == "ldp_trie":
+    if price.method == "forecast" or price.verb == "ldp_trie":
         heading += FOLLOWS
     macros = macros_called("\n".join(query.sql for query in queries), _MACROS)
     return [
@@ -65,13 +65,13 @@ def _queries(price: Price) -> Iterator[Query]:
     match price.verb, price.method:
         case "items", "auto" | "adaptive":
             yield from _auto_or_adaptive(price)
-        case ("items", _) | ("ngrams", "dpne"):
+        case ("items", "gaussian" | "sips") | ("ngrams", "dpne"):
             yield _step("texts", Step("plain/nothing_released"))
             for level in price.levels:
                 yield from _ladder(level)
             bits = price.levels[0].to_json()["grid_bits"]
             yield Query("what is found", FOUND.format(bits=bits))
-        case ("ngrams", "forecast"):
+        case (_, "forecast"):
             yield _step("texts", Step("plain/nothing_released"))
             for level in price.levels:
                 if isinstance(level, SetUnionLevel):
@@ -83,8 +83,8 @@ def _queries(price: Price) -> Iterator[Query]:
         case ("trie", _):
             yield from _trie(price)
             yield Query("what has grown", GROWN)
-        case ("counts", _):
-            yield from _counts(price)
+        case ("counts", _) | ("items", "domain"):
+            yield from _counts(price, price["of" if price.verb == "counts" else "domain"])
         case ("ldp_trie", _):
             yield from _ldp_trie(price)
         case _:
@@ -196,11 +196,11 @@ def _listed(level: ListedWordsLevel) -> Iterator[Query]:
         yield _step(section, Step(f"plain/{name}", known))
 
 
-def _counts(price: Price) -> Iterator[Query]:
+def _counts(price: Price, items: Sequence[Sequence[str]]) -> Iterator[Query]:
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     groups = (*price["groups"], OTHER) if price["by"] is not None else (None,)
-    keys = [(item, group) for item in price["of"] for group in groups]
+    keys = [(item, group) for item in items for group in groups]
     rows = ",\n    ".join(
         f"({key}, {literal(item)}, {literal(group)})" for key, (item, group) in enumerate(keys)
     )

@@ -54,9 +54,7 @@ def running(price: Price, corpus: Corpus | None) -> list[Query]:
 def parts_of(price: Price) -> Iterator[Part]:
     """The steps of a run in their order, grouped under headings."""
     verbs = {"items": _items, "ngrams": _ngrams, "trie": _trie, "ldp_trie": _ldp_trie}
-    if price.verb == "counts":
-        (level,) = price.levels
-        assert isinstance(level, CountsLevel)
+    if isinstance(level := price.levels[0], CountsLevel):
         yield "counts", _counts({"sigma": level.sigma_grid, "purpose": "counts"}, {})
         return
     yield from verbs[price.verb](price)
@@ -72,6 +70,9 @@ def _counts(known: dict[str, Any], later: dict[str, str]) -> list[Step]:
 
 
 def _items(price: Price) -> Iterator[Part]:
+    if price.method == "forecast":
+        yield from _forecast(price)
+        return
     yield "whole users", [GATHER]
     levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "adaptive":

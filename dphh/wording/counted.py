@@ -26,15 +26,22 @@ def items_in(table: Any) -> int:
     return int(table.group_by(["level", "item"]).aggregate([]).num_rows)
 
 
+def is_of_list(manifest: Mapping[str, Any]) -> bool:
+    """Whether the items were given beforehand and each is in the release, held or not."""
+    whole = manifest.get("parameters", {}).get("min_users") is None
+    return bool(manifest["verb"] == "counts" or (manifest.get("method") == "domain" and whole))
+
+
 def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
     """One line: how many items were found or counted, and within which groups."""
     verb, items = str(manifest["verb"]), items_in(table)
-    said = plural(items, "item") + " counted" if verb == "counts" else f"{items:,} found by {verb}"
+    given = is_of_list(manifest)
+    said = plural(items, "item") + " counted" if given else f"{items:,} found by {verb}"
     groups = groups_of(table, manifest)
     if not groups:  # None if there are no groups, empty if nothing was found
         return said
     by = manifest.get("parameters", {}).get("by") or "group"
-    counted = ", " if verb == "counts" else ", counted "
+    counted = ", " if given else ", counted "
     return f"{said}{counted}within {by}: {', '.join(shorten(group) for group in groups)}"
 
 

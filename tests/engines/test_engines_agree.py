@@ -68,6 +68,19 @@ LOCAL = {
     "keep": 12, "passes": 3, "character_set": [word for word in WORDS if word not in ("", "zz")],
     "pad": True,
 }  # fmt: skip
+#: A list with some of the words, words that nobody holds, and pairs that the text has.
+PUBLIC = pl.DataFrame(
+    {
+        "item": [["b"], ["é"], ["\x1f"], ["zz"], *([f"absent{i}"] for i in range(90)), ["b", "é"]],
+        "count": [900, 400, 30, 5, *range(90, 0, -1), 40],
+    }
+)
+
+
+def with_prior(corpus, **asked):
+    return ngrams(corpus, epsilon=8, delta=1e-3, prior=PUBLIC, prior_is_public=True, **asked)
+
+
 VERBS = {
     "items": lambda c: items(c, epsilon=2, delta=1e-4),
     "items adaptive": lambda c: items(c, epsilon=2, delta=1e-4, method="adaptive"),
@@ -96,6 +109,8 @@ VERBS = {
     ),
     "ngrams dpsu-all": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-all"),
     "ngrams dpsu-even": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-even"),
+    "ngrams with a prior": lambda c: with_prior(c, max_n=3, spurious=0.5),
+    "ngrams with a prior over the cap": lambda c: with_prior(c, max_n=1, max_items=2),
     "trie drawn": lambda c: trie(c, epsilon=4, delta=1e-4, max_length=5),
     "trie most frequent": lambda c: trie(
         c, epsilon=4, delta=1e-4, max_length=5, choice="most-frequent"

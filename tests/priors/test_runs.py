@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import dphh
-from dphh import BudgetRefused, UsageError
+from dphh import BudgetRefused
+from dphh.engines import ENGINES
 from dphh.privacy.accounting import compose
 
 ASK = {"max_n": 2, "epsilon": 2.0, "delta": 1e-8, "max_items": 10}
@@ -28,7 +29,8 @@ def table():
     return pl.DataFrame({"item": ["good", *RARE], "count": [300_000, *[30] * len(RARE)]})
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.on_spark
+@pytest.mark.parametrize("engine", ENGINES)
 def test_words_of_the_list_are_found_where_a_threshold_hides_all_others(private, table, engine):
     asked = {**ASK, "prior": table, "prior_is_public": True}
     plain = {row["item"] for row in dphh.ngrams(private, **ASK).run(engine=engine)}
@@ -37,13 +39,6 @@ def test_words_of_the_list_are_found_where_a_threshold_hides_all_others(private,
     assert len(plain & {*RARE, *OWN}) < 25
     assert len(known & {*RARE}) > 150
     assert len(known & {*OWN}) < 25
-
-
-def test_spark_says_before_it_is_paid_that_it_takes_no_prior(private, table, ledger):
-    plan = dphh.ngrams(private, prior=table, prior_is_public=True, **ASK)
-    with pytest.raises(UsageError, match="prior"):
-        plan.run(engine="spark", ledger=ledger)
-    assert ledger.runs() == []
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 
 from tests.conftest import full
@@ -79,6 +80,19 @@ def test_a_public_text_is_compared_with_none(tmp_path: Path) -> None:
     assert (tmp_path / "found.png").read_bytes().startswith(b"\x89PNG")
     with (tmp_path / "found.csv").open(newline="") as file:
         assert next(csv.reader(file))[:3] == ["epsilon", "run", "length 1"]
+
+
+@pytest.mark.slow
+def test_texts_that_mislead_are_compared_with_none(tmp_path: Path) -> None:
+    texts = tmp_path / "texts.parquet"
+    rows = [(user, "see you later" if user % 3 else "thank you") for user in range(800)]
+    pl.DataFrame(rows, schema=["user_id", "text"], orient="row").write_parquet(texts)
+    said = run("misleading_text.py", str(texts), "--runs", "1", "--epsilons", "4")
+    rows_of_table = [line.split(" | ") for line in said.splitlines() if line.startswith("| ")]
+    assert [row[0] for row in rows_of_table[1:]] == [
+        "| none", "| as it is", "| backwards", "| its words shuffled", "| in another language",
+        "| no word in common",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

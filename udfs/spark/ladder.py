@@ -30,7 +30,7 @@ Row = dict[str, Any]
 OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
 OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
 _BLOCKS = "user_hashes binary, lengths binary, positions binary, words binary"
-_POSITIONS = "user_hashes binary, lengths binary, keys binary, words binary"
+POSITIONS = "user_hashes binary, lengths binary, keys binary, words binary"
 
 
 def register_blocks(
@@ -190,7 +190,7 @@ def register_positions_of_words(spark: SparkSession, released: Any, single: bool
             grams = np.append(numbers.to_numpy(), -1)[block.positions]
             yield from _positions(block, grams, grams if single else None, 1)
 
-    register_table(spark, "dphh_positions", of_blocks, _POSITIONS)
+    register_table(spark, "dphh_positions", of_blocks, POSITIONS)
 
 
 def register_positions_of_grams(spark: SparkSession, keys: Integers, ahead: int) -> None:
@@ -205,7 +205,7 @@ def register_positions_of_grams(spark: SparkSession, keys: Integers, ahead: int)
             ends = np.frombuffer(words.as_buffer(), "<i4") if words.is_valid else None
             yield from _positions(block, released.positions(block.positions), ends, ahead)
 
-    register_table(spark, "dphh_positions", of_blocks, _POSITIONS)
+    register_table(spark, "dphh_positions", of_blocks, POSITIONS)
 
 
 def register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) -> None:

@@ -76,8 +76,10 @@ class Items(SparkRun):
             self.within_reach = True
 
     def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> EqualWeights:
-        salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
-        return equal_weights(level.max_items, level.grid_bits, salt, of_numbers)
+        return equal_weights(level.max_items, level.grid_bits, self._salt(purpose), of_numbers)
+
+    def _salt(self, purpose: str) -> int:
+        return int(self.randomness.words(1, f"{purpose}/salt")[0])
 
     def _noised(
         self,

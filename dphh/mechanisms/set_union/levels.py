@@ -1,4 +1,4 @@
-"""`items`: DPSU runs one round; DP-SIPS several, each without the items released earlier; "auto"
+"""Set union: DPSU runs one round; DP-SIPS several, each without the items released earlier; "auto"
 chooses."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dphh.price import Price
 from dphh.udfs.kernel.reading import Reading
 
 
-def items_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
+def set_union_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
     session.hold(Reading())
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "auto":

@@ -1,4 +1,4 @@
-"""`items`: single items that many users hold. Differentially private set union (DPSU).
+"""Single items that many users hold, by differentially private set union (DPSU).
 
 Weighted Gaussian policy (Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020; Algorithm 5 of
 the DPNE paper). For each user with items W: keep at most D0 of them, U; add 1/sqrt(|U|) to H[u]
@@ -29,18 +29,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from dphh.errors import UsageError
 from dphh.levels import AloneLevel, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts
 from dphh.mechanisms.set_union.joint import price_choice, price_union
 from dphh.mechanisms.set_union.rounds import price_rounds, sips_shares
 from dphh.mechanisms.terms import (
     ADJACENCY,
-    BUDGET_HELP,
     FOUND_WITH,
     UNIT,
-    check_budget,
-    check_max_items,
 )
 from dphh.price import Finds, Price, Privacy
 from dphh.privacy.rounded_gaussian import rounded_gaussian
@@ -48,45 +44,11 @@ from dphh.privacy.set_union import users_needed
 
 Method = Literal["auto", "gaussian", "sips", "adaptive"]
 METHODS = get_args(Method)
-HELP = {
-    **BUDGET_HELP,
-    "max_items": "The most different items that one user counts for.",
-    "method": "auto: one round or several, as a first one shows; gaussian: one round; sips: "
-    "three, each without the items found before; adaptive: users also give more to items near the "
-    "threshold.",
-    **Counting.HELP,
-    **Counting.MIN_USERS_HELP,
-}
 
 
-def price_items(
-    *,
-    epsilon: float,
-    delta: float,
-    max_items: int = 100,
-    method: Method = "gaussian",
-    counts: float | None = None,
-    by: str | None = None,
-    groups: str | Sequence[str] = (),
-    min_users: int | None = None,
+def price_set_union(
+    epsilon: float, delta: float, max_items: int, method: Method, counting: Counting
 ) -> Price:
-    """Single items that many users hold (differentially private set union).
-
-    max_items: how many different items one user may count for; about what a typical user holds.
-    method: "auto", "gaussian" or "adaptive", chosen by what a first round of very little budget
-    shows; "gaussian", the weighted Gaussian policy; "sips", three rounds of it, each freeing the
-    users of what is found already, better where users hold many popular items; "adaptive", the
-    same, where users give more to what earlier rounds' noise shows near the threshold, better
-    still there. counts: the share of the budget, such as 0.3, that says of what is found how many
-    users hold it, with intervals; by, groups: within these values of a column, and within all
-    others together as "other"; min_users: without what fewer hold, by the low end of its interval.
-    """
-    check_budget(epsilon, delta)
-    check_max_items(max_items)
-    epsilon, delta = float(epsilon), float(delta)  # the same request is the same in the ledger
-    if method not in METHODS:
-        raise UsageError(f"method: found {method!r}; give one of {', '.join(METHODS)}")
-    counting = Counting.of(counts, by, groups, min_users)
     if method == "auto":
         levels, events, shared_out = price_choice(epsilon, delta, max_items, counting)
     elif method == "gaussian":
