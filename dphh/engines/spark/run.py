@@ -23,7 +23,7 @@ from dphh.engines.spark.cluster import find_spark
 from dphh.engines.spark.content import open_corpus
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.folder import RunFolder
-from dphh.errors import CorpusError
+from dphh.errors import CorpusError, UsageError
 from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
@@ -45,8 +45,9 @@ _SETTINGS = {
 }
 #: What a file of `sql/` makes, before the query that makes it.
 _CREATE = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
-#: Public tables of so many bytes are sent to every executor whole where they are joined.
-_SENT_WHOLE = 64 * 2**20
+#: Of Spark's own configuration: public tables of so many bytes, released keys among them, are sent
+#: to every executor whole. Larger ones are joined by a shuffle.
+SENT_WHOLE = "spark.dphh.sentWhole"
 #: DuckDB writes a parameter $name, Spark :name.
 _PARAMETER = re.compile(r"\$(\w+)")
 
@@ -54,6 +55,8 @@ _PARAMETER = re.compile(r"\$(\w+)")
 class SparkRun:
     name = "spark"
     version: str = pyspark.__version__
+    #: In bytes: see SENT_WHOLE.
+    sent_whole = 64 * 2**20
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness = randomness
@@ -72,6 +75,8 @@ class SparkRun:
             # Views, functions and settings of its own, on the same executors.
             self.spark = self.owner.newSession()
             self._configure()
+            if (limit := self.owner.conf.get(SENT_WHOLE, None)) is not None:
+                self.sent_whole = _bytes(limit)
             self._folder = RunFolder(self.spark)
             for name in ("text", *(("periods",) if corpus.period is not None else ())):
                 for statement in query_for("spark", name).strip().split(";\n"):
@@ -166,9 +171,12 @@ class SparkRun:
         """Let queries read an Arrow table of the driver's: what is public."""
         self.drop(table)
         shown = self.spark.createDataFrame(rows)
-        if rows.nbytes <= _SENT_WHOLE:
+        if self.is_sent_whole(rows):
             shown = shown.hint("broadcast")
         shown.createOrReplaceTempView(table)
+
+    def is_sent_whole(self, rows: Any) -> bool:
+        return bool(rows.nbytes < self.sent_whole)
 
     def refuse_null_users(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
@@ -209,6 +217,14 @@ def _statements(name: str) -> Iterator[tuple[str, str, str]]:
 
 def _parameters(text: str) -> str:
     return _PARAMETER.sub(r":\1", text).rstrip().removesuffix(";")
+
+
+def _bytes(limit: str) -> int:
+    """As Spark writes sizes: a number of bytes, or one with k, m or g."""
+    size = re.fullmatch(r"(\d+)\s*([kmg]?)b?", limit.strip().lower())
+    if size is None:
+        raise UsageError(f"{SENT_WHOLE}: found {limit!r}; write bytes, or a size as 64m or 1g")
+    return int(size[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[size[2]]
 
 
 def _literal(value: Any) -> Any:
