@@ -6,6 +6,7 @@ keeps who is over the cap.
 
 from __future__ import annotations
 
+import pickle
 import re
 import unicodedata
 
@@ -148,7 +149,7 @@ def test_a_release_is_the_same_where_released_sets_are_joined_by_key(
     broadcast, ask = type(spark.sparkContext).broadcast, SparkRun.ask
 
     def remember(context, value):
-        sent.append(type(value).__name__)
+        sent.append(type(pickle.loads(value)).__name__)
         return broadcast(context, value)
 
     def listen(session, *asked):

@@ -28,6 +28,7 @@ from dphh.udfs.spark.looked_up import (
     vocabulary,
     words_of_block,
 )
+from dphh.udfs.spark.sent import Sent
 from dphh.udfs.text.arrow_bytes import packed
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.texts import tokens_of
@@ -35,6 +36,8 @@ from dphh.udfs.text.texts import tokens_of
 Row = dict[str, Any]
 OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
 OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
+#: So many bytes of texts are made into a block together, or what Spark gives at a time if more.
+TEXTS = 1 << 23
 _BLOCKS = "user_hashes binary, lengths binary, positions binary, words binary"
 _POSITIONS = "user_hashes binary, lengths binary, keys binary, words binary"
 
@@ -60,7 +63,24 @@ def register_blocks(
         for piece in block.in_pieces():
             yield {**row_of(piece, "positions"), "words": [written]}
 
-    register_table(spark, "dphh_blocks", of_users, _BLOCKS)
+    class Function:
+        """Spark gives some thousand users at a time. Several times as many, in one block, have a
+        tenth of the keys that the same users have in ten blocks."""
+
+        def __init__(self) -> None:
+            self.waiting: list[pa.RecordBatch] = []
+
+        def eval(self, users: pa.RecordBatch) -> Iterator[pa.Table]:
+            self.waiting.append(users)
+            if sum(waiting.nbytes for waiting in self.waiting) >= TEXTS:
+                yield from self.terminate()
+
+        def terminate(self) -> Iterator[pa.Table]:
+            waiting, self.waiting = self.waiting, []
+            if waiting:
+                yield from map(pa.table, of_users(pa.concat_batches(waiting)))
+
+    _register(spark, "dphh_blocks", Function, _BLOCKS)
 
 
 def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
@@ -95,7 +115,7 @@ def register_counts_of_words(spark: SparkSession) -> None:
 
 def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
     """`dphh_contributions(table(positions))`: to (key, weight)."""
-    sent = spark.sparkContext.broadcast(rule)
+    sent = Sent(spark, rule)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
