@@ -32,7 +32,7 @@ numbers AS (
 )
 
 SELECT
-    named.*,
+    named.*,  -- noqa: AM04
     numbers.numbers
 FROM named
 LEFT JOIN numbers ON named.block = numbers.block;

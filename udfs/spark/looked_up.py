@@ -50,7 +50,8 @@ def numbers_of_grams(spark: SparkSession, released: Integers | None) -> NumbersO
             return _joined(rows, row, len(distinct))[at]
 
         return joined
-    sent, made = Sent(spark, released), []
+    sent = Sent(spark, released)
+    made: list[Released] = []
 
     def looked_up(rows: pa.RecordBatch, row: int, keys: Integers) -> Numbers:
         if not made:
