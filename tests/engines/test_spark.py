@@ -179,28 +179,6 @@ def noise_of(folder: Path, attempt: str) -> list[int]:
     return found
 
 
-@pytest.mark.skipif(not full(), reason="a minute; with DPHH_FULL=1")
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_a_run_that_loses_an_executor_releases_what_stands_in_its_tables(tmp_path):
-    """On executors of their own; a gram of level 2 or 3 that is released may be spurious too."""
-    rows = [(user, f"w{user % n} w{user % (n + 1)} w0") for n in range(1, 9) for user in range(400)]
-    path = tmp_path / "corpus.parquet"
-    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
-    subprocess.run(
-        [sys.executable, "-m", "tests.engines.executor_lost", str(path), str(tmp_path)],
-        cwd=HERE,
-        check=True,
-        timeout=600,
-    )
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert found["killed"]
-    assert len(found["stands"]) == 3  # each level was drawn, and read, once
-    assert found["released"][0] == found["stands"][0]
-    for released, stands in zip(found["released"], found["stands"], strict=True):
-        assert stands
-        assert Counter(released) >= Counter(stands)
-
-
 # Skew
 
 
@@ -239,8 +217,13 @@ def test_an_event_log_that_is_on_is_warned_of(spark, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         open_session("spark", corpus, SystemRandomness(), Limits()).close()
-    logging = spark.sparkContext.getConf().set("spark.eventLog.enabled", "true")
-    monkeypatch.setattr(type(spark.sparkContext), "getConf", lambda _: logging)
+    get = type(spark.conf).get
+    logged = "spark.eventLog.enabled"
+    monkeypatch.setattr(
+        type(spark.conf),
+        "get",
+        lambda conf, name, *no: "true" if name == logged else get(conf, name, *no),
+    )
     with pytest.warns(UserWarning, match=r"spark.eventLog.enabled is on: .* these are private"):
         open_session("spark", corpus, SystemRandomness(), Limits()).close()
 
@@ -339,6 +322,7 @@ def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, mon
     assert Path(said["spark.local.dir"]).parent == private
     assert Path(said["spark.sql.warehouse.dir"]).parent == private
     assert said["spark.io.encryption.enabled"] == "true"
+    assert said["spark.shuffle.service.removeShuffle"] == "true"
 
 
 def test_options_of_java_that_somebody_gave_come_after_dphhs_own(monkeypatch):

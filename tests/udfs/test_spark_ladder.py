@@ -40,6 +40,7 @@ pytest.importorskip("pyspark", reason="needs dphh[spark]")
 from pyspark.core.broadcast import Broadcast
 from pyspark.serializers import ChunkedStream
 
+from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.run import _statements
 from dphh.engines.spark.session import SparkSessionOfRun
 from dphh.udfs.spark import functions as draws
@@ -514,7 +515,8 @@ def test_a_step_is_written_whole_and_read_anew() -> None:
     """What is read has no memory of how it came about, so nothing is drawn again."""
     session: Any = Asked()
     session.spark, session._written, session._count = MagicMock(), {}, 0
-    session._folder = SimpleNamespace(path="folder", drop=lambda name: None)
+    session._access, session._folder = MagicMock(), object.__new__(RunFolder)
+    session._folder.path, session._folder._spark = "folder", session.spark
     drawn = session.spark.sql.return_value
     SparkSessionOfRun.execute(session, "noised", sigma=7, purpose="level 1")
     (asked_for,) = session.spark.sql.call_args_list

@@ -28,7 +28,7 @@ from dphh.udfs.spark.looked_up import (
     vocabulary,
     words_of_block,
 )
-from dphh.udfs.spark.sent import Sent
+from dphh.udfs.spark.sent import everywhere
 from dphh.udfs.text.arrow_bytes import packed
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.texts import tokens_of
@@ -115,7 +115,7 @@ def register_counts_of_words(spark: SparkSession) -> None:
 
 def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
     """`dphh_contributions(table(positions))`: to (key, weight)."""
-    sent = Sent(spark, rule)
+    sent = everywhere(spark, rule)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):

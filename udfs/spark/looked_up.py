@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from dphh.udfs.kernel.blocks import block_at
 from dphh.udfs.kernel.positions import Released
-from dphh.udfs.spark.sent import Sent
+from dphh.udfs.spark.sent import everywhere
 from dphh.udfs.text.arrow_bytes import unpacked
 from dphh.udfs.text.hashes import Integers
 
@@ -31,7 +31,7 @@ def numbers_of_words(spark: SparkSession, released: Any | None) -> NumbersOf:
     """Of a block's list of words. `released` is None where a join has brought the numbers."""
     if released is None:
         return lambda rows, row, words: _joined(rows, row, len(words))
-    sent = Sent(spark, released)
+    sent = everywhere(spark, released)
 
     def looked_up(rows: pa.RecordBatch, row: int, words: pa.Array) -> Numbers:
         found = pc.index_in(words, value_set=sent.value.cast(words.type)).fill_null(-1)
@@ -50,7 +50,7 @@ def numbers_of_grams(spark: SparkSession, released: Integers | None) -> NumbersO
             return _joined(rows, row, len(distinct))[at]
 
         return joined
-    sent = Sent(spark, released)
+    sent = everywhere(spark, released)
     made: list[Released] = []
 
     def looked_up(rows: pa.RecordBatch, row: int, keys: Integers) -> Numbers:

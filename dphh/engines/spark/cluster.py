@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, is_remote
 
 from dphh.corpus import Corpus
 from dphh.engines.session import Limits
@@ -30,6 +30,7 @@ _QUIET = {
     "spark.eventLog.enabled": "false",
     # Rows that it shuffles or spills, which a killed Java leaves on the disk.
     "spark.io.encryption.enabled": "true",
+    "spark.shuffle.service.removeShuffle": "true",
 }
 _NO_EVENT_LOG = "spark.eventLog.enabled=false"
 #: What Java is told when Python starts it; the launcher reads it.
@@ -52,21 +53,21 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     if isinstance(corpus.source, DataFrame):
         return _within(corpus.source.sparkSession, limits), False
-    if SparkContext._active_spark_context is not None:
+    if SparkContext._active_spark_context is not None or is_remote():
         return _within(SparkSession.builder.getOrCreate(), limits), False
     return _start(limits), True
 
 
 def _within(spark: SparkSession, limits: Limits) -> SparkSession:
     """Spark takes its limits when it starts: others can only be refused."""
-    if spark.sparkContext.getConf().get("spark.eventLog.enabled") == "true":
+    if spark.conf.get("spark.eventLog.enabled", None) == "true":
         warnings.warn(
             "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
             f"its event log, and these are private. Start Spark with --conf {_NO_EVENT_LOG}, or "
             "let only those read that log who may read the corpus",
             stacklevel=2,
         )
-    master = str(spark.sparkContext.master)
+    master = spark.conf.get("spark.master", None) or "Spark Connect"
     if limits.threads is not None and not re.match(rf"local\[{limits.threads}[\],]", master):
         raise UsageError(
             f"threads: found {limits.threads}, but Spark is already running, on {master}, and "
