@@ -49,11 +49,13 @@ class Ngrams(Rounds, Climbing):
         step = "positions_of_words" if len(ladder.rungs) == 1 else "positions_of_grams"
         with engine_errors(step):
             if len(ladder.rungs) == 1:
-                single = ladder.pruning == "single"
-                register_positions_of_words(self.spark, ladder.vocabulary, single)
+                sent = self.look_up("blocks", ladder.vocabulary)
+                register_positions_of_words(self.spark, sent, ladder.pruning == "single")
             else:
-                register_positions_of_grams(self.spark, ladder.top.keys, ladder.ahead)
+                sent = self.look_up("positions", ladder.top.keys)
+                register_positions_of_grams(self.spark, sent, ladder.ahead)
         self.execute(step)
+        self.drop_looked_up()
         self.rename("next_positions", "positions")
         self.drop("blocks")
         self.placed = len(ladder.rungs)

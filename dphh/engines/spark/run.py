@@ -27,7 +27,7 @@ from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.folder import FolderOfSpark
 from dphh.engines.spark.rows import frame_of
 from dphh.engines.spark.workers import check_workers
-from dphh.errors import CorpusError
+from dphh.errors import CorpusError, UsageError
 from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
@@ -49,8 +49,9 @@ _SETTINGS = {
 }
 #: What a file of `sql/` makes, before the query that makes it.
 _CREATE = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
-#: Public tables of so many bytes are sent to every executor whole where they are joined.
-_SENT_WHOLE = 64 * 2**20
+#: Of Spark's own configuration: public tables of so many bytes, released keys among them, are sent
+#: to every executor whole. Larger ones are joined by a shuffle.
+SENT_WHOLE = "spark.dphh.sentWhole"
 #: DuckDB writes a parameter $name, Spark :name.
 _PARAMETER = re.compile(r"\$(\w+)")
 
@@ -58,6 +59,8 @@ _PARAMETER = re.compile(r"\$(\w+)")
 class SparkRun:
     name = "spark"
     version: str = pyspark.__version__
+    #: In bytes: see SENT_WHOLE.
+    sent_whole = 64 * 2**20
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness = randomness
@@ -77,6 +80,8 @@ class SparkRun:
                     self.spark.conf.set(setting, value)
             check_workers(self.spark)
             self._folder = self._access.folder()
+            if (limit := self.owner.conf.get(SENT_WHOLE, None)) is not None:
+                self.sent_whole = _bytes(limit)
             for name in ("text", *(("periods",) if corpus.period is not None else ())):
                 for statement in query_for("spark", name).strip().split(";\n"):
                     self.spark.sql(statement)
@@ -151,9 +156,12 @@ class SparkRun:
         """Let queries read an Arrow table of the driver's: what is public."""
         self.drop(table)
         shown = frame_of(self.spark, rows)
-        if rows.nbytes <= _SENT_WHOLE:
+        if self.is_sent_whole(rows):
             shown = shown.hint("broadcast")
         shown.createOrReplaceTempView(table)
+
+    def is_sent_whole(self, rows: Any) -> bool:
+        return bool(rows.nbytes < self.sent_whole)
 
     def refuse_null_users(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
@@ -189,6 +197,14 @@ def _statements(name: str) -> Iterator[tuple[str, str, str]]:
 
 def _parameters(text: str) -> str:
     return _PARAMETER.sub(r":\1", text).rstrip().removesuffix(";")
+
+
+def _bytes(limit: str) -> int:
+    """As Spark writes sizes: a number of bytes, or one with k, m or g."""
+    size = re.fullmatch(r"(\d+)\s*([kmg]?)b?", limit.strip().lower())
+    if size is None:
+        raise UsageError(f"{SENT_WHOLE}: found {limit!r}; write bytes, or a size as 64m or 1g")
+    return int(size[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[size[2]]
 
 
 def _literal(value: Any) -> Any:
