@@ -8,9 +8,8 @@ from math import sqrt
 from typing import Any, ClassVar, Literal, Protocol
 
 from dphh.columns import OTHER
-from dphh.devices.reports.round import Sampling
 from dphh.errors import UsageError
-from dphh.privacy.coin_reports import Form
+from dphh.privacy.coin_reports import Form, Sampling
 from dphh.privacy.counts import (
     Ends,
     Weighing,

@@ -13,14 +13,14 @@ from dphh.corpus import Corpus, corpus_from_json
 from dphh.errors import UsageError
 from dphh.ledger.corpora import how_rows_were_made
 from dphh.levels import FoundCounts, Level
-from dphh.periods.period import Period, Spans, checked_period, checked_spans
 from dphh.price import Finds, Parameter, Price, Privacy, stated
 from dphh.privacy.events import Event
 from dphh.registry import VERBS
 from dphh.report.cards import plan_card
+from dphh.report.terminal import plan_text
 from dphh.run import run
-from dphh.show import plan_text
-from dphh.unit import User, checked_user
+from dphh.unit.period import Period, Spans, checked_period, checked_spans
+from dphh.unit.user import User, checked_user
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dphh.levels import FoundCounts, Level, level_from_json
-from dphh.periods.period import Period, Spans
-from dphh.periods.together import OfPeriods, of_periods, of_periods_in
 from dphh.priors.given_prior import GivenPrior
 from dphh.privacy.events import Event, costs_of, events_from_json, events_to_json
 from dphh.privacy.weak import warnings
-from dphh.unit import RowWise, User, checked_row_wise, named, proviso
+from dphh.unit.period import Period, Spans
+from dphh.unit.together import OfPeriods, of_periods, of_periods_in
+from dphh.unit.user import RowWise, User, checked_row_wise, named, proviso
 
 #: What a promise protects: a user with all rows; a combination of several columns' values, of which
 #: a person has many; a user's rows of one period; or one of a user's contributions.
@@ -132,9 +132,9 @@ def _of_combinations(privacy: Privacy, user: User) -> Privacy:
         unit = f"one combination of values of {columns}, with all rows that share it; NOT a person"
         privacy = replace(privacy, unit=unit, protects="combination")
     caveat = (
-        f"NOT a promise to a person as a whole: wherever a user is said, numbers of users too, one "
-        f"combination of {columns} is meant. Who has rows in k combinations is k such users, for "
-        "whom together epsilon is up to k times as large, and delta more than k times"
+        f"NOT a promise to a person as a whole: 'user', also in numbers of users, means one "
+        f"combination of {columns}. A person with rows in k combinations is k such users; for the "
+        "person epsilon is up to k times as large, and delta more than k times"
     )
     return replace(privacy, caveats=(caveat, *privacy.caveats))
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from typing import Any, Generic, ParamSpec
+from typing import Generic, ParamSpec
 
 import pyarrow as pa
 
 from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN_AND_COUNTED, SCORED_AND_COUNTED
 from dphh.corpus import Corpus, as_sequences, in_groups, of_people
-from dphh.counted_items import with_items
 from dphh.engines.session import Session
 from dphh.mechanisms.counts import price as counts
 from dphh.mechanisms.counts.levels import counts_levels
@@ -26,7 +25,6 @@ from dphh.mechanisms.terms import assumes_groups_known
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.price import Price, UsersKnown
-from dphh.public.asked_prior import with_prior
 
 Options = ParamSpec("Options")
 #: Yields the levels of a priced run in order; the last argument is the joiner of an item's tokens.
@@ -39,10 +37,6 @@ def _as_it_is(corpus: Corpus, _: Price) -> Corpus:
 
 def _of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
     return corpus if price.counting is None else in_groups(of_people(corpus), price.counting.by)
-
-
-def _as_given(options: dict[str, Any], _: Corpus | None) -> dict[str, Any]:
-    return options
 
 
 def _nothing(_: Price) -> None:
@@ -62,8 +56,6 @@ class Verb(Generic[Options]):
     columns: pa.Schema
     #: Returns the corpus as the verb reads it.
     read: Callable[[Corpus, Price], Corpus] = _as_it_is
-    #: Returns the options to price, for verbs whose options depend on how the corpus is read.
-    asked: Callable[[dict[str, Any], Corpus | None], dict[str, Any]] = _as_given
     #: Returns a reason if a run's outcome reveals how many users there are, else None.
     assumes_known: Callable[[Price], UsersKnown | None] = _nothing
 
@@ -88,7 +80,6 @@ NGRAMS = Verb(
     ngrams.HELP,
     ngrams_levels,
     SCORED_AND_COUNTED,
-    asked=with_prior,
     read=_of_people_if_counted,
     assumes_known=assumes_groups_known,
 )
@@ -117,7 +108,6 @@ COUNTS = Verb(
     counts_levels,
     COUNTED_IN_GROUPS,
     read=lambda corpus, price: in_groups(of_people(corpus), price["by"]),
-    asked=with_items,
     assumes_known=assumes_groups_known,
 )
 

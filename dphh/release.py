@@ -20,7 +20,7 @@ from dphh.files.paths import written_here
 from dphh.files.stored_table import stored_table
 from dphh.files.whole_files import write_whole
 from dphh.report.cards import release_card
-from dphh.show import is_test, release_text
+from dphh.report.terminal import is_test, release_text
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:

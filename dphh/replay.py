@@ -26,7 +26,7 @@ from dphh.ledger import Entry, Ledger, Request
 from dphh.ledger.origins import data_check, origin_of, source_of
 from dphh.price import Price
 from dphh.sources.reading import at_hand, rows_in_memory
-from dphh.unit import as_json
+from dphh.unit.user import as_json
 
 Say = Callable[[str], None]
 

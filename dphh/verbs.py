@@ -10,8 +10,16 @@ from dphh import registry
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.plan import Plan
+from dphh.public.asked_prior import with_prior
+from dphh.public.counted_items import with_items
 from dphh.registry import Options
 from dphh.wording.options import check_given, check_known, check_places, plain
+
+#: What reads the public lists that options name, before the price is known.
+_READ_FIRST: dict[str, Callable[[dict[str, Any], Corpus | None], dict[str, Any]]] = {
+    "ngrams": with_prior,
+    "counts": with_items,
+}
 
 
 class Planning(Protocol, Generic[Options]):
@@ -35,9 +43,10 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
         _refuse_known_values(options, verb.options, verb.name)
         check_known(options, verb.options, verb.name)
         check_given(options, verb.options, verb.name)
-        asked: Callable[..., dict[str, Any]] = verb.asked
-        given = {name: plain(value) for name, value in options.items()}
-        price = verb.price(*args, **asked(given, corpus))
+        given: Any = {name: plain(value) for name, value in options.items()}
+        if verb.name in _READ_FIRST:
+            given = _READ_FIRST[verb.name](given, corpus)
+        price = verb.price(*args, **given)
         return Plan(price, None if corpus is None else verb.read(corpus, price))
 
     first = Parameter(

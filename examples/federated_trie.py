@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh import trie
-from dphh.devices.votes import Collection, read_ballot, vote
+from dphh.collecting import Collection, read_ballot, vote
 
 WORDS = ["to", "at", "an", "a"]
 

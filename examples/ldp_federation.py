@@ -23,7 +23,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dphh.devices.reports.collector import (
+from dphh.devices.reports.device import answer
+from dphh.devices.reports.round import broadcast_from_json, decoded
+from dphh.levels import LocalLevel
+from dphh.mechanisms.ldp_trie.collector import (
     MESSAGES,
     broadcast,
     grown,
@@ -31,9 +34,6 @@ from dphh.devices.reports.collector import (
     planted,
     tally,
 )
-from dphh.devices.reports.device import answer
-from dphh.devices.reports.round import broadcast_from_json, decoded
-from dphh.levels import LocalLevel
 from dphh.plan import Plan, plan_from_json
 
 

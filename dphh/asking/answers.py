@@ -27,7 +27,7 @@ from dphh.ledger.corpora import named_corpus
 from dphh.ledger.declared import Groups
 from dphh.plan import Plan
 from dphh.registry import Verb
-from dphh.show import Section
+from dphh.report.terminal import Section
 from dphh.verbs import planning
 
 Arguments = dict[str, Any]

@@ -31,15 +31,15 @@ from dphh.asking.answers import (
 )
 from dphh.asking.macros import Macro, help_sql, install
 from dphh.corpus import WHICH_ROWS, Corpus, narrowed
-from dphh.counted_items import with_declared, with_release
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
 from dphh.plan import Plan
 from dphh.public.asked_prior import with_prior
+from dphh.public.counted_items import with_declared, with_release
 from dphh.registry import Verb
 from dphh.release import Release
 from dphh.replay import Replay, notice
-from dphh.show import plan_sections
+from dphh.report.terminal import plan_sections
 from dphh.sql import looking
 from dphh.wording.options import named_in_words
 

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 from dphh import verbs
 from dphh.content import Characters, Reading, TooLong
 from dphh.corpus import Corpus
-from dphh.devices.reports.round import Sampling
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.counts.price import Of
 from dphh.mechanisms.ngrams import price as ngrams
 from dphh.mechanisms.set_union import price as items
 from dphh.mechanisms.trie.price import Accounting
-from dphh.periods.period import Period
 from dphh.plan import Plan
 from dphh.priors.given_prior import PriorAsked
-from dphh.privacy.coin_reports import Form
+from dphh.privacy.coin_reports import Form, Sampling
+from dphh.unit.period import Period
 from dphh.wording.options import named_in_words
 
 if TYPE_CHECKING:

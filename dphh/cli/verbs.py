@@ -16,8 +16,8 @@ from dphh.cli.options import (
     with_options,
 )
 from dphh.cli.signatures import given, option
-from dphh.counted_items import with_declared, with_public
 from dphh.ledger import Ledger
+from dphh.public.counted_items import with_declared, with_public
 from dphh.registry import VERBS, Verb
 from dphh.verbs import planning
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.engines.session import Limits, Session
 from dphh.errors import UsageError
@@ -15,7 +16,7 @@ ENGINES = ("duckdb", "polars", "spark")
 def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Session:
     """Open an engine on a corpus. Reads names and types only, no row."""
     if engine not in ENGINES:
-        raise UsageError(f"engine: found {engine!r}; say one of {', '.join(ENGINES)}")
+        raise UsageError(f"engine: found {engine!r}; give one of {', '.join(ENGINES)}")
     from dphh.sources.formats import opened  # here, because it imports all file formats
 
     try:
@@ -34,3 +35,13 @@ def engine_of(corpus: Corpus) -> str:
     home = type(corpus.source).__module__.split(".")[0]
     home = home.removeprefix("py")  # pyspark -> spark
     return home if home in ENGINES else ENGINES[0]
+
+
+def tokens_of(text: str, content: Content) -> tuple[str, ...]:
+    """The tokens of one text, as every engine reads it."""
+    import polars as pl  # it needs no connection
+
+    reading = import_module("dphh.engines.polars.content")
+    row = pl.DataFrame({content.column: [text]}, schema={content.column: pl.String})
+    tokens = row.select(reading.tokens_expression(content, pl.String())).item()
+    return tuple(token for token in tokens if token)

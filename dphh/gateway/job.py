@@ -25,7 +25,6 @@ from dphh.asking.answers import (
     queries_table,
 )
 from dphh.asking.macros import Macro, macros
-from dphh.counted_items import with_public
 from dphh.errors import BudgetRefused, DphhError, ElsewhereRefused, UsageError
 from dphh.files.stopping import stopping
 from dphh.gateway.analysts import OWNER
@@ -35,8 +34,9 @@ from dphh.ledger import Ledger
 from dphh.ledger.declared import Groups
 from dphh.ledger.wording import how_far
 from dphh.plan import Plan
+from dphh.public.counted_items import with_public
 from dphh.registry import VERBS
-from dphh.show import price_sections
+from dphh.report.terminal import price_sections
 
 _PRICING_SECONDS = 60
 _PRICING_ADDRESSES = 6 * 2**30

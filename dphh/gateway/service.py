@@ -25,12 +25,12 @@ import pyarrow as pa
 
 from dphh.asking.answers import Arguments, answered, corpus_name
 from dphh.asking.macros import Macro
-from dphh.counted_items import with_declared
 from dphh.errors import DphhError, LedgerError, UsageError
 from dphh.gateway.analysts import OWNER
 from dphh.gateway.child import Child, Gone
 from dphh.ledger import Account, Entry, Hold, Ledger, Share
 from dphh.ledger.entries import checked_run_id
+from dphh.public.counted_items import with_declared
 from dphh.release import Release
 
 _SEARCHES, _SEARCHING_SECONDS = 5, 24 * 3600.0

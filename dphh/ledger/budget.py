@@ -24,11 +24,11 @@ from typing import Literal
 
 from dphh.errors import LedgerError, UsageError
 from dphh.ledger.exact import Amounts, allowed, drawn, draws_noise, less_drawn
-from dphh.periods.period import ALWAYS, Spans
 from dphh.privacy.accounting import Composition, compose
 from dphh.privacy.events import ApproximateEvent, Event, SetUnionEvent, costs_of
 from dphh.privacy.gaussian import gaussian_epsilon
 from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
+from dphh.unit.period import ALWAYS, Spans
 from dphh.wording.lines import plural
 
 #: How a cap is kept; "open" until the first run settles it.
@@ -123,7 +123,7 @@ def checked_cap(epsilon: float, delta: float, kept: Kept = "open") -> Cap:
     """A budget, and how its owner has it kept; "open" leaves that to the first run."""
     budget = checked_budget(epsilon, delta)
     if kept not in SETTLED_BY_OWNERS:
-        raise UsageError(f"kept: found {kept!r}; say one of {', '.join(SETTLED_BY_OWNERS)}")
+        raise UsageError(f"kept: found {kept!r}; give one of {', '.join(SETTLED_BY_OWNERS)}")
     if kept == "divergence" and budget.delta == 0:
         raise UsageError(
             "kept: found 'divergence' with a cap of delta 0, but it divides the delta between "

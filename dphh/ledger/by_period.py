@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from dphh.errors import BudgetRefused
 from dphh.ledger.budget import Booking, Budget, Cap, fits, left, refusal, spent
-from dphh.periods.period import ALWAYS, Period, Spans, how_many, merged
-from dphh.periods.together import SAID, Together, as_one_step, released_apart
+from dphh.unit.period import ALWAYS, Period, Spans, how_many, merged
+from dphh.unit.together import SAID, Together, as_one_step, released_apart
 
 
 class Piece(NamedTuple):

@@ -10,7 +10,7 @@ from dphh.ledger.book import Ledger
 from dphh.ledger.origins import origin_of, source_of
 from dphh.ledger.sources import Source
 from dphh.lineage.origin import Origin
-from dphh.unit import RowWise
+from dphh.unit.user import RowWise
 
 __all__ = [
     "check_account",

@@ -15,10 +15,10 @@ from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
 from dphh.ledger.by_period import OfAPerson
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
-from dphh.periods.period import Period
-from dphh.periods.together import Together
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
-from dphh.unit import User
+from dphh.unit.period import Period
+from dphh.unit.together import Together
+from dphh.unit.user import User
 
 Manifest = dict[str, Any]
 

@@ -28,8 +28,8 @@ from dphh.ledger.entries import Request, unknown_account
 from dphh.ledger.history import note
 from dphh.ledger.records import AccountRow
 from dphh.ledger.schema import has_kept, reading, writing
-from dphh.periods.period import Period
-from dphh.unit import User
+from dphh.unit.period import Period
+from dphh.unit.user import User
 
 TABLES = (
     """

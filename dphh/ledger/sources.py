@@ -39,7 +39,7 @@ from dphh.files.paths import (
     spellings,
 )
 from dphh.ledger.older_copy import NEW, SUFFIX
-from dphh.periods.period import (
+from dphh.unit.period import (
     ALWAYS,
     Period,
     Spans,
@@ -48,7 +48,7 @@ from dphh.periods.period import (
     how_many,
     period_json,
 )
-from dphh.unit import User, as_json, checked_user, named
+from dphh.unit.user import User, as_json, checked_user, named
 
 KINDS = ("path", "frame", "table")
 

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from dphh.ledger.budget import Budget, Cap, GivenBack, cut, how_kept, percent, promise
 from dphh.ledger.by_period import OfAPerson
-from dphh.periods.period import Period
-from dphh.periods.together import Together
 from dphh.privacy.weak import warnings
-from dphh.unit import User, whom
+from dphh.unit.period import Period
+from dphh.unit.together import Together
+from dphh.unit.user import User, whom
 from dphh.wording import shown
 from dphh.wording.lines import plural, wrapped
 
@@ -115,6 +115,8 @@ def period_lines(account: SpentByPeriod) -> list[tuple[str, str]]:
         )
     else:
         drawn = "nothing of it is kept" if person.spent is None else f"spent {person.spent}"
+        if person.spent is not None and person.spent.epsilon == 0:
+            drawn = "nothing of it is used"
         lines.append(
             f"a person over all periods: cap {person.cap}; {drawn}; left {person.left}; promised: "
             f"{promise(person.cap)}"

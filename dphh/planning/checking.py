@@ -28,7 +28,7 @@ from dphh.report.style import CHART_CSS
 from dphh.sources.lacking import parquet_files
 from dphh.sources.reading import parquet_pattern
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.unit import asked_by, columns_of, counted_by, proviso
+from dphh.unit.user import asked_by, columns_of, counted_by, proviso
 from dphh.wording.lines import wrapped
 from dphh.wording.options import named_in_words
 

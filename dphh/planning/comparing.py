@@ -21,7 +21,7 @@ from dphh.registry import VERBS
 from dphh.release import Release
 from dphh.replay import request_of
 from dphh.report.heat import Cell, heat_html
-from dphh.show import refused
+from dphh.report.terminal import refused
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.options import check_known
 

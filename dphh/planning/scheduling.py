@@ -18,11 +18,11 @@ from dphh.errors import UsageError
 from dphh.ledger.budget import Booking, Budget, Cap, checked_booking, checked_budget, fits, kept_for
 from dphh.ledger.exact import allowed, drawn
 from dphh.ledger.remaining import how_often, parts
-from dphh.periods.period import By
-from dphh.periods.together import SAID, released_apart
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
+from dphh.unit.period import By
+from dphh.unit.together import SAID, released_apart
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.options import named_in_words
 
@@ -160,7 +160,7 @@ def _by_period(
     plan: Plan, times: int | None, cap: object, every: By, cap_period: Any, cap_person: Any
 ) -> Schedule:
     if every not in get_args(By) or every == "number":
-        raise UsageError(f"every: found {every!r}; say day, week, month, quarter or year")
+        raise UsageError(f"every: found {every!r}; give day, week, month, quarter or year")
     if cap is not None or cap_period is None:
         raise UsageError("cap_period: the cap of each period goes with every=, in the place of cap")
     found = _at_most(plan, 1 if times is None else times, cap_period)

@@ -23,6 +23,9 @@ from dphh.privacy.subset_selection import SubsetSelection
 
 #: A device's report: a set of a fixed number of values, or each value by a separate coin.
 Form = Literal["subsets", "coins"]
+#: Which prefixes a user with too many reports: a uniform sample, or those with which most of the
+#: user's own rows begin.
+Sampling = Literal["random", "greedy"]
 #: Sizes of at most this weight, where the likeliest size has 2^256, are left out.
 _RARE = 1 << BITS - 160
 #: At most this probability is left out (`tests/privacy/test_sizes_of_reports.py`).

@@ -10,13 +10,12 @@ from dphh.errors import DphhError
 from dphh.ledger import Ledger
 from dphh.ledger.bars import account_html
 from dphh.ledger.corpora import how_rows_were_made
-from dphh.periods.together import OfPeriods, of_periods_in
 from dphh.price import Finds, Price, stated
 from dphh.report.chart import chart_html, chart_of
 from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
-from dphh.show import (
+from dphh.report.terminal import (
     accounts_of,
     asked,
     found_from,
@@ -26,7 +25,8 @@ from dphh.show import (
     promises,
     refused,
 )
-from dphh.unit import proviso
+from dphh.unit.together import OfPeriods, of_periods_in
+from dphh.unit.user import proviso
 from dphh.wording import shown
 from dphh.wording.counted import how_many
 from dphh.wording.lines import plural

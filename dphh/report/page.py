@@ -23,8 +23,8 @@ from dphh.report.phrases import phrases
 from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
+from dphh.report.terminal import promised, which_rows
 from dphh.report.tree import tree_html, tree_of
-from dphh.show import promised, which_rows
 from dphh.wording import shown
 from dphh.wording.counted import how_many
 from dphh.wording.lines import plural

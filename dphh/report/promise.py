@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import ceil, exp, log
 from typing import Any
 
-from dphh.periods.together import of_periods_in
 from dphh.price import typed
-from dphh.show import promised
-from dphh.unit import checked_row_wise, proviso
+from dphh.report.terminal import promised
+from dphh.unit.together import of_periods_in
+from dphh.unit.user import checked_row_wise, proviso
 
 
 def in_words(privacy: dict[str, Any]) -> list[tuple[str, str]]:

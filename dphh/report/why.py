@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import polars as pl
-
 from dphh.content import Content
-from dphh.engines.polars.content import tokens_expression
+from dphh.engines import tokens_of
 from dphh.errors import UsageError
 from dphh.report.released import Released
 from dphh.report.tree import joiner_of
@@ -63,7 +61,7 @@ def why(release: Released, phrase: str | Sequence[str]) -> Why:
         return Why(tokens, "released", (), f"{name} is in the release.")
     if (reason := _not_looked_at(release, name, len(tokens), by_length)) is not None:
         return Why(tokens, reason[0], (), reason[1])
-    missing = _missing(tokens, released, by_length)
+    missing = missing_parts(tokens, released, by_length)
     if missing:
         parts = " and ".join(_quoted(release, part) for part in missing)
         return Why(
@@ -96,7 +94,7 @@ def _not_looked_at(
     )
 
 
-def _missing(
+def missing_parts(
     tokens: Tokens, released: set[Tokens], by_length: dict[int, dict[str, Any]]
 ) -> tuple[Tokens, ...]:
     """The shortest parts whose absence kept these tokens from being valid."""
@@ -106,7 +104,7 @@ def _missing(
     found: list[Tokens] = []
     for part in (tokens[:-1], tokens[1:] if both else tokens[-1:]):
         if part not in released:
-            found += _missing(part, released, by_length) or (part,)
+            found += missing_parts(part, released, by_length) or (part,)
     return tuple(sorted(set(found), key=lambda part: (len(part), tokens.index(part[0]))))
 
 
@@ -186,10 +184,7 @@ def _read(release: Released, phrase: str | Sequence[str]) -> Tokens:
     written = release.manifest.get("parameters", {}).get("content")
     if written is None or written["reading"] == "list":
         raise UsageError("phrase: found a text, but the corpus had lists; give a list of tokens")
-    content = Content(**written)
-    row = pl.DataFrame({content.column: [phrase]}, schema={content.column: pl.String})
-    read = row.select(tokens_expression(content, pl.String())).item()
-    return tuple(token for token in read if token)
+    return tokens_of(phrase, Content(**written))
 
 
 def _quoted(release: Released, tokens: Tokens) -> str:

@@ -34,7 +34,7 @@ from dphh.sources.reading import (
 from dphh.sources.text_files import refuse_other_encodings
 from dphh.sources.wide_files import refuse_many_columns
 from dphh.sql import query
-from dphh.unit import columns_of
+from dphh.unit.user import columns_of
 from dphh.wording.lines import plural
 from dphh.wording.options import nearest
 

@@ -38,11 +38,18 @@ def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
     return f"{said}{counted}within {by}: {', '.join(shorten(group) for group in groups)}"
 
 
+def counting_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How a release counts users: its noise and its intervals; empty if that is not stated."""
+    of_levels = [level for level in manifest.get("levels", ()) if "confidence" in level]
+    found: Mapping[str, Any] = manifest.get("counting") or (of_levels[0] if of_levels else {})
+    return found
+
+
 def intervals_hold(manifest: Mapping[str, Any]) -> str:
     """How often an interval contains the truth, and which errors it accounts for."""
-    of_levels = [level for level in manifest.get("levels", ()) if "confidence" in level]
-    counting = manifest.get("counting") or (of_levels[0] if of_levels else {})
-    if (confidence := counting.get("confidence")) is None:
+    counting = counting_of(manifest)
+    confidence = counting.get("confidence")
+    if confidence is None:
         return "An interval allows for the noise that was added, and is no certainty"
     often = f"with probability {confidence:g}"
     who = (

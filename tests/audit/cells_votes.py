@@ -12,7 +12,7 @@ import pyarrow as pa
 from scipy.stats import hypergeom
 
 from dphh import Corpus, ldp_trie, trie
-from dphh.devices.votes import Collection, read_ballot, vote
+from dphh.collecting import Collection, read_ballot, vote
 from dphh.levels import BatchLevel
 from dphh.mechanisms.trie.path import path_guarantee
 from examples.triehh_printed import reverse_delta_at_least

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from dphh.collecting import vote
 from dphh.devices.reports import device
 from dphh.devices.reports.device import answer
 from dphh.devices.reports.round import Broadcast
-from dphh.devices.votes import vote
-from dphh.devices.votes.device import Ballot
+from dphh.devices.votes import Ballot
 from dphh.mechanisms.ldp_trie.local_reports import randomiser
 from dphh.privacy.coin_reports import Form
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection

@@ -18,7 +18,7 @@ import pytest
 from scipy.stats import beta
 
 from dphh import Corpus, items
-from dphh.periods.together import in_one_run, released_apart
+from dphh.unit.together import in_one_run, released_apart
 
 pytestmark = pytest.mark.slow
 COPIES, OTHERS = 6_000, 14

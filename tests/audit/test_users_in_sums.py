@@ -18,8 +18,8 @@ import pytest
 from scipy.stats import beta, binom
 
 from dphh import ldp_trie
-from dphh.devices.reports import collector
 from dphh.devices.reports.device import next_prefixes, sample
+from dphh.mechanisms.ldp_trie import collector
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.coin_reports import NOTHING, draw_coins
 from dphh.udfs.draws.randomness import SystemRandomness

@@ -98,9 +98,10 @@ class Plain:
 
     def release(self, level: int, tokens: Sequence[Gram]) -> None:
         """What an earlier level of another run released, to go on from there."""
-        rows = [(level, list(gram)) for gram in tokens]
-        if rows:
-            self.con.executemany("INSERT INTO released VALUES (?, ?, 0)", rows)
+        grams = pa.array([list(gram) for gram in tokens], pa.list_(pa.string()))
+        self.con.register("below", pa.table({"tokens": grams}))
+        self.con.execute("INSERT INTO released SELECT ?, tokens, 0 FROM below", [level])
+        self.con.unregister("below")
 
     def set_union(self, level: SetUnionLevel, purpose: str) -> dict[Gram, int]:
         """One round; what it releases, with its noised weights."""

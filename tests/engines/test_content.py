@@ -25,7 +25,7 @@ TEXTS = st.text(
     max_size=30,
 )
 SOME = settings(
-    max_examples=15,
+    max_examples=10,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -22,7 +22,7 @@ from tests.engines.levels import histogram
 from tests.unit.test_patterns import PATTERNS, SUBJECTS
 
 FEW = settings(
-    max_examples=12,
+    max_examples=8,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dphh import BudgetRefused, Corpus, CorpusError, Ledger, UsageError, trie
-from dphh.devices.votes import Collection, one_sequence, read_ballot, vote, votes_of_corpus
-from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
+from dphh.collecting import Collection, one_sequence, read_ballot, vote, votes_of_corpus
+from dphh.devices.votes import VOTES_SCHEMA, Ballot
 from dphh.ledger import source_of
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -200,7 +200,7 @@ def test_a_collection_goes_on_in_another_process(begun, tmp_path):
     again = Collection.load(tmp_path / "c", ledger=collection.ledger)
     assert again == collection
     assert again.open_round() == collection.open_round()
-    with pytest.raises(UsageError, match="holds a collection already"):
+    with pytest.raises(UsageError, match="has a collection already"):
         begun()
     with pytest.raises(UsageError, match=r"no collection\.json"):
         Collection.load(tmp_path)

@@ -19,8 +19,8 @@ import dphh.engines.polars.ldp_trie
 import dphh.udfs.draws.subset_reports
 from dphh import Corpus, CorpusError, EngineError, Ledger, Release, ldp_trie
 from dphh.columns import ESTIMATED
-from dphh.devices.reports import collector
 from dphh.devices.reports.device import answer
+from dphh.mechanisms.ldp_trie import collector
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws.coin_reports import draw_reports
 from dphh.udfs.draws.randomness import SystemRandomness

@@ -24,9 +24,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
-from dphh.devices.reports import collector
 from dphh.devices.reports.round import decoded
 from dphh.levels import SetUnionLevel
+from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.privacy.forecast_rounds import LIST_SIZES
@@ -39,7 +39,7 @@ from tests.engines.plain import Forecast, Plain
 from tests.engines.tries import grown, grown_of_batches, prefixes
 
 FEW = settings(
-    max_examples=10,
+    max_examples=6,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
@@ -394,9 +394,14 @@ TALKATIVE = [(user, list(word)) for user in range(12) for word in ("aa", "ab", "
 
 
 @pytest.mark.parametrize(
-    ("mode", "form"), [("messages", "subsets"), ("messages", "coins"), ("aggregate", None)]
+    ("mode", "form", "sampling"),
+    [
+        ("messages", "subsets", "random"),
+        ("messages", "coins", "greedy"),
+        ("aggregate", None, "random"),
+        ("aggregate", None, "greedy"),
+    ],
 )
-@pytest.mark.parametrize("sampling", ["random", "greedy"])
 @given(rows=SEQUENCES, contributions=st.integers(1, 3), keep=st.integers(1, 6), seed=SEEDS)
 @example(rows=TALKATIVE, contributions=1, keep=6, seed=1)
 @FEW

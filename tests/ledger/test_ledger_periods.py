@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from dphh.errors import BudgetRefused, UsageError
 from dphh.ledger import Ledger, Request, Source
 from dphh.ledger.exact import allowed
-from dphh.periods.period import Period
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import ApproximateEvent, GaussianEvent
 from dphh.privacy.gaussian import gaussian_delta
+from dphh.unit.period import Period
 from tests.ledger.asked import ask, items_price, tampered
 from tests.ledger.test_ledger_older import BACK_TO_SCHEMA_7
 

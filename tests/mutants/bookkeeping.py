@@ -115,7 +115,7 @@ MUTANTS = (
     Mutant(
         "an analyst's plan tells what its owner's accounts have",
         '    return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])\n',
-        "    from dphh.show import plan_sections\n"
+        "    from dphh.report.terminal import plan_sections\n"
         '    both = [*plan_sections(plan.price, plan.corpus, book), ("ledger", told)]\n'
         "    return plan_table(both)\n",
         ("tests/gateway/test_job.py::test_a_plan_tells_an_analyst_of_their_share_alone",),

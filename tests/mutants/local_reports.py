@@ -102,7 +102,7 @@ MUTANTS = (
         "        form=level.form,\n        domain=",
         '        form="subsets",\n        domain=',
         (f"{_DEVICES}::test_devices_that_a_plan_of_counts_asks_send_what_it_is_priced_for",),
-        within="dphh/devices/reports/collector.py",
+        within="dphh/mechanisms/ldp_trie/collector.py",
     ),
     Mutant(
         "fewer reports than the price is for are counted",

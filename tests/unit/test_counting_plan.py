@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from dphh import Corpus, UsageError, connect, items, ngrams, plan_from_json, trie
 from dphh.cli import cli
-from dphh.devices.votes import Collection
+from dphh.collecting import Collection
 from dphh.ledger.budget import checked_draw
 from dphh.mechanisms.counts.of_found import NOTE, Counting, found_counts
 from dphh.price import Price

@@ -20,10 +20,10 @@ import pytest
 import dphh.devices.reports.device
 import dphh.privacy.subset_selection
 from dphh import UsageError, ldp_trie
-from dphh.devices.reports import collector
-from dphh.devices.reports.collector import MESSAGES, tally
 from dphh.devices.reports.device import answer, next_prefixes, sample
 from dphh.devices.reports.round import broadcast_from_json, coded, decoded, numbers
+from dphh.mechanisms.ldp_trie import collector
+from dphh.mechanisms.ldp_trie.collector import MESSAGES, tally
 from dphh.privacy.coin_reports import local_epsilon, sizes
 from dphh.privacy.subset_selection import SubsetSelection, subset_selection
 from dphh.testing import SeededRandomness

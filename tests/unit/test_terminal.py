@@ -7,7 +7,7 @@ import pytest
 
 from dphh import Corpus, Ledger, ngrams
 from dphh.columns import COLUMNS
-from dphh.show import release_text
+from dphh.report.terminal import release_text
 from dphh.wording.lines import padded, shorten, width_of
 
 ITEMS = [

@@ -10,15 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from dphh.errors import UsageError
-from dphh.privacy.coin_reports import Form
+from dphh.privacy.coin_reports import Form, Sampling
 from dphh.udfs.draws.coin_reports import NOTHING
 
-#: Which prefixes a user with too many reports: a uniform sample, or those with which most of the
-#: user's own rows begin.
-Sampling = Literal["random", "greedy"]
 #: A limit below the surrogate code points, which are no characters.
 MOST_CHARACTERS = 50_000
 #: The key of a broadcast in its JSON. It changes whenever devices must answer differently.

@@ -16,7 +16,8 @@ from dphh.corpus import Corpus
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.held import ROWS_AT_A_TIME, Room, refuse_more_than_fits
 from dphh.engines.duckdb.periods import counts_sql, user_sql
-from dphh.engines.duckdb.session import DuckDBSession, open_session
+from dphh.engines.duckdb.run import DuckDBRows
+from dphh.engines.duckdb.session import DuckDBSession
 from dphh.engines.session import Limits, Session
 from dphh.errors import CorpusError
 from dphh.sources.formats import opened
@@ -24,7 +25,6 @@ from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
 from dphh.sources.reading import ROWS_OF_NULL_USERS, at_hand, files_named
 from dphh.sources.text_files import reading_text
-from dphh.udfs.draws.randomness import SystemRandomness
 
 #: Shorter texts are not listed: 2,048 of them take at most 128 MiB.
 LONG = 1 << 16
@@ -55,13 +55,9 @@ def look_first(corpus: Corpus, session: Session) -> None:
 def has_rows_of_null_users(corpus: Corpus) -> bool:
     """For `check`, which also reads queries. Raises any other fault that a run would be refused
     for."""
-    own = open_session(opened(corpus), SystemRandomness(), Limits())
+    own = DuckDBRows(opened(corpus), Limits())
     try:
-        return (
-            _has_rows_of_null_users(corpus, own)
-            if can_be_looked_at(corpus)
-            else _null_user_rows(own)
-        )
+        return _looked(corpus, own, own.name) if can_be_looked_at(corpus) else _null_user_rows(own)
     finally:
         own.close()
 
@@ -69,16 +65,16 @@ def has_rows_of_null_users(corpus: Corpus) -> bool:
 def _has_rows_of_null_users(corpus: Corpus, session: Session) -> bool:
     """Uses the run's own session if it is DuckDB's, else opens one for this check."""
     if isinstance(session, DuckDBSession):
-        return _looked(corpus, session, session)
-    own = open_session(opened(corpus), SystemRandomness(), Limits())
+        return _looked(corpus, session, session.name)
+    own = DuckDBRows(opened(corpus), Limits())
     try:
-        return _looked(corpus, own, session)
+        return _looked(corpus, own, session.name)
     finally:
         own.close()
 
 
-def _looked(corpus: Corpus, own: DuckDBSession, session: Session) -> bool:
-    table, room = opened(corpus), _room(own, session)
+def _looked(corpus: Corpus, own: DuckDBRows, engine: str) -> bool:
+    table, room = opened(corpus), _room(own, engine)
     if isinstance(table.source, duckdb.DuckDBPyRelation):
         # Text files and DuckDB files. They are scanned here in one pass: a run reads them as a
         # stream, which ends if it fails and buffers many rows at a time.
@@ -96,22 +92,22 @@ def _is_here(corpus: Corpus) -> bool:
     return corpus.kind != "path" or not any("://" in place for place in corpus.where)
 
 
-def _null_user_rows(session: DuckDBSession) -> bool:
+def _null_user_rows(session: DuckDBRows) -> bool:
     session.hold_rows()
     return session.has_rows_of_null_users()
 
 
-def _room(own: DuckDBSession, session: Session) -> Room | None:
-    """The memory of the session's engine; None for Spark, whose machines are unknown."""
-    if session.name not in ROWS_AT_A_TIME:
+def _room(own: DuckDBRows, engine: str) -> Room | None:
+    """The memory of the run's engine; None for Spark, whose machines are unknown."""
+    if engine not in ROWS_AT_A_TIME:
         return None
-    if session.name == "polars":
+    if engine == "polars":
         import polars as pl
 
         threads = pl.thread_pool_size()
     else:
         ((threads,),) = own.con.execute("SELECT current_setting('threads')").fetchall()
-    return Room(session.name, int(threads), own.memory)
+    return Room(engine, int(threads), own.memory)
 
 
 def _texts(corpus: Corpus) -> list[tuple[str, bool]]:

@@ -28,13 +28,14 @@ from dphh.udfs.draws.votes import register_votes
 from dphh.udfs.kernel.whole_users import WholeUsers, register_whole_users
 
 
-class DuckDBRun:
+class DuckDBRows:
+    """A private instance of DuckDB with views of a corpus's rows. `DuckDBRun` adds the functions
+    that bound users and draw noise."""
+
     name = "duckdb"
     version: str = duckdb.__version__
 
-    def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
-        self.randomness = randomness
-        self.whole_users = WholeUsers()
+    def __init__(self, corpus: Corpus, limits: Limits) -> None:
         #: A relation's stream can be read only once.
         self._read_once = corpus.kind == "table"
         self._within_reach = False
@@ -46,15 +47,6 @@ class DuckDBRun:
             # Functions get 2,048 rows at a time. With four-byte offsets, 2 GiB of text in them (128
             # rows of the greatest length) would end a run that has been paid for.
             self.con.execute("SET arrow_large_buffer_size = true")
-            register_noise(self.con, randomness)
-            register_votes(self.con, randomness)
-            register_reports(self.con, randomness)
-            register_whole_users(self.con, self.whole_users)
-            register_forecast(self.con, randomness, self.whole_users)
-            self.con.execute(query("text_units"))
-            self.con.execute(query("names"))
-            self.con.execute(query("text"))
-            self.con.execute(query("periods"))
             reach_stores(self.con, corpus)
             self.load = open_corpus(self.con, corpus)
         except duckdb.Error as problem:
@@ -67,6 +59,45 @@ class DuckDBRun:
     def close(self) -> None:
         self.con.close()
         self._spill.close()
+
+    def hold_rows(self) -> None:
+        """Make the corpus's rows available for reading several times."""
+        if self._within_reach:
+            return
+        self.load()
+        if self._read_once:
+            with engine_errors("rows_of_corpus"):
+                self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
+                self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
+        self._within_reach = True
+
+    def refuse_null_users(self, table: str) -> None:
+        # Such rows belong to no user, so either both of two neighbouring corpora contain them or
+        # neither does: refusing them reveals nothing about any user.
+        with engine_errors(table):
+            found = self.con.execute(
+                f"SELECT 1 FROM {table} WHERE user_id IS NULL LIMIT 1"
+            ).fetchall()
+        if found:
+            raise CorpusError(ROWS_OF_NULL_USERS)
+
+    def has_rows_of_null_users(self) -> bool:
+        """Whether a row has a NULL user id; costs almost nothing if there is none."""
+        with engine_errors("rows_of_null_users"):
+            ((held,),) = self.con.execute(query("rows_of_null_users")).fetchall()
+        return bool(held)
+
+
+class DuckDBRun(DuckDBRows):
+    def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
+        super().__init__(corpus, limits)
+        self.randomness = randomness
+        self.whole_users = WholeUsers()
+        register_noise(self.con, randomness)
+        register_votes(self.con, randomness)
+        register_reports(self.con, randomness)
+        register_whole_users(self.con, self.whole_users)
+        register_forecast(self.con, randomness, self.whole_users)
 
     def execute(self, name: str, **parameters: Any) -> None:
         """Run the statements of one file of `sql/`, each with the parameters that it names."""
@@ -102,33 +133,6 @@ class DuckDBRun:
             answer = self.con.table("asked").to_arrow_table()
             self.con.execute("DROP TABLE asked")
             return answer
-
-    def hold_rows(self) -> None:
-        """Make the corpus's rows available for reading several times."""
-        if self._within_reach:
-            return
-        self.load()
-        if self._read_once:
-            with engine_errors("rows_of_corpus"):
-                self.con.execute("CREATE TEMP TABLE kept_rows AS FROM rows_of_corpus")
-                self.con.execute("CREATE OR REPLACE TEMP VIEW rows_of_corpus AS FROM kept_rows")
-        self._within_reach = True
-
-    def refuse_null_users(self, table: str) -> None:
-        # Such rows belong to no user, so either both of two neighbouring corpora contain them or
-        # neither does: refusing them reveals nothing about any user.
-        with engine_errors(table):
-            found = self.con.execute(
-                f"SELECT 1 FROM {table} WHERE user_id IS NULL LIMIT 1"
-            ).fetchall()
-        if found:
-            raise CorpusError(ROWS_OF_NULL_USERS)
-
-    def has_rows_of_null_users(self) -> bool:
-        """Whether a row has a NULL user id; costs almost nothing if there is none."""
-        with engine_errors("rows_of_null_users"):
-            ((held,),) = self.con.execute(query("rows_of_null_users")).fetchall()
-        return bool(held)
 
     def tell(self, table: str, rows: Any) -> None:
         """Make a table of public rows, given in Arrow."""

@@ -21,6 +21,7 @@ from dphh.sources.reading import (
     files_named,
     no_such_file,
     refuse_missing_columns,
+    refuse_unclear_instants,
     rows_in_memory,
     schema_in_memory,
     unreadable_files,
@@ -77,6 +78,7 @@ def find_rows(run: Opening, corpus: Corpus) -> Loader:
 def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
     """Files on this machine by their names, whatever is in them; other places as Spark does."""
     refuse_wide_files(corpus)
+    refuse_unclear_instants(corpus)
     here = [path for path in corpus.where if "://" not in path]
     names = [name for path in here for name in files_named(path)]
     _refuse_what_spark_passes_over(names)

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dphh.columns import ESTIMATED
-from dphh.devices.reports import collector
 from dphh.engines.session import Session
 from dphh.levels import LocalLevel
+from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.released_rows import LevelDone
 from dphh.price import Price
 from dphh.privacy.subset_selection import estimate

@@ -111,7 +111,7 @@ def price_ngrams(
     if isinstance(max_n, bool) or not isinstance(max_n, int) or not 1 <= max_n <= LONGEST:
         raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1 to {LONGEST}")
     if method not in METHODS:
-        raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+        raise UsageError(f"method: found {method!r}; give one of {', '.join(METHODS)}")
     if method == "forecast":
         _check_forecast(max_items, pruning, decay, shares)
     given = _checked_prior(prior, prior_text, prior_is_public, method)
@@ -227,7 +227,7 @@ def _check_shape(
             "such as 0.01"
         )
     if pruning not in get_args(Pruning):
-        raise UsageError(f"pruning: found {pruning!r}; say one of {', '.join(get_args(Pruning))}")
+        raise UsageError(f"pruning: found {pruning!r}; give one of {', '.join(get_args(Pruning))}")
     if not _number(decay) or not 0.1 <= decay <= 10:
         raise UsageError(
             f"decay: found {decay!r}; give a number from 0.1 to 10: below 1, longer n-grams get "

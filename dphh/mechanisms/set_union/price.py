@@ -62,9 +62,9 @@ Method = Literal["gaussian", "sips", "adaptive"]
 METHODS = get_args(Method)
 HELP = {
     **BUDGET_HELP,
-    "max_items": "How many different items one user may count for.",
-    "method": "gaussian: one round; sips: three, each freeing users of what is found already; "
-    "adaptive: users also give more to what stands near the threshold.",
+    "max_items": "The most different items that one user counts for.",
+    "method": "gaussian: one round; sips: three, each without the items found before; adaptive: "
+    "users also give more to items near the threshold.",
     **Counting.HELP,
     **Counting.MIN_USERS_HELP,
 }
@@ -101,7 +101,7 @@ def price_items(
     check_max_items(max_items)
     epsilon, delta = float(epsilon), float(delta)  # the same request is the same in the ledger
     if method not in METHODS:
-        raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+        raise UsageError(f"method: found {method!r}; give one of {', '.join(METHODS)}")
     counting = Counting.of(counts, by, groups, min_users)
     if method == "gaussian":
         levels, events, shared_out = price_union(epsilon, delta, max_items, counting)
@@ -160,7 +160,7 @@ THEOREMS = {
 
 
 #: The addition to `finds` for method "adaptive".
-ALIKE = "; where they hold other items too, these stand as near the threshold"
+ALIKE = "; if they hold other items too, those are assumed as near the threshold"
 
 
 def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
@@ -226,8 +226,8 @@ def price_union(epsilon: float, delta: float, max_items: int, counting: Counting
         DeltaEvent(spare, table),
     )
     shared_out = (
-        ("who holds no new item: the Gaussian curve", for_curve * delta - spare),
-        ("who holds nothing else: new items over the threshold", for_new * delta),
+        ("users without new items: the Gaussian curve", for_curve * delta - spare),
+        ("users with only new items: new items over the threshold", for_new * delta),
         (table, spare),
     )
     return (level,), events, shared_out
@@ -317,5 +317,5 @@ def finds(levels: Sequence[SetUnionLevel], max_items: int, said: str = "") -> Fi
         probability=float(FOUND_WITH),
         users=by_held[0][1],
         users_by_held=by_held,
-        note=f"a user who holds more than {max_items:,} counts for {max_items:,} of them{said}",
+        note=f"a user of more than {max_items:,} items counts for {max_items:,} of them{said}",
     )

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from dphh.content import Characters, Reading
 from dphh.corpus import Corpus, as_sequences, replace_corpus
-from dphh.devices.votes.device import VOTES_SCHEMA, Ballot, read_ballot
+from dphh.devices.votes import VOTES_SCHEMA, Ballot, read_ballot
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.session import Session
 from dphh.engines.walking import Trie
@@ -115,7 +115,7 @@ class Collection:
             write_once(target / COLLECTION, json.dumps(written, indent=2).encode())
         except FileExistsError:
             raise UsageError(
-                f"folder: {target} holds a collection already; give a new one, or go on with "
+                f"folder: {target} has a collection already; give a new folder, or continue with "
                 "Collection.load"
             ) from None
         return cls.load(target, ledger=ledger)

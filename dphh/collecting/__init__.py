@@ -5,9 +5,9 @@ the votes that it received, and finally settles the release. The two sides share
 (docs/federated.md).
 """
 
-from dphh.devices.votes.collection import Collection, Received
-from dphh.devices.votes.device import Ballot, one_sequence, read_ballot, vote
-from dphh.devices.votes.simulated import votes_of_corpus
+from dphh.collecting.collection import Collection, Received
+from dphh.collecting.simulated import votes_of_corpus
+from dphh.devices.votes import Ballot, one_sequence, read_ballot, vote
 
 __all__ = [
     "Ballot",

@@ -30,10 +30,10 @@ from dphh.levels import (
     SetUnionLevel,
     VoteLevel,
 )
-from dphh.periods.together import of_periods_in
 from dphh.price import Finds, Price, Privacy, stated
 from dphh.priors.fit import poor_fit
 from dphh.replay import request_of
+from dphh.unit.together import of_periods_in
 from dphh.wording.counted import groups_of, how_many, intervals_hold
 from dphh.wording.lines import (
     number,

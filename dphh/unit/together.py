@@ -18,9 +18,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from dphh.periods.period import ALWAYS, Period, Spans, checked_period, checked_spans, how_many
 from dphh.privacy.accounting import compose
 from dphh.privacy.events import ApproximateEvent, Event, OneDirectionEvent, costs_of
+from dphh.unit.period import ALWAYS, Period, Spans, checked_period, checked_spans, how_many
 
 #: Of how many periods it is always said what they come to together.
 SAID = (1, 4, 52)
@@ -54,6 +54,13 @@ class OfPeriods:
     read: Spans | None
     apart: tuple[Together, ...]
     at_once: tuple[Together, ...]
+
+    @property
+    def only(self) -> int | None:
+        """The period, if it is one alone."""
+        if self.read is None or how_many(self.read) != 1:
+            return None
+        return self.read[0][0]
 
     @property
     def lines(self) -> tuple[str, ...]:

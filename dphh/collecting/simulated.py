@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from dphh.corpus import Corpus, as_sequences
-from dphh.devices.votes.device import VOTES_SCHEMA, Ballot
-from dphh.engines.duckdb.failures import engine_errors
+from dphh.devices.votes import VOTES_SCHEMA, Ballot
 from dphh.engines.duckdb.session import open_session
 from dphh.engines.session import Limits
 from dphh.errors import UsageError, withholding
@@ -37,16 +36,9 @@ def votes_of_corpus(
     session = open_session(opened(as_sequences(corpus, unit)), randomness, Limits())
     try:
         session.hold_sequences(choice)
-        session.choose_for_each()
-        session.con.register("trie", ballot.parquet())
-        session.execute(
-            "trie_coin_level",
-            level=ballot.level,
-            numerator=ballot.numerator,
-            purpose=f"trie/level {ballot.level}",
+        votes = session.cast_votes(
+            ballot.parquet(), ballot.level, ballot.numerator, f"trie/level {ballot.level}"
         )
-        with engine_errors("trie_coin_level"):
-            votes = session.con.sql("FROM cast_votes").to_arrow_table()
     finally:
         session.close()
     of_round = [
