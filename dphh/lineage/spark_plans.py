@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from dphh.lineage.origin import Origin, folded
-from dphh.sources.spark_connect import refuse_lost
+from dphh.lineage.spark_connect import refuse_lost
 
 #: A further reference to a `WITH` part, whose leaves are listed at its definition.
 _MENTION = "CTERelationRef"

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dphh.sources.spark_connect import is_connect
+from dphh.lineage.spark_connect import is_connect
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from dphh.engines.spark.artifacts import send_dphh
 from dphh.engines.spark.folder import FolderOfSpark, RunDatabase, RunFolder
-from dphh.sources.spark_connect import is_connect, why_lost
+from dphh.lineage.spark_connect import is_connect, why_lost
 
 
 class Access(Protocol):

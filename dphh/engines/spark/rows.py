@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
+from dphh.lineage.spark_connect import is_connect
 from dphh.sources.reading import (
     files_named,
     no_such_file,
@@ -26,7 +27,6 @@ from dphh.sources.reading import (
     schema_in_memory,
     unreadable_files,
 )
-from dphh.sources.spark_connect import is_connect
 from dphh.sources.wide_files import refuse_wide_files
 
 ROWS = "corpus_rows"
