@@ -97,6 +97,25 @@ class WeighedLevel(SetUnionLevel):
     kind: ClassVar[str] = "weighed"
 
 
+#: If at least this many items reach the first round's threshold, rounds follow.
+CHOICE_COMMON = 3
+
+
+@dataclass(frozen=True)
+class ChoiceLevel(SetUnionLevel):
+    """A first round of `items`, which releases nothing: how many items reach its threshold chooses
+    between an `AloneLevel` and rounds."""
+
+    kind: ClassVar[str] = "choice"
+
+
+@dataclass(frozen=True)
+class AloneLevel(SetUnionLevel):
+    """The one round of `items` that takes the place of rounds where few items are popular."""
+
+    kind: ClassVar[str] = "alone"
+
+
 @dataclass(frozen=True)
 class PrunedLevel(_OnGrid):
     """A level of DPNE above the first. Only valid grams are noised, so privacy needs no threshold.
@@ -428,6 +447,8 @@ KINDS = {
     for level in (
         SetUnionLevel,
         WeighedLevel,
+        ChoiceLevel,
+        AloneLevel,
         PrunedLevel,
         CountsLevel,
         ForecastLevel,

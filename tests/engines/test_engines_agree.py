@@ -74,6 +74,10 @@ VERBS = {
     "items adaptive over the cap": lambda c: items(
         c, epsilon=8, delta=1e-4, max_items=2, method="adaptive"
     ),
+    "items auto, one round": lambda c: items(c, epsilon=0.5, delta=1e-4, method="auto"),
+    "items auto, rounds over the cap": lambda c: items(
+        c, epsilon=80, delta=1e-2, max_items=2, method="auto"
+    ),
     "items sips": lambda c: items(c, epsilon=2, delta=1e-4, method="sips"),
     "items over the cap": lambda c: items(c, epsilon=4, delta=1e-4, max_items=2),
     "items sips over the cap": lambda c: items(

@@ -9,7 +9,7 @@ import pytest
 from dphh import items
 from dphh.ledger.budget import checked_draw
 from dphh.mechanisms.set_union.levels import items_levels
-from dphh.mechanisms.set_union.price import SIPS_COMMON, sips_shares
+from dphh.mechanisms.set_union.rounds import SIPS_COMMON, sips_shares
 from dphh.privacy.events import GaussianEvent
 from dphh.refunds import drawn_events
 from tests.engines.levels import in_rounds, session_on
