@@ -69,7 +69,8 @@ def test_workers_that_cannot_run_dphh_are_told_before_payment(path, tmp_path):
             sys.executable, "-m", "tests.engines.bad_workers", str(path), str(tmp_path),
             *(f"{name}={python}" for name, python in pythons.items()),
         ],
-        cwd=HERE, check=True, timeout=600, capture_output=True,
+        cwd=tmp_path, check=True, timeout=600, capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(HERE)},  # Python looks in its folder before that
     )  # fmt: skip
     refused = json.loads((tmp_path / "refused.json").read_text())
     assert refused.pop("runs") == 0
