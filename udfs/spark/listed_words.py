@@ -13,14 +13,16 @@ from pyspark.sql import SparkSession
 
 from dphh.udfs.kernel.blocks import block_at, row_of
 from dphh.udfs.kernel.listed_words import listed_places
-from dphh.udfs.spark.ladder import POSITIONS, Row, register_table, vocabulary
+from dphh.udfs.spark.ladder import POSITIONS, Row, register_table
+from dphh.udfs.spark.looked_up import vocabulary
+from dphh.udfs.spark.sent import everywhere
 from dphh.udfs.text.hashes import of_spellings
 
 
 def register_other_words_of_blocks(spark: SparkSession, listed: Any) -> None:
     """`dphh_other_words_of_blocks(table(numbered_blocks))`: each word of a block that the list
     lacks, and its number in the block."""
-    sent = spark.sparkContext.broadcast(listed)
+    sent = everywhere(spark, listed)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
@@ -47,7 +49,7 @@ def register_positions_of_listed(
     Whole users are bounded within their block, by keys that hold within the block; then a word that
     the list lacks takes the key that the query gave.
     """
-    sent = spark.sparkContext.broadcast(listed)
+    sent = everywhere(spark, listed)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         others = len(sent.value)
