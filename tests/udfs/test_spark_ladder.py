@@ -610,7 +610,8 @@ def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
         def fetch(self, name: str, **parameters: Any) -> Any:
             super().fetch(name, **parameters)
             names = ("class", "bin", "grams", "negatives", "noisy", "key", "first", "second")
-            return pa.table({name: pa.array([0], pa.int64()) for name in names})
+            numbers = {name: pa.array([0], pa.int64()) for name in names}
+            return pa.table({**numbers, "word": pa.array([None], pa.string())})
 
     class Step:
         def run(self, rounds: Any) -> ForecastRelease:

@@ -208,7 +208,7 @@ def test_the_baselines_find_by_how_many_grams_their_users_hold():
     for method, cap in (("dpsu-all", 60), ("dpsu-even", 10), ("dpsu-single", 10)):
         finds = ngrams(**(MSNBC | {"method": method})).finds
         assert finds.users_by_held[-1][0] == cap
-        assert f"more than {cap} counts for {cap}" in finds.note
+        assert f"more than {cap} items counts for {cap}" in finds.note
 
 
 # As objects
