@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dphh.planning.scheduling import Schedule, schedule
     from dphh.price import Price, Privacy
     from dphh.release import Release
+    from dphh.report.trends import Trend, trend
     from dphh.verbs import counts, items, ldp_trie, ngrams, trie
 
     __version__: str
@@ -56,6 +57,7 @@ __all__ = [
     "Profile",
     "Release",
     "Schedule",
+    "Trend",
     "UsageError",
     "__version__",
     "check",
@@ -72,6 +74,7 @@ __all__ = [
     "profile",
     "rehearse",
     "schedule",
+    "trend",
     "trie",
 ]
 
@@ -98,6 +101,7 @@ _MADE_IN = {
     "dphh.price": ("Price", "Privacy"),
     "dphh.planning.rehearsing": ("rehearse",),
     "dphh.release": ("Release",),
+    "dphh.report.trends": ("Trend", "trend"),
     "dphh.planning.scheduling": ("Schedule", "schedule"),
     "dphh.detection": ("Profile", "Detection", "profile"),
     "dphh.verbs": ("counts", "items", "ldp_trie", "ngrams", "trie"),

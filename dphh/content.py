@@ -74,11 +74,11 @@ class Content:
                 raise UsageError(f"{_ASKED.get(option, option)}: found {value!r}; give {what}")
         if self.reading not in get_args(Reading):
             raise UsageError(
-                f"as_: found {self.reading!r}; say one of {', '.join(get_args(Reading))}"
+                f"as_: found {self.reading!r}; give one of {', '.join(get_args(Reading))}"
             )
         if self.too_long not in get_args(TooLong):
             raise UsageError(
-                f"too_long: found {self.too_long!r}; say one of {', '.join(get_args(TooLong))}"
+                f"too_long: found {self.too_long!r}; give one of {', '.join(get_args(TooLong))}"
             )
         for option in ("max_text_length", "max_token_length"):
             length = getattr(self, option)
@@ -88,7 +88,7 @@ class Content:
                     f"{option}: found {length!r}; give a number of characters, 1 to {_FURTHEST:,}"
                 )
         if not isinstance(self.split, str) or not self.split:
-            raise UsageError(f"split: found {self.split!r}; say {SPLITS} or a regular expression")
+            raise UsageError(f"split: found {self.split!r}; give {SPLITS} or a regular expression")
         if self.reading != "words" and self.split != "white space":
             raise UsageError(
                 f"split: applies only to as='words', found as={self.reading!r}; leave split out"
@@ -107,7 +107,7 @@ class Content:
     def _check_characters(self) -> None:
         if self.characters not in get_args(Characters):
             raise UsageError(
-                f"characters: found {self.characters!r}; say one of "
+                f"characters: found {self.characters!r}; give one of "
                 f"{', '.join(get_args(Characters))}"
             )
         if self.characters == "code points":

@@ -29,22 +29,22 @@ _TABLES = {
 
 #: The help of each option of a corpus, for the command line and the gateway.
 HELP = {
-    "user": "The column that says whose row it is; given twice or more, the columns that do.",
+    "user": "The column of users; given several times, the columns that identify a user together.",
     "period": "Protect a user's rows of one period by themselves: 'date by week' (or day, month, "
     "quarter, year), or a column of whole numbers.",
     "periods": "Read these periods alone: 2026-W47, or 2026-W40..2026-W47, or several with commas.",
     "text": "The content column, read as words.",
-    "item": "The content column, each row taken whole.",
-    "as_": "How the content becomes tokens, if not as --text or --item say.",
-    "lower": "Lower case first.",
-    "split": "Words: 'white space', 'unicode', or a regular expression that matches a word.",
-    "strip": "Strip these from both ends.",
-    "keep": "Keep only tokens that match it as a whole.",
-    "drop": "Drop tokens that match it as a whole.",
-    "max_text_length": "Of one text so many characters count, of a list so many tokens.",
-    "max_token_length": "Characters of the longest token.",
-    "too_long": "What to do with longer ones.",
-    "characters": "What a character is, for --as characters and for trie.",
+    "item": "The content column; each row is one whole item.",
+    "as_": "How content becomes tokens, instead of the default of --text or --item.",
+    "lower": "Convert to lower case first.",
+    "split": "How words are found: 'white space', 'unicode', or a regular expression of a word.",
+    "strip": "Characters to strip from both ends of tokens.",
+    "keep": "Keep only tokens that match this regular expression in full.",
+    "drop": "Drop tokens that match this regular expression in full.",
+    "max_text_length": "Read at most this many characters of a text, or tokens of a list.",
+    "max_token_length": "The most characters of a token.",
+    "too_long": "What to do with longer tokens.",
+    "characters": "What counts as one character, for --as characters and for trie.",
     "where": "Which rows count: a condition in SQL over one row, such as \"country = 'DE'\".",
     "since": "COLUMN=VALUE: rows of this value and later ones, such as day=2026-01-01.",
     "until": "COLUMN=VALUE: rows before this value, such as day=2026-02-01.",
@@ -316,8 +316,8 @@ def as_sequences(corpus: Corpus, unit: int) -> Corpus:
 
 
 _NO_PERIOD = (
-    "periods: goes with a corpus whose unit is a user in one period; say period='date by week', or "
-    "leave periods out"
+    "periods: goes with a corpus whose unit is a user in one period; give period='date by week', "
+    "or leave periods out"
 )
 
 
@@ -368,7 +368,9 @@ def _locate(
 
 def _table(connection: Any, name: str) -> Any:
     try:
-        return connection.table(name)
+        table = connection.table(name)
+        table.columns  # noqa: B018 - Spark Connect looks for it only now
+        return table
     except Exception as problem:
         if type(problem).__module__.split(".")[0].lstrip("_") not in ("duckdb", "pyspark"):
             raise

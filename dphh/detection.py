@@ -18,6 +18,7 @@ import numpy as np
 from dphh.errors import UsageError
 from dphh.levels import PrunedLevel, SetUnionLevel
 from dphh.mechanisms.ngrams.dpne import ASSUMED_WORDS, spurious_threshold
+from dphh.mechanisms.set_union.price import ways
 from dphh.mechanisms.terms import FOUND_WITH
 from dphh.price import Price
 from dphh.privacy.set_union import weight
@@ -122,8 +123,11 @@ def _needed(
     # The round in which an item is most likely to pass decides. In the forecast ladder only the
     # last round is certain. Where weights depend on earlier rounds, an item's weight in later ones
     # depends on its holders' other items; if there are any, only the first round is certain.
-    certain = {"forecast": first[-1:], "adaptive": first if words == 1 else first[:1]}
-    rounds = certain.get(price.method, first)
+    runs = ways(first)
+    if price.method == "forecast":
+        runs = [first[-1:]]
+    elif price.method in ("auto", "adaptive") and words > 1:
+        runs = [rounds[:1] for rounds in runs]
 
     def misses(users: int) -> float:
         failure = 0.0
@@ -131,7 +135,10 @@ def _needed(
             held = by.held(words, n)
             pieces = length - n + 1
             if n == 1:
-                one = min(_miss(level, level.threshold_grid, users, held) for level in rounds)
+                one = max(
+                    min(_miss(level, level.threshold_grid, users, held) for level in rounds)
+                    for rounds in runs
+                )
             else:
                 level = longer[n - 2]
                 one = _miss(level, spurious_threshold(level, 1, ASSUMED_WORDS), users, held)

@@ -134,7 +134,8 @@ def evaluate(
     """Compare a release of `items` or `ngrams` with the exact counts. NOT private."""
     import polars as pl
 
-    if (verb := release.manifest.get("verb")) in ("trie", "ldp_trie", "counts"):
+    verb, method = (release.manifest.get(name) for name in ("verb", "method"))
+    if verb in ("trie", "ldp_trie", "counts") or method == "domain":
         raise UsageError(
             f"release: found a release of {verb}; only releases of items and ngrams can be "
             "compared with exact counts"

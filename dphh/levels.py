@@ -97,6 +97,25 @@ class WeighedLevel(SetUnionLevel):
     kind: ClassVar[str] = "weighed"
 
 
+#: If at least this many items reach the first round's threshold, rounds follow.
+CHOICE_COMMON = 3
+
+
+@dataclass(frozen=True)
+class ChoiceLevel(SetUnionLevel):
+    """A first round of `items`, which releases nothing: how many items reach its threshold chooses
+    between an `AloneLevel` and rounds."""
+
+    kind: ClassVar[str] = "choice"
+
+
+@dataclass(frozen=True)
+class AloneLevel(SetUnionLevel):
+    """The one round of `items` that takes the place of rounds where few items are popular."""
+
+    kind: ClassVar[str] = "alone"
+
+
 @dataclass(frozen=True)
 class PrunedLevel(_OnGrid):
     """A level of DPNE above the first. Only valid grams are noised, so privacy needs no threshold.
@@ -289,7 +308,7 @@ class ListedWordsLevel(_Level):
     second_unit: int
     first_threshold_grid: int
     second_threshold_grid: int
-    #: eta: of the listed words that stand out in round 1, at most this share is expected to be
+    #: eta: of the listed words that round 1 lets expect, at most this share is expected to be
     #: spurious in the release, or one word.
     spurious: float
     #: b, what that comes to: a plan leaves it open, and a run fills it in.
@@ -428,6 +447,8 @@ KINDS = {
     for level in (
         SetUnionLevel,
         WeighedLevel,
+        ChoiceLevel,
+        AloneLevel,
         PrunedLevel,
         CountsLevel,
         ForecastLevel,

@@ -132,9 +132,9 @@ def _of_combinations(privacy: Privacy, user: User) -> Privacy:
         unit = f"one combination of values of {columns}, with all rows that share it; NOT a person"
         privacy = replace(privacy, unit=unit, protects="combination")
     caveat = (
-        f"NOT a promise to a person as a whole: wherever a user is said, numbers of users too, one "
-        f"combination of {columns} is meant. Who has rows in k combinations is k such users, for "
-        "whom together epsilon is up to k times as large, and delta more than k times"
+        f"NOT a promise to a person as a whole: 'user', also in numbers of users, means one "
+        f"combination of {columns}. A person with rows in k combinations is k such users; for the "
+        "person epsilon is up to k times as large, and delta more than k times"
     )
     return replace(privacy, caveats=(caveat, *privacy.caveats))
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from dphh.levels import ForecastLevel, Level, ListedWordsLevel, PrunedLevel, SetUnionLevel
 from dphh.mechanisms.ngrams.forecast.price import new_other_words
-from dphh.mechanisms.set_union.price import new_delta
+from dphh.mechanisms.set_union.rounds import new_delta
 from dphh.price import Price
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
 

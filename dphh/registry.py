@@ -12,15 +12,16 @@ import pyarrow as pa
 from dphh.columns import COUNTED_IN_GROUPS, ESTIMATED, GROWN_AND_COUNTED, SCORED_AND_COUNTED
 from dphh.corpus import Corpus, as_sequences, in_groups, of_people
 from dphh.engines.session import Session
+from dphh.levels import CountsLevel
 from dphh.mechanisms.counts import price as counts
 from dphh.mechanisms.counts.levels import counts_levels
+from dphh.mechanisms.items import price as items
+from dphh.mechanisms.items.levels import items_levels
 from dphh.mechanisms.ldp_trie import price as ldp_trie
 from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.ngrams import price as ngrams
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.set_union import price as items
-from dphh.mechanisms.set_union.levels import items_levels
 from dphh.mechanisms.terms import assumes_groups_known
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
@@ -36,7 +37,10 @@ def _as_it_is(corpus: Corpus, _: Price) -> Corpus:
 
 
 def _of_people_if_counted(corpus: Corpus, price: Price) -> Corpus:
-    return corpus if price.counting is None else in_groups(of_people(corpus), price.counting.by)
+    if price.counting is None and not any(isinstance(x, CountsLevel) for x in price.levels):
+        return corpus
+    by = dict(price.parameters).get("by")
+    return in_groups(of_people(corpus), by if isinstance(by, str) else None)
 
 
 def _nothing(_: Price) -> None:
@@ -107,7 +111,7 @@ COUNTS = Verb(
     counts.HELP,
     counts_levels,
     COUNTED_IN_GROUPS,
-    read=lambda corpus, price: in_groups(of_people(corpus), price["by"]),
+    read=_of_people_if_counted,
     assumes_known=assumes_groups_known,
 )
 

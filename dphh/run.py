@@ -35,7 +35,7 @@ from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
 from dphh.priors.fit import how_it_fits
 from dphh.privacy.events import events_from_json, events_to_json
-from dphh.public.refused import refuse_engine, refuse_prior
+from dphh.public.refused import refuse_prior
 from dphh.refunds import drawn_events
 from dphh.registry import VERBS
 from dphh.release import Release, checked_out
@@ -73,7 +73,6 @@ def run(
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
-    refuse_engine(price.prior, engine or engine_of(corpus))
     refuse_prior(price.prior, corpus, book)
     _say_what_is_gone(book, say)
     asking = Replay.of(price, corpus, book)

@@ -17,6 +17,7 @@ from dphh.wording.options import check_given, check_known, check_places, plain
 
 #: What reads the public lists that options name, before the price is known.
 _READ_FIRST: dict[str, Callable[[dict[str, Any], Corpus | None], dict[str, Any]]] = {
+    "items": lambda options, corpus: with_prior(with_items(options, corpus), corpus),
     "ngrams": with_prior,
     "counts": with_items,
 }
@@ -67,10 +68,10 @@ _KNOWN_VALUES = {"categories", "domain", "keys", "keyset", "partitions", "public
 def _refuse_known_values(given: Collection[str], takes: Collection[str], verb: str) -> None:
     found = sorted(_KNOWN_VALUES & {*given} - {*takes})
     if found and "of" not in takes:
+        instead = "dphh.items(corpus, domain=values, epsilon=..., delta=...)"
         raise UsageError(
-            f"{found[0]}: {verb} searches for values that nobody has listed. Of values that are "
-            "known beforehand all can be shown, those that nobody holds too, and no delta goes to "
-            "new ones: dphh.counts(corpus, of=values, epsilon=..., delta=...)"
+            f"{found[0]}: {verb} has no such option. Of values that are known beforehand all are "
+            f"shown, those that nobody holds too, and no delta goes to new ones: {instead}"
         )
 
 

@@ -17,8 +17,8 @@ BY_FORM = {
 }
 #: `examples/public_text.py`: n-grams found that somebody holds, means of three runs.
 BY_PRIOR = {
-    "with a public text as prior": ((0.5, 755), (1, 1546), (2, 3217), (4, 6482)),
-    "without": ((0.5, 349), (1, 834), (2, 1968), (4, 4251)),
+    "with a public text as prior": ((0.5, 1233), (1, 2531), (2, 4950), (4, 9372)),
+    "without": ((0.5, 341), (1, 828), (2, 1946), (4, 4138)),
 }
 
 
@@ -28,7 +28,7 @@ def prior_and_epsilon() -> str:
         "epsilon",
         [Line(name, points, dashed=name == "without") for name, points in BY_PRIOR.items()],
         logs=(True, False),
-        top=7_000,
+        top=10_000,
     )
 
 

@@ -11,6 +11,7 @@ from dphh.columns import OTHER
 from dphh.corpus import Corpus
 from dphh.errors import UsageError
 from dphh.levels import (
+    CHOICE_COMMON,
     BatchLevel,
     CountsLevel,
     ListedWordsLevel,
@@ -35,6 +36,10 @@ FOLLOWS = """
 -- "In:" names the tables, and names such as $unit stay open. So this text is to be read, and to be
 -- run query by query, not as a whole."""
 _MACROS = ("plain/functions", "plain/without_noise", "plain/noise_quantile")
+#: After the first round of method "auto", which releases nothing: whether one round follows.
+CHOICE = """\
+SET VARIABLE alone = (SELECT count(*) < {common} FROM released);
+DELETE FROM released;"""
 #: The value of a salt; the specification draws none.
 SALT = 0
 #: The size of a batch: all users, since none are drawn.
@@ -44,7 +49,7 @@ EVERYONE = Written("(SELECT count(*) FROM draws)")
 def plain(price: Price, corpus: Corpus | None) -> list[Query]:
     queries = [*_queries(price)]
     heading = HEADING.format(verb=price.verb, method=price.method)
-    if (price.verb, price.method) == ("ngrams", "forecast") or price.verb == "ldp_trie":
+    if price.method == "forecast" or price.verb == "ldp_trie":
         heading += FOLLOWS
     macros = macros_called("\n".join(query.sql for query in queries), _MACROS)
     return [
@@ -58,18 +63,15 @@ def plain(price: Price, corpus: Corpus | None) -> list[Query]:
 def _queries(price: Price) -> Iterator[Query]:
     yield _step("texts", Step("plain/texts"))
     match price.verb, price.method:
-        case "items", "adaptive":
-            yield _step("texts", Step("plain/nothing_released"))
-            yield _step("texts", Step("plain/nothing_told"))
-            yield from _adaptive([x for x in price.levels if isinstance(x, SetUnionLevel)])
-            yield Query("what is found", FOUND.format(bits=price.levels[0].to_json()["grid_bits"]))
-        case ("items", _) | ("ngrams", "dpne"):
+        case "items", "auto" | "adaptive":
+            yield from _auto_or_adaptive(price)
+        case ("items", "gaussian" | "sips") | ("ngrams", "dpne"):
             yield _step("texts", Step("plain/nothing_released"))
             for level in price.levels:
                 yield from _ladder(level)
             bits = price.levels[0].to_json()["grid_bits"]
             yield Query("what is found", FOUND.format(bits=bits))
-        case ("ngrams", "forecast"):
+        case (_, "forecast"):
             yield _step("texts", Step("plain/nothing_released"))
             for level in price.levels:
                 if isinstance(level, SetUnionLevel):
@@ -81,8 +83,8 @@ def _queries(price: Price) -> Iterator[Query]:
         case ("trie", _):
             yield from _trie(price)
             yield Query("what has grown", GROWN)
-        case ("counts", _):
-            yield from _counts(price)
+        case ("counts", _) | ("items", "domain"):
+            yield from _counts(price, price["of" if price.verb == "counts" else "domain"])
         case ("ldp_trie", _):
             yield from _ldp_trie(price)
         case _:
@@ -92,11 +94,26 @@ def _queries(price: Price) -> Iterator[Query]:
             )
 
 
+def _auto_or_adaptive(price: Price) -> Iterator[Query]:
+    """Method "auto" has one round and several, of which one condition lets one way release."""
+    levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    bits = levels[-1].grid_bits
+    yield _step("texts", Step("plain/nothing_released"))
+    if price.method == "auto":
+        first, alone, *levels = levels
+        yield from _ladder(first)
+        yield Query("level 1, the choice", CHOICE.format(common=CHOICE_COMMON))
+        yield from _ladder(alone, only_if="getvariable('alone')")
+    yield _step("texts", Step("plain/nothing_told"))
+    yield from _adaptive(levels, "NOT getvariable('alone')" * (price.method == "auto"))
+    yield Query("what is found", FOUND.format(bits=bits))
+
+
 def _step(section: str, step: Step) -> Query:
     return Query(section, written(step))
 
 
-def _ladder(level: Any) -> Iterator[Query]:
+def _ladder(level: Any, only_if: str = "") -> Iterator[Query]:
     section = f"level {level.level}"
     known = {
         "max_items": level.max_items,
@@ -107,7 +124,7 @@ def _ladder(level: Any) -> Iterator[Query]:
         "purpose": section,
     }
     if isinstance(level, SetUnionLevel):
-        known |= {"threshold": level.threshold_grid}
+        known |= {"threshold": _threshold(level, only_if)}
         yield _step(f"{section}, round {level.round}", Step("plain/set_union", known))
         return
     assert isinstance(level, PrunedLevel)
@@ -118,8 +135,14 @@ def _ladder(level: Any) -> Iterator[Query]:
     yield _step(section, Step("plain/dpne_level", known))
 
 
-def _adaptive(levels: Sequence[SetUnionLevel]) -> Iterator[Query]:
-    """Rounds whose weights depend on earlier rounds."""
+def _threshold(level: SetUnionLevel, only_if: str) -> int | Written:
+    """The threshold; NULL, which nothing reaches, unless the condition holds."""
+    said = f"CASE WHEN {only_if} THEN {level.threshold_grid} END"
+    return Written(said) if only_if else level.threshold_grid
+
+
+def _adaptive(levels: Sequence[SetUnionLevel], only_if: str = "") -> Iterator[Query]:
+    """Rounds whose weights depend on earlier rounds; with a condition under which they release."""
     for number, level in enumerate(levels):
         section = f"level {level.level}, round {level.round}"
         following = follows(levels[:number], level)
@@ -136,7 +159,8 @@ def _adaptive(levels: Sequence[SetUnionLevel]) -> Iterator[Query]:
         }
         own = {"parts": parts_told(levels[0].sigma_grid, level.sigma_grid)}
         yield _step(section, Step("plain/union_round", known))
-        yield _step(section, Step("plain/union_round_released", known))
+        passed = {"threshold": _threshold(level, only_if)}
+        yield _step(section, Step("plain/union_round_released", passed))
         yield _step(section, Step("plain/union_round_told", own))
 
 
@@ -172,11 +196,11 @@ def _listed(level: ListedWordsLevel) -> Iterator[Query]:
         yield _step(section, Step(f"plain/{name}", known))
 
 
-def _counts(price: Price) -> Iterator[Query]:
+def _counts(price: Price, items: Sequence[Sequence[str]]) -> Iterator[Query]:
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     groups = (*price["groups"], OTHER) if price["by"] is not None else (None,)
-    keys = [(item, group) for item in price["of"] for group in groups]
+    keys = [(item, group) for item in items for group in groups]
     rows = ",\n    ".join(
         f"({key}, {literal(item)}, {literal(group)})" for key, (item, group) in enumerate(keys)
     )

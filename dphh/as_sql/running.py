@@ -10,6 +10,7 @@ from dphh.as_sql.rows import rows_of
 from dphh.as_sql.text import Query, Step, written
 from dphh.corpus import Corpus
 from dphh.levels import (
+    CHOICE_COMMON,
     BatchLevel,
     CountsLevel,
     ForecastLevel,
@@ -53,9 +54,7 @@ def running(price: Price, corpus: Corpus | None) -> list[Query]:
 def parts_of(price: Price) -> Iterator[Part]:
     """The steps of a run in their order, grouped under headings."""
     verbs = {"items": _items, "ngrams": _ngrams, "trie": _trie, "ldp_trie": _ldp_trie}
-    if price.verb == "counts":
-        (level,) = price.levels
-        assert isinstance(level, CountsLevel)
+    if isinstance(level := price.levels[0], CountsLevel):
         yield "counts", _counts({"sigma": level.sigma_grid, "purpose": "counts"}, {})
         return
     yield from verbs[price.verb](price)
@@ -71,12 +70,23 @@ def _counts(known: dict[str, Any], later: dict[str, str]) -> list[Step]:
 
 
 def _items(price: Price) -> Iterator[Part]:
-    yield "whole users", [GATHER]
-    if price.method == "adaptive":
-        yield from _adaptive([x for x in price.levels if isinstance(x, SetUnionLevel)])
+    if price.method == "forecast":
+        yield from _forecast(price)
         return
-    for level in price.levels:
-        assert isinstance(level, SetUnionLevel)
+    yield "whole users", [GATHER]
+    levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    if price.method == "adaptive":
+        yield from _adaptive(levels)
+        return
+    if price.method == "auto":
+        first, alone, *rounds = levels
+        yield "level 1, choice", _set_union(first, "items/choice")
+        few = f"if fewer than {CHOICE_COMMON} were found, which are not released"
+        yield f"level 1, {few}", _set_union(alone, f"items/round {alone.round}")
+        for title, steps in _adaptive(rounds):
+            yield f"{title}, if not", steps
+        return
+    for level in levels:
         forget = [Step("forget_released")] if level.round > 1 else []
         title = f"level {level.level}, round {level.round}"
         yield title, [*forget, *_set_union(level, f"items/round {level.round}")]

@@ -17,7 +17,7 @@ from dphh.corpus import Corpus
 from dphh.levels import Choice, Mode, Pruning
 from dphh.mechanisms.counts.price import Of
 from dphh.mechanisms.ngrams import price as ngrams
-from dphh.mechanisms.set_union import price as items
+from dphh.mechanisms.set_union.price import Method
 from dphh.mechanisms.trie.price import Accounting
 from dphh.plan import Plan
 from dphh.priors.given_prior import PriorAsked
@@ -61,11 +61,15 @@ class ItemsOptions(CorpusOptions, total=False):
     epsilon: Required[float]
     delta: Required[float]
     max_items: int
-    method: items.Method
+    method: Method
     counts: float | None
     by: str | None
     groups: str | Sequence[str]
     min_users: int | None
+    prior: PriorAsked | None
+    prior_text: str | None
+    prior_is_public: bool
+    domain: Of | None
 
 
 class NgramsOptions(CorpusOptions, total=False):

@@ -23,6 +23,7 @@ _AFTER = {
     "serve": "dphh.cli.gateway",
     "shell": "dphh.cli.gateway",
     "sql": "dphh.cli.sql",
+    "trend": "dphh.cli.trend",
 }
 
 

@@ -28,6 +28,7 @@ METAVARS = {
     "character_set": "CHARS",
     "known": "FILE",
     "of": "RUN_ID|DIR|FILE",
+    "domain": "RUN_ID|DIR|FILE",
     "prior": "PATH|DIR|RUN_ID",
     "prior_text": "COLUMN",
     "by": "COLUMN",

@@ -115,7 +115,7 @@ class Collection:
             write_once(target / COLLECTION, json.dumps(written, indent=2).encode())
         except FileExistsError:
             raise UsageError(
-                f"folder: {target} holds a collection already; give a new one, or go on with "
+                f"folder: {target} has a collection already; give a new folder, or continue with "
                 "Collection.load"
             ) from None
         return cls.load(target, ledger=ledger)

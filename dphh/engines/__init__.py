@@ -16,7 +16,7 @@ ENGINES = ("duckdb", "polars", "spark")
 def open_session(engine: str, corpus: Corpus, randomness: Randomness, limits: Limits) -> Session:
     """Open an engine on a corpus. Reads names and types only, no row."""
     if engine not in ENGINES:
-        raise UsageError(f"engine: found {engine!r}; say one of {', '.join(ENGINES)}")
+        raise UsageError(f"engine: found {engine!r}; give one of {', '.join(ENGINES)}")
     from dphh.sources.formats import opened  # here, because it imports all file formats
 
     try:

@@ -25,10 +25,10 @@ class Climbing(ABC):
     def _place(self, ladder: Ladder) -> None:
         """Find the positions of the grams of the ladder's top rung."""
 
+    @abstractmethod
     def _place_listed(self, words: WordList, purpose: str) -> None:
         """To `positions`, the words that users count for: by their numbers in the list, and those
-        that it lacks. `run` refuses a prior on an engine that has no such step."""
-        raise NotImplementedError
+        that it lacks."""
 
     @abstractmethod
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:

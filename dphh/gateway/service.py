@@ -83,7 +83,8 @@ class Service:
                 )
             raise UsageError(found)
         arguments = with_declared(arguments, self._ledger, corpus)
-        for option in ("of", "prior"):  # what is counted, or known before, is what they may see
+        # What is counted, or known before, is what they may see.
+        for option in ("of", "domain", "prior"):
             if isinstance(run_id := arguments.get(option), str):
                 self._release(analyst, run_id)
         if not macro.spends:

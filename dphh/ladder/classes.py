@@ -14,11 +14,12 @@ the middle of the class. Everything here depends on releases only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.ladder.lift import STEP, Lift, lift_steps
+from dphh.ladder.lift import LIFTS, STEP, Lift, lift_steps
 from dphh.ladder.rungs import PAIR, Integers, Rung
 
 Floats = NDArray[np.float64]
@@ -38,6 +39,21 @@ class OtherWords:
 
 
 @dataclass(frozen=True, eq=False)
+class Way:
+    """One way to see the classes: some of them are one, and have one forecast."""
+
+    #: Of each class the number of what it is part of.
+    merged: Integers
+    forecasts: Floats
+
+    def summed(self, of_classes: Any) -> Any:
+        """What the classes of each part come to together."""
+        sums = np.zeros((len(self.forecasts), *of_classes.shape[1:]), of_classes.dtype)
+        np.add.at(sums, self.merged, of_classes)
+        return sums
+
+
+@dataclass(frozen=True, eq=False)
 class ValidClasses:
     """V_k (pruning "both") by class, counted and indexed without listing it.
 
@@ -46,7 +62,7 @@ class ValidClasses:
     what tells blocks apart, and pairs that the text has are moved to classes of their own counts.
     """
 
-    #: Class of a pair: left[l] + right[r]; with a prior, and what the text's lift adds.
+    #: Class of a pair: left[l] + right[r]; with a prior, and the place of the text's lift.
     left: Integers
     right: Integers
     #: Forecast mass of each class.
@@ -65,6 +81,8 @@ class ValidClasses:
     public: PublicClasses | None = None
     #: Of a list of words, what is done with words that it lacks.
     others: OtherWords | None = None
+    #: With a prior: forecasts that heed its lift, and forecasts that do not. A class has one lift.
+    ways: tuple[Way, ...] = ()
 
     @property
     def sizes(self) -> Integers:
@@ -191,18 +209,19 @@ def valid_classes(
     one = np.repeat(np.arange(len(end_groups)), meets)
     begins_at = np.cumsum(meets) - meets
     other = np.arange(len(one)) - np.repeat(begins_at, meets) + first[one]
-    group = end_groups[one] // high % wide + begin_groups[other] // high % wide
+    lifts = 1 if lift is None else len(LIFTS)
+    group = lifts * (end_groups[one] // high % wide + begin_groups[other] // high % wide)
     group = group + shifts[end_groups[one] % high + begin_groups[other] % high]
 
     listed = moved = nothing[:0]
     if lift is not None:
         ends, begins = lift.keys >> PAIR, lift.keys & _RIGHT
         sums = e[ends] + f[begins]
-        moved = a[ends] + b[begins] + shifts[sums]
-        listed = a[ends] + b[begins] + lift_steps(sums + lowest_expected, lift.counts_of_keys)
-    least = int(min(group.min(initial=0), listed.min(initial=0)))
-    group, listed, moved, shifts = (each - least for each in (group, listed, moved, shifts))
+        moved = listed = lifts * (a[ends] + b[begins])
+        moved = moved + shifts[sums]
+        listed = listed + lift_steps(sums + lowest_expected, lift.counts_of_keys)
     classes = int(max(group.max(initial=0), listed.max(initial=0))) + 1
+    ways = () if lift is None else _ways(classes, lowest)
     order = np.argsort(group, kind="stable")
     sizes = (end_counts[one] * begin_counts[other])[order]
     cumulative = np.cumsum(sizes)
@@ -221,9 +240,9 @@ def valid_classes(
         public = PublicClasses(e, f, shifts, lift.keys, listed, moved, places)
     one, other, group = one[order], other[order], group[order]
     return ValidClasses(
-        left=a,
-        right=b,
-        forecasts=np.exp(STEP * (np.arange(classes) + lowest + least + 1)),
+        left=lifts * a,
+        right=lifts * b,
+        forecasts=np.exp(STEP * (np.arange(classes) // lifts + lowest + 1)),
         ending=ending,
         beginning=beginning,
         starts_ending=end_starts[one],
@@ -232,4 +251,17 @@ def valid_classes(
         cumulative=cumulative,
         ends=np.searchsorted(group, np.arange(classes), side="right"),
         public=public,
+        ways=ways,
     )
+
+
+def _ways(classes: int, lowest: int) -> tuple[Way, ...]:
+    """A class is the step of its forecast and, within that, the place of its lift."""
+    steps, places = np.divmod(np.arange(classes), len(LIFTS))
+    ways = []
+    for by_lift in (LIFTS, np.zeros_like(LIFTS)):
+        foretold = steps + by_lift[places]
+        least, most = int(foretold.min()), int(foretold.max())
+        forecasts = np.exp(STEP * (np.arange(least, most + 1) + lowest + 1))
+        ways.append(Way(foretold - least, forecasts))
+    return tuple(ways)

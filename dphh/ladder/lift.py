@@ -2,10 +2,10 @@
 chance.
 
 For a pair (l, r) that overlap in o, its public counts let expect E = n_l n_r / n_o. If the text
-has the pair c times, the lift is (c + 1) / (E + 1), and LEAST at least: a text that speaks of other
-things must not bury a gram. In steps as forecasts have them (`classes.py`), so E is a function of
-e_l + e_r, and the lift of a pair that the text lacks of that sum alone. All of it is made from
-releases and the prior.
+has the pair c times, the lift is (c + 1) / (E + 1), and LEAST at least. In steps as forecasts have
+them (`classes.py`), so E is a function of e_l + e_r, and the lift of a pair that the text lacks of
+that sum alone. All of it is made from releases and the prior. Classes tell lifts apart: whether
+they are heeded is decided after round 1, so a text that speaks of other things buries no gram.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from dphh.priors.prior import Prior
 
 Floats = NDArray[np.float64]
 STEP = 0.5
-LEAST = 0.25
+LEAST = 0.04
+#: Lifts that are told apart, in steps. What lies between two of them is the lower one.
+LIFTS: Integers = np.array([-7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 8, 10, 12])
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +40,11 @@ class Lift:
 
 
 def lift_steps(expected: Integers, counts: Integers) -> Integers:
-    """floor(ln lift / STEP) by e_l + e_r and the pair's public count."""
+    """floor(ln lift / STEP) by e_l + e_r and the pair's public count, as its place in LIFTS."""
     lift = (counts + 1) / (np.exp(STEP * (expected + 1)) + 1)
-    steps: Integers = np.floor(np.log(np.maximum(lift, LEAST)) / STEP).astype(np.int64)
-    return steps
+    steps = np.floor(np.log(np.maximum(lift, LEAST)) / STEP).astype(np.int64)
+    places: Integers = np.searchsorted(LIFTS, steps, side="right") - 1
+    return places
 
 
 def public_lift(prior: Prior, numbers: Integers, rungs: Sequence[Rung]) -> Lift:

@@ -22,7 +22,7 @@ from dphh.ledger.budget import Budget, Cap, Kept, checked_budget, checked_cap
 from dphh.ledger.columns_there import refuse_columns_that_no_file_has
 from dphh.ledger.declared import Groups, declare, declared
 from dphh.ledger.entries import Account, unknown_account
-from dphh.ledger.history import Change, changes, note
+from dphh.ledger.history import Change, changes, note, of_both
 from dphh.ledger.marks import Marks, marks, pass_on_marks
 from dphh.ledger.moved import Earlier, earlier_on, is_there, moved_to, refuse_what_did_not_move
 from dphh.ledger.older_copy import behind, come_down
@@ -112,7 +112,7 @@ class Accounts:
             same = [row.id for row in rows if row.name is None and row.fingerprint == fingerprint]
             account = records.insert_account(con, name, source, fingerprint).id
             records.insert_cap(con, account, cap, of_a_person)
-            note(con, records.now(con), "cap", name, None, cap)
+            note(con, records.now(con), "cap", name, None, of_both(cap, of_a_person))
             for unnamed in same:  # the corpus has a name now
                 con.execute("UPDATE charges SET account = ? WHERE account = ?", (account, unnamed))
                 pass_on_marks(con, unnamed, account)
@@ -173,7 +173,7 @@ class Accounts:
             for table in ("caps", "marks", "deleted", "declared", *shares):
                 con.execute(f"DELETE FROM {table} WHERE account = ?", (account.id,))
             con.execute("DELETE FROM accounts WHERE id = ?", (account.id,))
-            note(con, records.now(con), "cap", name, account.cap, None)
+            note(con, records.now(con), "cap", name, of_both(account.cap, account.person), None)
             come_down(con, self.path)
 
     def rename(self, name: str, new: str) -> Account:
@@ -216,7 +216,8 @@ class Accounts:
             of_a_person = checked_person(person or before, cap, row.source.period)
             records.insert_cap(con, row.id, cap, of_a_person)
             records.settle_how_kept(con, row.id)
-            note(con, records.now(con), "cap", name, row.cap, cap)
+            changed = of_both(row.cap, row.person), of_both(cap, of_a_person)
+            note(con, records.now(con), "cap", name, *changed)
         return self.status(name)
 
     def accounts_touched(self, source: Source | str) -> tuple[str, ...]:

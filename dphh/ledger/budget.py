@@ -123,7 +123,7 @@ def checked_cap(epsilon: float, delta: float, kept: Kept = "open") -> Cap:
     """A budget, and how its owner has it kept; "open" leaves that to the first run."""
     budget = checked_budget(epsilon, delta)
     if kept not in SETTLED_BY_OWNERS:
-        raise UsageError(f"kept: found {kept!r}; say one of {', '.join(SETTLED_BY_OWNERS)}")
+        raise UsageError(f"kept: found {kept!r}; give one of {', '.join(SETTLED_BY_OWNERS)}")
     if kept == "divergence" and budget.delta == 0:
         raise UsageError(
             "kept: found 'divergence' with a cap of delta 0, but it divides the delta between "

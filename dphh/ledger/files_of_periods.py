@@ -56,7 +56,10 @@ def _from_to(file: str, period: Period) -> tuple[int, int] | None:
         told = column.statistics
         if told is None or not told.has_min_max or told.null_count != 0:
             return None
-        ends += [period.at(told.min), period.at(told.max)]
+        try:
+            ends += [period.at(told.min), period.at(told.max)]
+        except (OverflowError, ValueError):  # an infinite date is none of Python's
+            return None
     return None if not ends or None in ends else (min(ends), max(ends))
 
 

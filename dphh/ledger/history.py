@@ -56,6 +56,13 @@ def note(
     )
 
 
+def of_both(cap: Cap | None, person: Budget | None) -> str | None:
+    """An account's cap, and that of a person over all periods where there is one."""
+    if cap is None or person is None:
+        return _said(cap)
+    return f"{_said(cap)}; of a person {_said(Budget(person.epsilon, person.delta))}"
+
+
 def changes(con: sqlite3.Connection, name: str | None = None) -> list[Change]:
     """In their order; of one account with what it was called before, and its analysts' tokens."""
     if not _there(con, "history"):

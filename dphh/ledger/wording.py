@@ -115,6 +115,8 @@ def period_lines(account: SpentByPeriod) -> list[tuple[str, str]]:
         )
     else:
         drawn = "nothing of it is kept" if person.spent is None else f"spent {person.spent}"
+        if person.spent is not None and person.spent.epsilon == 0:
+            drawn = "nothing of it is used"
         lines.append(
             f"a person over all periods: cap {person.cap}; {drawn}; left {person.left}; promised: "
             f"{promise(person.cap)}"

@@ -67,7 +67,7 @@ def rows_kept(where: object, since: object, until: object) -> str | None:
         column, there, bound = value.partition("=") if isinstance(value, str) else ("", "", "")
         if not (column.strip() and there and bound.strip()):
             raise UsageError(
-                f"{option}: found {value!r}; say COLUMN=VALUE, such as {option}='day=2026-01-31'"
+                f"{option}: found {value!r}; give COLUMN=VALUE, such as {option}='day=2026-01-31'"
             )
         quoted = column.strip().replace('"', '""'), bound.strip().replace("'", "''")
         said.append(f"\"{quoted[0]}\" {compares} '{quoted[1]}'")

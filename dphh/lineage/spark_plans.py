@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from dphh.lineage.origin import Origin, folded
+from dphh.lineage.spark_connect import refuse_lost
 
 #: A further reference to a `WITH` part, whose leaves are listed at its definition.
 _MENTION = "CTERelationRef"
@@ -22,6 +23,7 @@ ELSEWHERE: Files = ([], False)
 
 def origin_of_spark(frame: Any) -> Origin:
     """The files as Spark lists them, and whether they are all; row mixing is not analysed."""
+    refuse_lost(frame.sparkSession)
     try:
         found = [*_of_leaves(frame)]
     except Exception as problem:

@@ -14,8 +14,8 @@ ADJACENCY = "add or remove one user"
 FOUND_WITH = Fraction(9, 10)
 LARGEST_EPSILON = 100.0
 BUDGET_HELP = {
-    "epsilon": "The promise: 1 is strict, 8 is weak.",
-    "delta": "How often it may fail: well below one over the number of users.",
+    "epsilon": "The privacy budget: 1 is strict, 8 is weak.",
+    "delta": "The probability beyond epsilon: well below one over the number of users.",
 }
 
 
@@ -63,4 +63,4 @@ def assumes_groups_known(price: Price) -> UsersKnown | None:
     """A run with `by` discloses whether the corpus has that column."""
     if dict(price.parameters).get("by") is None:
         return None
-    return UsersKnown("by", "tells whether there is such a column", "leave by and groups out")
+    return UsersKnown("by", "discloses whether the column exists", "leave by and groups out")

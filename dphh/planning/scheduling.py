@@ -160,7 +160,7 @@ def _by_period(
     plan: Plan, times: int | None, cap: object, every: By, cap_period: Any, cap_person: Any
 ) -> Schedule:
     if every not in get_args(By) or every == "number":
-        raise UsageError(f"every: found {every!r}; say day, week, month, quarter or year")
+        raise UsageError(f"every: found {every!r}; give day, week, month, quarter or year")
     if cap is not None or cap_period is None:
         raise UsageError("cap_period: the cap of each period goes with every=, in the place of cap")
     found = _at_most(plan, 1 if times is None else times, cap_period)

@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from dphh.errors import UsageError
 from dphh.priors.prior import Prior
 
 #: What `prior=` takes: files, a run id, a release, a corpus, a table; what it means is told later.
 PriorAsked = str | Path | object
 #: A public text, a table of public items and their counts, or an earlier release.
 Kind = Literal["text", "table", "release"]
+PRIOR_HELP = {
+    "prior": "A public text or table, or a release, by its files, folder or run id: its words need "
+    "no threshold.",
+    "prior_text": "Of a prior that is raw text, the column that holds it.",
+    "prior_is_public": "You declare that nobody in the data contributed to the prior, or that all "
+    "of it is published anyway.",
+}
 _FROM = {
     "text": "a text that whoever asked declared public",
     "table": "a table that whoever asked declared public",
@@ -57,3 +65,17 @@ class GivenPrior:
             "caveat": self.caveat,
             **({} if self.run_id is None else {"run_id": self.run_id}),
         }
+
+
+def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -> GivenPrior | None:
+    """The options as a verb is given them: by then, what they name was read."""
+    if prior is None:
+        if text is not None or is_public:
+            raise UsageError("prior_text, prior_is_public: go with prior=, which they speak of")
+        return None
+    if not isinstance(prior, GivenPrior):
+        raise UsageError(
+            f"prior: found a {type(prior).__name__}, which a plan that was written down names by "
+            "its digest: its words do not travel with it, so make the plan anew"
+        )
+    return prior

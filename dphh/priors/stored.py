@@ -22,6 +22,9 @@ from dphh.files.whole_files import write_whole
 from dphh.priors.made import prior_of
 from dphh.priors.prior import Prior, PublicGrams
 
+#: What the folder may hold; where it would be more, what was used longest ago goes.
+MOST_BYTES = 4 * 2**30
+
 
 def folder() -> Path | None:
     """`DPHH_CACHE`, or `dphh` where this user's caches lie; None where there is no such place."""
@@ -46,6 +49,7 @@ def kept(name: str) -> Prior | None:
     try:
         handle = os.open(place / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(handle, "rb") as file:
+            os.utime(file.fileno())  # when it was used last
             return _read(file.read())
     except (OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile, pa.ArrowException):
         return None
@@ -62,6 +66,17 @@ def keep(name: str, prior: Prior) -> None:
             place.mkdir(mode=0o700)
         if _is_own(place):
             write_whole(place / name, _written(prior), 0o600)
+            _prune(place)
+
+
+def _prune(place: Path) -> None:
+    found = [(entry, entry.stat(follow_symlinks=False)) for entry in os.scandir(place)]
+    files = [each for each in found if each[0].name.endswith(".npz")]
+    held = 0
+    for entry, state in sorted(files, key=lambda each: each[1].st_mtime_ns, reverse=True):
+        held += state.st_size
+        if held > MOST_BYTES:
+            Path(entry).unlink()
 
 
 def _is_own(place: Path) -> bool:

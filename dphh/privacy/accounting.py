@@ -26,6 +26,14 @@ has the pair of a Gaussian of sigma / sqrt(1 - x) and of an infinite loss of x d
 composition is the maximum over x. This holds for the first event only. The share x of a later event
 may depend on the outcomes of earlier releases, because these may decide what is asked, and then
 the maximum over x may be inside an expectation; a later set union pays for both, which is safe.
+
+Where a Gaussian release of mu = 1/sigma_0 comes first, and a set union or rounds follow, as it
+shows (`ChosenUnionEvent`), that expectation is computed: with M(epsilon) the maximum over x of the
+set union's composition with all later events, and over the rounds' composition with them,
+
+    delta(epsilon) = E[M(epsilon - L)],    L ~ N(mu^2 / 2, mu^2), the loss of the first release.
+
+M falls, so a cell of L counts with its upper end (the proof: docs/items.md, method "auto").
 """
 
 from __future__ import annotations
@@ -49,7 +57,7 @@ from dphh.privacy.gaussian import (
     gaussian_deltas,
     smallest_epsilon,
 )
-from dphh.privacy.special import gammaln, log_expit
+from dphh.privacy.special import gammaln, log_expit, ndtr
 
 # Up to this many losses are kept exactly; more are put on a grid of as many points.
 _SUPPORT = 2**14
@@ -59,6 +67,8 @@ _TINY = float(np.finfo(np.float64).tiny)
 _SHARES = tuple((k / 64) ** 2 for k in range(65))
 # More than the rounding errors of a square root, a difference and a quotient.
 _ROUNDINGS = 2.0**-48
+# The ends of cells of a standard normal; beyond the last one lies less than the least float.
+_CELLS = np.concatenate([np.arange(-60, 101) / 10, [11.0, 12.0, 14.0, 17.0, 21.0, 27.0, 38.5]])
 
 
 @dataclass(frozen=True)
@@ -79,9 +89,13 @@ class Composition:
     certain_loss: Fraction = Fraction(0)  # the sum c
     #: If the first event is a set union: the same events, once for each share of new items.
     by_share: tuple[Composition, ...] = ()
+    #: The noise of a release before, in whose light one of `by_share` follows; infinite if none.
+    before: float = math.inf
 
     def delta(self, epsilon: float) -> float:
         """The smallest delta at this epsilon, rounded up."""
+        if self.by_share and self.before < math.inf and math.isfinite(epsilon):
+            return self._mean_delta(epsilon)
         if self.by_share:
             return max(some.delta(epsilon) for some in self.by_share)
         if math.isnan(epsilon):
@@ -104,13 +118,26 @@ class Composition:
             raise UsageError(
                 f"delta must lie between 0 and 1, found {delta!r}; give a probability."
             )
-        if self.by_share:
+        if self.by_share and self.before == math.inf:
             return _largest_epsilon(self.by_share, delta)
         if delta < self.infinite_loss:
             return math.inf
         if delta == self.infinite_loss < 1 and self.sigma < math.inf:
             return math.inf  # a Gaussian has a positive delta at every epsilon
         return smallest_epsilon(lambda epsilon: self.delta(epsilon) <= delta)
+
+    def _mean_delta(self, epsilon: float) -> float:
+        """The mean, over the losses of the release before, of the largest delta of what follows."""
+        mu = 1 / self.before
+        losses = mu * _CELLS + mu * mu / 2
+        left = epsilon - losses - 2.0**-40 * (abs(epsilon) + np.abs(losses))
+        most = np.zeros(len(left))
+        for some in self.by_share:
+            curve = gaussian_deltas(left, some.sigma)
+            most = np.maximum(most, some.infinite_loss + (1 - some.infinite_loss) * curve)
+        above = np.asarray(ndtr(-_CELLS), dtype=np.float64)
+        cells = -np.diff(above, prepend=1.0)
+        return min(float(cells @ most) * (1 + 1e-9) + float(above[-1]) + _TINY, 1.0)
 
     @cached_property
     def _largest_loss(self) -> float:
@@ -141,23 +168,33 @@ def compose(events: Iterable[Event]) -> Composition:
     """The exact composition of events, in the order in which they were run."""
     costs = [cost for cost in costs_of(events) if cost.is_charged]
     whole = _compose(costs)
-    if costs and costs[0].either and not (whole.responses or whole.certain_loss):
-        rest = _compose(costs[1:])
-        return replace(
-            whole,
-            by_share=tuple(
-                _with_share_new(costs[0], low, high, rest)
-                for low, high in pairwise((0.0, *_SHARES))
-            ),
-        )
+    if not costs or whole.responses or whole.certain_loss:
+        return whole
+    first, rest = costs[0], _compose(costs[1:])
+    if first.either:
+        assert first.sigma is not None and first.delta is not None
+        return replace(whole, by_share=_by_share(first.sigma, first.delta, rest))
+    if first.chosen is not None:
+        parts = first.chosen
+        union = _by_share(parts.sigma, parts.delta, rest)
+        rounds = _beside(parts.rounds_sigma, parts.rounds_delta, rest)
+        return replace(whole, by_share=(*union, rounds), before=parts.before)
     return whole
 
 
-def _with_share_new(cost: Cost, low: float, high: float, rest: Composition) -> Composition:
-    """The composition for a user whose kept items are new to a share from `low` to `high`."""
-    assert cost.sigma is not None and cost.delta is not None
-    sigma = cost.sigma / math.sqrt(1 - low) * (1 - _ROUNDINGS if low else 1)
-    delta = min(high * cost.delta * (1 + _ROUNDINGS), 1.0)
+def _by_share(sigma: float, delta: float, rest: Composition) -> tuple[Composition, ...]:
+    """A set union composed with the rest, for each interval of a user's share of new items."""
+    return tuple(
+        _beside(
+            sigma / math.sqrt(1 - low) * (1 - _ROUNDINGS if low else 1),
+            min(high * delta * (1 + _ROUNDINGS), 1.0),
+            rest,
+        )
+        for low, high in pairwise((0.0, *_SHARES))
+    )
+
+
+def _beside(sigma: float, delta: float, rest: Composition) -> Composition:
     return Composition(compose_sigmas([sigma, rest.sigma]), _either(delta, rest.infinite_loss))
 
 

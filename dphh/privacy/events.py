@@ -20,6 +20,17 @@ from dphh.errors import UnpricedEventError, UsageError
 Json = dict[str, str | float]
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """A Gaussian release, after which either a set union follows or a Gaussian and a threshold."""
+
+    before: float
+    sigma: float
+    delta: float
+    rounds_sigma: float
+    rounds_delta: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cost:
     """The amounts that an event costs; None for those that it does not have."""
@@ -36,13 +47,16 @@ class Cost:
     beside: float | None = None
     #: Whether no user pays both sigma and delta in full (`SetUnionEvent`).
     either: bool = False
+    #: Of `ChosenUnionEvent`, whose sigma and delta bound all of it: the numbers of its parts.
+    chosen: Chosen | None = None
 
     def __post_init__(self) -> None:
         if not self.is_charged and self.beside is None:
             raise UnpricedEventError(
                 "cost: found no amount; give sigma or delta, or `beside` if the event is free"
             )
-        if self.either and (self.sigma is None or self.delta is None):
+        joint = self.either or self.chosen is not None
+        if joint and (self.sigma is None or self.delta is None):
             raise UnpricedEventError("cost: `either` needs both sigma and delta; give both")
 
     @property
@@ -57,6 +71,9 @@ _RANGES = {
     "sigma": (0.0, math.inf, False),
     "delta": (0.0, 1.0, True),
     "epsilon": (0.0, math.inf, True),
+    "before": (0.0, math.inf, False),
+    "rounds_sigma": (0.0, math.inf, False),
+    "rounds_delta": (0.0, 1.0, True),
 }
 
 
@@ -157,6 +174,33 @@ class SetUnionEvent(Event):
 
 
 @dataclass(frozen=True)
+class ChosenUnionEvent(Event):
+    """A Gaussian release of noise `before`, and then, chosen by what it shows, either a set union
+    (sigma, delta) or rounds whose Gaussians and thresholds cost rounds_sigma and rounds_delta.
+
+    Which of the two runs, and a user's share of new items, may follow from the first release, so
+    its cost is a mean of the largest costs (docs/items.md, method "auto").
+    """
+
+    kind = "chosen set union"
+    before: float
+    sigma: float
+    delta: float
+    rounds_sigma: float
+    rounds_delta: float
+    note: str = field(default="", compare=False)
+
+    @cached_property
+    def cost(self) -> Cost:
+        numbers = (getattr(self, name) for name in _numbers(type(self)))
+        parts = Chosen(*(float(number) for number in numbers))
+        least = min(parts.sigma, parts.rounds_sigma)
+        # Rounded down, so that it bounds both.
+        sigma = (1 - 2.0**-48) / math.hypot(1 / parts.before, 1 / least)
+        return Cost(sigma=sigma, delta=max(parts.delta, parts.rounds_delta), chosen=parts)
+
+
+@dataclass(frozen=True)
 class ApproximateEvent(Event):
     """Any other (epsilon, delta)-DP step, in both directions."""
 
@@ -212,6 +256,7 @@ KINDS: dict[str, type[Event]] = {
         GaussianEvent,
         DeltaEvent,
         SetUnionEvent,
+        ChosenUnionEvent,
         ApproximateEvent,
         OneDirectionEvent,
         LocalEvent,

@@ -12,19 +12,19 @@ def warnings(epsilon: float, delta: float) -> tuple[str, ...]:
     said = []
     if epsilon > MUCH_EPSILON:
         said.append(
-            f"epsilon {epsilon:g} is no protection worth the name: an outcome may be e^{epsilon:g} "
-            f"times as likely with somebody's data as without; give at most {MUCH_EPSILON:g}, and "
-            "better 1 to 4"
+            f"epsilon {epsilon:g} protects almost nothing: an outcome may be e^{epsilon:g} times "
+            f"as likely with a user's data as without; give at most {MUCH_EPSILON:g}, better 1 to "
+            "4"
         )
     if delta >= HUGE_DELTA:
         said.append(
-            f"delta {delta:g} promises next to nothing: what a user alone holds may come out as it "
-            f"is with that probability, for some {delta * 1000:,.0f} of every 1,000 users"
+            f"delta {delta:g} protects almost nothing: with that probability a user's own data may "
+            f"be released as they are, for about {delta * 1000:,.0f} of every 1,000 users"
         )
     elif delta > LARGE_DELTA:
         said.append(
-            f"delta {delta:g} is large: what a user alone holds may come out as it is with that "
-            f"probability, for some {delta * _PEOPLE:,.0f} of every {_PEOPLE:,} users; take it "
-            "well below one over their number"
+            f"delta {delta:g} is large: with that probability a user's own data may be released as "
+            f"they are, for about {delta * _PEOPLE:,.0f} of every {_PEOPLE:,} users; give a delta "
+            "well below one over the number of users"
         )
     return tuple(said)

@@ -28,13 +28,13 @@ _LENGTHS = range(1, 101)
 def with_prior(
     options: Options, corpus: Corpus | None, ledger: Ledger | None = None, *, files: bool = True
 ) -> Options:
-    """The options of `ngrams`, with the prior that they name as it was read. Where no `files` may
-    be read, it is a release of the ledger."""
+    """The options of `ngrams` or `items`, with the prior that they name as it was read. Where no
+    `files` may be read, it is a release of the ledger."""
     prior, column = options.get("prior"), options.get("prior_text")
     declared = options.get("prior_is_public") or False
     if prior is None or isinstance(prior, GivenPrior):
         return options
-    if options.get("method") not in (None, "forecast"):
+    if options.get("method") not in (None, "forecast", "gaussian"):
         return options  # refused when it is priced
     if not isinstance(declared, bool):
         raise UsageError(f"prior_is_public: found {declared!r}; it is True or False")

@@ -1,4 +1,5 @@
-"""Reads the options `of` (a release or a list of items) and `groups` (declared groups)."""
+"""Reads the options `of` and `domain` (a release or a list of items) and `groups` (declared
+groups)."""
 
 from __future__ import annotations
 
@@ -27,16 +28,23 @@ def with_declared(options: Options, ledger: Ledger, name: str | None) -> Options
     return {**options, "groups": [*declared[by]]} if by in declared else options
 
 
+#: Options that name items: a verb has one of them at most.
+_OF_ITEMS = ("of", "domain")
+
+
 def with_release(options: Options, ledger: Ledger, *, files: bool) -> Options:
-    """The options, with `of` loaded: the release with that run id in this ledger; if `files` may
-    be read, the release in that folder, or the lines of a text file, one item per line."""
-    of = options.get("of")
-    if not isinstance(of, (str, Path)):
-        return options
-    return {**options, "of": (_in_files(of) if files else None) or _in_ledger(str(of), ledger)}
+    """The options, with `of` or `domain` loaded: the release with that run id in this ledger; if
+    `files` may be read, the release in that folder, or the lines of a text file, one item per
+    line."""
+    named = {
+        option: (_in_files(option, of) if files else None) or _in_ledger(option, str(of), ledger)
+        for option in _OF_ITEMS
+        if isinstance(of := options.get(option), (str, Path))
+    }
+    return {**options, **named}
 
 
-def _in_files(of: str | Path) -> Release | list[str] | None:
+def _in_files(option: str, of: str | Path) -> Release | list[str] | None:
     path = Path(of)
     try:
         if (path / MANIFEST).is_file():
@@ -45,19 +53,19 @@ def _in_files(of: str | Path) -> Release | list[str] | None:
             return [line for line in path.read_text(encoding="utf-8").splitlines() if line]
     except (OSError, ValueError) as problem:
         raise UsageError(
-            f"of: {of} could not be read ({type(problem).__name__}); give a release's folder or a "
-            "text file with an item on each line"
+            f"{option}: {of} could not be read ({type(problem).__name__}); give a release's folder "
+            "or a text file with an item on each line"
         ) from None
     return None
 
 
-def _in_ledger(run_id: str, ledger: Ledger) -> Release:
+def _in_ledger(option: str, run_id: str, ledger: Ledger) -> Release:
     try:
         manifest, parquet = ledger.release(run_id)
     except LedgerError:
         raise UsageError(
-            f"of: {run_id} is neither a release's folder, nor a text file, nor the run id of a "
-            "release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
+            f"{option}: {run_id} is neither a release's folder, nor a text file, nor the run id of "
+            "a release in the ledger; `dphh ledger show` and FROM dphh_releases() list the run ids"
         ) from None
     return Release.from_parquet(parquet, manifest)
 
@@ -69,17 +77,22 @@ def with_public(options: Options, corpus: Corpus | None, ledger: Ledger, *, file
 
 
 def with_items(options: Options, corpus: Corpus | None) -> Options:
-    """The options, with the items of `of` as lists of tokens, tokenised as the corpus is."""
-    of = with_release(options, Ledger(), files=True)["of"]
-    content = None if corpus is None else corpus.content
-    if isinstance(of, Release):
-        return {**options, "of": released_items(of, content)}
-    if not isinstance(of, Sequence):
+    """The options, with the items of `of` or `domain` as lists of tokens, tokenised as the corpus
+    is."""
+    if all(options.get(option) is None for option in _OF_ITEMS):
         return options
-    return {**options, "of": [_tokens(item, content) for item in of]}
+    loaded = with_release(options, Ledger(), files=True)
+    content = None if corpus is None else corpus.content
+    for option in _OF_ITEMS:
+        of = loaded.get(option)
+        if isinstance(of, Release):
+            loaded[option] = released_items(option, of, content)
+        elif isinstance(of, Sequence):
+            loaded[option] = [_tokens(option, item, content) for item in of]
+    return loaded
 
 
-def released_items(release: Release, content: Content | None) -> list[tuple[str, ...]]:
+def released_items(option: str, release: Release, content: Content | None) -> list[tuple[str, ...]]:
     """The items of a release: the first of each level, then the second of each, and so on, because
     scores do not compare between levels.
 
@@ -95,9 +108,9 @@ def released_items(release: Release, content: Content | None) -> list[tuple[str,
         if differ:
             said = ", ".join(f"{name}={made.get(name)!r}" for name in differ)
             raise UsageError(
-                f"of: the release was made with {said}, and this corpus is read differently, so "
-                "its tokens would differ; read it in the same way, or give the items as lists of "
-                "tokens"
+                f"{option}: the release was made with {said}, and this corpus is read differently, "
+                "so its tokens would differ; read it in the same way, or give the items as lists "
+                "of tokens"
             )
     joined = made["reading"] == "whole"
     rank: dict[int, int] = {}
@@ -112,21 +125,21 @@ def released_items(release: Release, content: Content | None) -> list[tuple[str,
     return [item for _, _, item in sorted(ranked, key=lambda each: each[:2])]
 
 
-def _tokens(item: Any, content: Content | None) -> Any:
+def _tokens(option: str, item: Any, content: Content | None) -> Any:
     """Tokenise an item of the analyst's list roughly as the corpus reads a row. The item is not
     cleaned, so it must be written as the corpus's tokens are after cleaning."""
     if not isinstance(item, str):
         return item
     if content is None:
         raise UsageError(
-            "of: found texts, but no corpus to say how texts become tokens; pass the corpus to the "
-            "verb, or give each item as a list of its tokens"
+            f"{option}: found texts, but no corpus to say how texts become tokens; pass the corpus "
+            "to the verb, or give each item as a list of its tokens"
         )
     if content.reading == "characters":
         if content.characters != "code points":
             raise UsageError(
-                f"of: found texts, with characters={content.characters!r}; give each item as a "
-                "list of its tokens"
+                f"{option}: found texts, with characters={content.characters!r}; give each item as "
+                "a list of its tokens"
             )
         return tuple(item)
     return tuple(item.split()) if content.reading == "words" else (item,)

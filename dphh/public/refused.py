@@ -66,15 +66,6 @@ def check_same_tokens(given: GivenPrior, content: Content) -> None:
         )
 
 
-def refuse_engine(given: GivenPrior | None, engine: str) -> None:
-    """Before payment: an engine whose rounds know of no list."""
-    if given is not None and engine == "spark":
-        raise UsageError(
-            "engine: found 'spark', and a prior needs engine='duckdb' or 'polars'; leave prior "
-            "out, or write the corpus to Parquet and give its path"
-        )
-
-
 def refuse_prior(given: GivenPrior | None, corpus: Corpus, ledger: Ledger) -> None:
     """When a plan is run: by then the corpus and the ledger are what they are."""
     if given is None:

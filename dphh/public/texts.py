@@ -15,7 +15,7 @@ from dphh.sources.formats import opened
 from dphh.udfs.draws.randomness import SystemRandomness
 
 #: A word is listed if it occurs so often; in a text of fewer words than SMALL, so often.
-LEAST, LEAST_OF_SMALL, SMALL = 3, 2, 100_000
+LEAST, LEAST_OF_SMALL, SMALL = 3, 2, 1_000_000
 #: Of a text of more words than this, longer n-grams that occur once are left out: there are about
 #: as many of them as words, and they say next to nothing.
 LARGE = 1_000_000

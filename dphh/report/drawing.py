@@ -1,6 +1,7 @@
 """Draws panels of bars as HTML tables, as one SVG picture, and as text for a terminal.
 
-A panel has one bar per text; a grid has one bar per text and group, all on one scale.
+A panel has one bar per text; a grid has one bar per text and group, all on one scale. Lines have
+one point per text and week, each line on a scale of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from dphh.wording.lines import padded, shorten, width_of, wrapped
 
 #: Characters up to which a label is shown; the release's table has the whole text.
 _CUT = 60
+#: So many groups side by side fit on a sheet of paper.
+_ACROSS = 5
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,12 @@ class Grid:
         return max((bar.end for _, bars in self.rows for bar in bars), default=0.0) or 1.0
 
 
+@dataclass(frozen=True)
+class Lines(Grid):
+    """A grid drawn as one line per text: groups are weeks, in order. A bar without a value is a
+    gap."""
+
+
 Part = Panel | Grid
 
 
@@ -80,24 +89,90 @@ def _panel_html(panel: Panel) -> str:
         f"<td class='bar'>{_bar_html(bar, panel.longest)}</td><td>{_said(bar)}</td></tr>"
         for bar in panel.bars
     )
-    return f"<div>{_table(panel, rows)}</div>"
+    return f"<div>{_table(panel, rows)}{_more(panel)}</div>"
 
 
 def _grid_html(grid: Grid) -> str:
-    head = "".join(f"<th scope='col'>{shown.html(group, _CUT)}</th>" for group in grid.groups)
+    if isinstance(grid, Lines):
+        return _lines_html(grid)
+    places = range(len(grid.groups))
+    tables = "".join(
+        _columns_html(grid, places[start : start + _ACROSS]) for start in places[::_ACROSS]
+    )
+    return f"<div class='grid'>{tables}{_more(grid)}</div>"
+
+
+def _columns_html(grid: Grid, places: Sequence[int]) -> str:
+    """Of a grid that is wider than a sheet of paper, the groups at these places."""
+    head = "".join(f"<th scope='col'>{shown.html(grid.groups[at], _CUT)}</th>" for at in places)
     rows = "".join(
         f"<tr><th scope='row'>{shown.html(text, _CUT)}</th>"
-        + "".join(f"<td>{_bar_html(bar, grid.longest)}{_said(bar)}</td>" for bar in bars)
+        + "".join(f"<td>{_bar_html(bars[at], grid.longest)}{_said(bars[at])}</td>" for at in places)
         + "</tr>"
         for text, bars in grid.rows
     )
-    return f"<div class='grid'>{_table(grid, f'<tr><td></td>{head}</tr>{rows}')}</div>"
+    return _table(grid, f"<tr><td></td>{head}</tr>{rows}")
+
+
+def _lines_html(lines: Lines) -> str:
+    rows = "".join(
+        f"<tr><th scope='row'>{shown.html(text, _CUT)}</th><td class='bar'><svg width='100%' "
+        f"height='{_PLOT}' aria-hidden='true'>{_plotted(bars)}</svg></td>"
+        f"<td>{_said(_last(bars))}</td></tr>"
+        for text, bars in lines.rows
+    )
+    axis = (
+        f"<svg class='axis' width='100%' height='{_LINE}'>{_axis(lines.groups, 4, _LINE - 4)}</svg>"
+    )
+    table = _table(lines, f"{rows}<tr><th></th><td>{axis}</td><td></td></tr>")
+    return f"<div>{table}{_more(lines)}</div>"
+
+
+def _plotted(bars: Sequence[Bar]) -> str:
+    """One line through the weeks, with a whisker at each point; no line across a gap."""
+    top = max((bar.end for bar in bars), default=0.0) or 1.0
+    drawn, before = ["<line class='zero' x1='0' x2='100%' y1='95%' y2='95%'/>"], None
+    for place, bar in enumerate(bars):
+        if bar.value is None:
+            before = None
+            continue
+        at = f"{100 * (place + 0.5) / len(bars):.2f}%"
+        y, low, high = (
+            f"{95 - 90 * max(0.0, each) / top:.2f}%"
+            for each in (bar.value, bar.low or 0.0, bar.end)
+        )
+        if before is not None:
+            x1, y1 = before
+            drawn.append(f"<line class='run' x1='{x1}' y1='{y1}' x2='{at}' y2='{y}'/>")
+        drawn.append(f"<circle class='fill' cx='{at}' cy='{y}' r='3.5'/>")
+        if bar.low is not None:
+            drawn.append(f"<line class='ends' x1='{at}' x2='{at}' y1='{low}' y2='{high}'/>")
+        before = at, y
+    return "".join(drawn)
+
+
+def _axis(weeks: Sequence[str], most: int, y: int) -> str:
+    """The names of at most this many weeks below their points; the last is among them."""
+    step = max(1, -(-(len(weeks) - 1) // max(1, most - 1)))
+    named = [place for place in range(len(weeks)) if (len(weeks) - 1 - place) % step == 0]
+    return "".join(
+        f"<text x='{100 * (place + 0.5) / len(weeks):.2f}%' y='{y}' text-anchor='middle'>"
+        f"{shown.svg(weeks[place], 16)}</text>"
+        for place in named
+    )
+
+
+def _last(bars: Sequence[Bar]) -> Bar:
+    """The last that has a value."""
+    return next((bar for bar in reversed(bars) if bar.value is not None), Bar("", None))
 
 
 def _table(part: Part, rows: str) -> str:
-    more = f"<p class='more'>and {part.more:,} more</p>" if part.more else ""
-    caption = f"<caption>{shown.html(part.title)}</caption>"
-    return f"<table>{caption}<tbody>{rows}</tbody></table>{more}"
+    return f"<table><caption>{shown.html(part.title)}</caption><tbody>{rows}</tbody></table>"
+
+
+def _more(part: Part) -> str:
+    return f"<p class='more'>and {part.more:,} more</p>" if part.more else ""
 
 
 def _bar_html(bar: Bar, longest: float) -> str:
@@ -131,9 +206,13 @@ def _said(bar: Bar, interval: str = "<small>{}</small>") -> str:
     return f"{bar.value:,.0f} {interval.format(f'{bar.low:,.0f}–{bar.high:,.0f}')}"
 
 
+#: The height of one line over the weeks, and of a line of text.
+_PLOT, _LINE = 56, 18
+
+
 # As one SVG, for slides and papers. Labels are above their bars, so no text width is guessed.
 
-_WIDTH, _LINE, _BAR, _GAP = 640, 18, 10, 8
+_WIDTH, _BAR, _GAP = 640, 10, 8
 #: The least width of a group's column in a grid, and the space between two columns.
 _COLUMN, _BETWEEN = 150, 16
 #: About how many characters of a label fit beside its number.
@@ -162,10 +241,26 @@ class _Picture:
         for bar in panel.bars:
             self.y += _LINE
             self.text(shown.svg(bar.text, _LABEL), "label")
+            if bar.value is None:
+                continue
             self.text(_said(bar, "({})"), x=self.width, anchor="end")
             self.y += 4
             self.bar(bar, panel.longest, 0, self.width)
             self.y += _BAR + _GAP
+
+    def lines(self, lines: Lines) -> None:
+        for text, bars in lines.rows:
+            self.y += _LINE
+            self.text(shown.svg(text, _LABEL), "label")
+            self.text(_said(_last(bars), "({})"), x=self.width, anchor="end")
+            self.y += 4
+            self._inside(_PLOT, _plotted(bars))
+            self.y += _GAP
+        self._inside(_LINE, _axis(lines.groups, 8, _LINE - 4))
+
+    def _inside(self, height: int, drawn: str) -> None:
+        self.parts.append(f"<svg y='{self.y}' width='{self.width}' height='{height}'>{drawn}</svg>")
+        self.y += height
 
     def grid(self, grid: Grid) -> None:
         column = self.width // len(grid.groups)
@@ -185,7 +280,8 @@ class _Picture:
 
 
 def figure_svg(title: str, measure: str, parts: Sequence[Part]) -> str:
-    widest = max((len(part.groups) for part in parts if isinstance(part, Grid)), default=0)
+    grids = [part for part in parts if isinstance(part, Grid) and not isinstance(part, Lines)]
+    widest = max((len(grid.groups) for grid in grids), default=0)
     picture = _Picture(max(_WIDTH, widest * _COLUMN))
     lines = textwrap.wrap(measure, picture.width // 7)
     for line, kind in ((title, "title"), *((line, "") for line in lines)):
@@ -194,7 +290,13 @@ def figure_svg(title: str, measure: str, parts: Sequence[Part]) -> str:
     for part in parts:
         picture.y += 2 * _LINE
         picture.text(shown.svg(part.title), "title")
-        picture.grid(part) if isinstance(part, Grid) else picture.panel(part)
+        match part:
+            case Lines():
+                picture.lines(part)
+            case Grid():
+                picture.grid(part)
+            case Panel():
+                picture.panel(part)
         if part.more:
             picture.y += _LINE
             picture.text(f"and {part.more:,} more")
@@ -211,6 +313,7 @@ def figure_svg(title: str, measure: str, parts: Sequence[Part]) -> str:
 _SVG_CSS = (
     "text{font:13px system-ui,sans-serif;fill:#1d2330;unicode-bidi:isolate}"
     ".title{font-weight:600}.fill{fill:#5b8bd0}.ends{stroke:#1d2330;stroke-width:1.5}"
+    ".run{stroke:#5b8bd0;stroke-width:2}.zero{stroke:#1d2330;stroke-opacity:.3}"
 )
 
 
@@ -221,7 +324,9 @@ def figure_text(title: str, measure: str, parts: Sequence[Part]) -> str:
     lines = [title, *wrapped(measure, below="")]
     for part in parts:
         lines += ["", shorten(part.title)]
-        if isinstance(part, Grid):
+        if isinstance(part, Lines):
+            lines += [f"  {_line_text(bars)}  {shorten(text)}" for text, bars in part.rows]
+        elif isinstance(part, Grid):
             width = max(map(width_of, map(shorten, part.groups)), default=0)
             for text, bars in part.rows:
                 lines.append(f"  {shorten(text)}")
@@ -245,3 +350,14 @@ def _bar_text(bar: Bar, longest: float) -> str:
         return ""
     drawn = "█" * max(1, round(24 * min(1.0, max(0.0, bar.value / longest))))
     return f"{drawn:<24}  {_said(bar, '({})'):>10}"
+
+
+def _line_text(bars: Sequence[Bar]) -> str:
+    """A column for each week, then the last count; a dot where nothing was counted."""
+    top = max((bar.end for bar in bars), default=0.0) or 1.0
+    levels = "▁▂▃▄▅▆▇█"
+    drawn = "".join(
+        "·" if bar.value is None else levels[min(7, max(0, int(8 * bar.value / top)))]
+        for bar in bars
+    )
+    return f"{drawn}  {_said(_last(bars), '({})'):>20}"

@@ -26,7 +26,7 @@ from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
 from dphh.report.terminal import promised, which_rows
 from dphh.report.tree import tree_html, tree_of
 from dphh.wording import shown
-from dphh.wording.counted import how_many
+from dphh.wording.counted import how_many, is_of_list
 from dphh.wording.lines import plural
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _head(release: Released, heading: str) -> str:
 
 
 def _how_many(release: Released) -> str:
-    if release.manifest["verb"] == "counts":
+    if is_of_list(release.manifest):
         return how_many(release.table, release.manifest)
     levels = {tuple(tokens) for tokens in release.table.column("tokens").to_pylist() if tokens}
     singles = sum(len(tokens) == 1 for tokens in levels)
@@ -146,7 +146,7 @@ def _how_many(release: Released) -> str:
 def _found(release: Released, chart: Chart) -> str:
     if not len(release):
         return f"<h2>What was found</h2><p>Nothing. {_sight(release)}</p>"
-    done = "counted" if release.manifest["verb"] == "counts" else "found"
+    done = "counted" if is_of_list(release.manifest) else "found"
     return f"<h2>What was {done}</h2>{chart_html(chart)}<p class='more'>{_sight(release)}</p>"
 
 
@@ -161,7 +161,7 @@ def _by_group(chart: Chart | None, counts: Released) -> str:
 def _sight(release: Released) -> str:
     """What it means that an item is missing; for `counts`, what a number near 0 means."""
     finds = release.manifest.get("finds")
-    if release.manifest["verb"] == "counts":
+    if is_of_list(release.manifest):
         return escape(
             "Everything that was asked for is here, whether many hold it or nobody does. "
             + _counted_from(finds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,13 @@ from dphh.report.released import Released
 
 
 def write_csv(release: Released, path: str | Path) -> Path:
+    return write_rows(release.table.column_names, release, path)
+
+
+def write_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], path: str | Path) -> Path:
     out = written_here("to_csv", path)
     try:
-        write_whole(out, csv_of(release).encode())
+        write_whole(out, _csv(names, rows).encode())
     except OSError as problem:
         raise UsageError(
             f"to_csv: {out} could not be written ({problem.strerror}); give another path"
@@ -26,10 +31,14 @@ def write_csv(release: Released, path: str | Path) -> Path:
 
 
 def csv_of(release: Released) -> str:
+    return _csv(release.table.column_names, release)
+
+
+def _csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(release.table.column_names)
-    for row in release:
+    writer.writerow(names)
+    for row in rows:
         writer.writerow([_cell(value) for value in row.values()])
     return file.getvalue()
 

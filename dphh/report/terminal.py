@@ -19,7 +19,10 @@ from dphh.ledger.corpora import how_rows_were_made, mixed, source_of, unseen
 from dphh.ledger.wording import account_lines, period_lines
 from dphh.levels import (
     BY_CHANCE,
+    CHOICE_COMMON,
+    AloneLevel,
     BatchLevel,
+    ChoiceLevel,
     CountsLevel,
     ForecastLevel,
     FoundCounts,
@@ -138,6 +141,7 @@ def levels_lines(levels: Sequence[Level]) -> list[tuple[str, str]]:
         head = f"level {first.level}"
         if isinstance(first, SetUnionLevel) and first.round > 1:
             head += f", round {first.round}"
+            head += " (if alone)" if isinstance(first, AloneLevel) else ""
         if first is not last:
             head = f"levels {first.level} to {last.level}"
         if isinstance(first, LocalLevel) and levels[-1].level < len(levels):
@@ -227,6 +231,12 @@ def rounds_words(level: Level) -> tuple[str, ...]:
             "words of the list must reach follows from what the rounds show",
         )
     assert isinstance(level, SetUnionLevel)
+    if isinstance(level, ChoiceLevel):
+        return (
+            "chooses, and releases nothing: one round follows, or else several, if at least "
+            f"{plural(CHOICE_COMMON, 'item')} reach {number(level.threshold)} users",
+            f"noise: {number(level.sigma)} users (one standard deviation)",
+        )
     return (
         f"each user counts for at most {plural(level.max_items, 'item')}",
         f"noise: {number(level.sigma)} users (one standard deviation)",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 #: Kinds of levels whose scores are the noised weights that passed.
-_PASSED = ("set_union", "weighed", "pruned")
+PASSED = ("set_union", "weighed", "pruned")
 
 
 class Scored(Protocol):
@@ -43,7 +43,7 @@ def weights_of(release: Scored, confidence: float) -> pl.DataFrame:
     from dphh.report.readable import readable
 
     checked_confidence(confidence)
-    rounds = [level for level in release.manifest["levels"] if level.get("kind") in _PASSED]
+    rounds = [level for level in release.manifest["levels"] if level.get("kind") in PASSED]
     if not rounds:
         raise UsageError(
             f"weights: found a release of {release.manifest['verb']}, whose scores are not noised "

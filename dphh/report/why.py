@@ -15,6 +15,7 @@ from dphh.engines import tokens_of
 from dphh.errors import UsageError
 from dphh.report.released import Released
 from dphh.report.tree import joiner_of
+from dphh.wording.counted import is_of_list
 from dphh.wording.lines import plural, shorten
 
 Tokens = tuple[str, ...]
@@ -59,9 +60,9 @@ def why(release: Released, phrase: str | Sequence[str]) -> Why:
     released = {tuple(row) for row in release.table.column("tokens").to_pylist()}
     if tokens in released:
         return Why(tokens, "released", (), f"{name} is in the release.")
-    if (reason := _not_looked_at(release, name, len(tokens), by_length)) is not None:
+    if (reason := _not_looked_at(release, name, tokens, by_length)) is not None:
         return Why(tokens, reason[0], (), reason[1])
-    missing = _missing(tokens, released, by_length)
+    missing = missing_parts(tokens, released, by_length)
     if missing:
         parts = " and ".join(_quoted(release, part) for part in missing)
         return Why(
@@ -78,9 +79,16 @@ def why(release: Released, phrase: str | Sequence[str]) -> Why:
 
 
 def _not_looked_at(
-    release: Released, name: str, length: int, by_length: dict[int, dict[str, Any]]
+    release: Released, name: str, tokens: Tokens, by_length: dict[int, dict[str, Any]]
 ) -> tuple[Reason, str] | None:
-    if release.manifest["verb"] == "counts":
+    length = len(tokens)
+    asked = release.manifest.get("parameters", {})
+    if [*tokens] in map(list, asked.get("domain") or ()):
+        return "below", (
+            f"{name} is in the domain, and was left out: the low end of its interval lies below "
+            f"min_users, {asked.get('min_users')}."
+        )
+    if is_of_list(release.manifest) or "domain" in asked:
         return "not asked for", (
             f"{name} is not among the items that were given to be counted; that does not say "
             "whether anybody holds it."
@@ -94,7 +102,7 @@ def _not_looked_at(
     )
 
 
-def _missing(
+def missing_parts(
     tokens: Tokens, released: set[Tokens], by_length: dict[int, dict[str, Any]]
 ) -> tuple[Tokens, ...]:
     """The shortest parts whose absence kept these tokens from being valid."""
@@ -104,7 +112,7 @@ def _missing(
     found: list[Tokens] = []
     for part in (tokens[:-1], tokens[1:] if both else tokens[-1:]):
         if part not in released:
-            found += _missing(part, released, by_length) or (part,)
+            found += missing_parts(part, released, by_length) or (part,)
     return tuple(sorted(set(found), key=lambda part: (len(part), tokens.index(part[0]))))
 
 

@@ -170,6 +170,31 @@ def refuse_columns_twice(corpus: Corpus) -> None:
                     )
 
 
+def refuse_unclear_instants(corpus: Corpus) -> None:
+    """Refuse a period in a zone by a column of INT96, of which engines think differently.
+
+    INT96 does not say whether it is an instant or a local time. Spark takes it for an instant,
+    DuckDB and Polars as it is written. By UTC both have the same dates.
+    """
+    if corpus.period is None or corpus.period.zone == "UTC":
+        return
+    for place in corpus.where:
+        for file in files_named(place):
+            try:
+                schema = pq.read_metadata(file).schema
+            except (OSError, pa.ArrowException):
+                continue  # the engine will report what is wrong with the file
+            columns = (schema.column(number) for number in range(len(schema)))
+            if any(c.path == corpus.period.column and c.physical_type == "INT96" for c in columns):
+                raise CorpusError(
+                    f"period: {corpus.period}: in {file} the column is INT96, which does not say "
+                    "whether it is an instant or a local time, so that engines have different "
+                    "dates in a zone; leave the zone out, which takes it in UTC, or write the "
+                    "column anew (of Spark: spark.sql.parquet.outputTimestampType="
+                    "TIMESTAMP_MICROS)"
+                )
+
+
 def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
     for option, column in corpus.columns.items():
         if column not in columns:

@@ -31,6 +31,8 @@ _CALLED = {
     "year": re.compile(r"\d{4}"),
     "number": re.compile(r"-?\d{1,18}"),
 }
+#: Periods whose names are no column's.
+_NAMED: tuple[By, ...] = ("day", "week", "month", "quarter")
 _EXAMPLES = {
     "day": "2026-11-23",
     "week": "2026-W47",
@@ -115,10 +117,9 @@ class Period:
     def name(self, number: int) -> str:
         match self.by:
             case "day":
-                return dt.date.fromordinal(number + _EPOCH).isoformat()
+                return self._first_day(number).isoformat()
             case "week":
-                monday = dt.date.fromordinal(7 * number - _TO_MONDAY + _EPOCH)
-                year, week, _ = monday.isocalendar()
+                year, week, _ = self._first_day(number).isocalendar()
                 return f"{year:04}-W{week:02}"
             case "month":
                 return f"{number // 12:04}-{number % 12 + 1:02}"
@@ -127,6 +128,41 @@ class Period:
             case "year":
                 return f"{number:04}"
         return str(number)
+
+    def days(self, spans: Spans) -> tuple[tuple[dt.date, dt.date], ...] | None:
+        """The first day of each stretch and the day after its last; None if there are no such days.
+
+        Comparisons of the column itself with days let a reader skip files by their statistics,
+        which it cannot do by the number of a period.
+        """
+        try:
+            return tuple(
+                (self._first_day(first), self._first_day(last + 1)) for first, last in spans
+            )
+        except (ValueError, OverflowError):
+            return None
+
+    def _first_day(self, number: int) -> dt.date:
+        match self.by:
+            case "day":
+                return dt.date.fromordinal(number + _EPOCH)
+            case "week":
+                return dt.date.fromordinal(7 * number - _TO_MONDAY + _EPOCH)
+            case "month":
+                return dt.date(number // 12, number % 12 + 1, 1)
+            case "quarter":
+                return dt.date(number // 4, number % 4 * 3 + 1, 1)
+            case "year":
+                return dt.date(number, 1, 1)
+        raise ValueError
+
+    def moments(self, spans: Spans) -> tuple[tuple[dt.date, dt.date], ...] | None:
+        """The same in UTC, of instants whose days begin with the zone's: a day more at each end."""
+        days, more = self.days(spans), dt.timedelta(days=0 if self.zone == "UTC" else 1)
+        try:
+            return days and tuple((first - more, end + more) for first, end in days)
+        except OverflowError:
+            return None
 
     def names(self, spans: Spans) -> list[str]:
         """Stretches of periods, as people write them."""
@@ -174,6 +210,11 @@ def checked_period(found: Period | str | dict[str, Any] | None) -> Period | None
     if isinstance(found, dict):
         return Period(**found)
     spelled = _SPELLED.fullmatch(found) if isinstance(found, str) else None
+    if spelled is not None and any(_CALLED[by].match(spelled[0]) for by in _NAMED):
+        raise UsageError(
+            f"period: found {found!r}, which is a period; periods= (--periods) reads it, and "
+            "period= says which column has the date, such as 'date by week'"
+        )
     if spelled is None:
         raise UsageError(f"period: found {found!r}; {_HOW}")
     by: Any = spelled["by"] or "number"

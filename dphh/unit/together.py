@@ -56,6 +56,13 @@ class OfPeriods:
     at_once: tuple[Together, ...]
 
     @property
+    def only(self) -> int | None:
+        """The period, if it is one alone."""
+        if self.read is None or how_many(self.read) != 1:
+            return None
+        return self.read[0][0]
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """Always beside the promise."""
         noun = self.period.noun

@@ -76,13 +76,13 @@ def proviso(row_wise: RowWise | None) -> str | None:
     match row_wise:
         case "said":
             return (
-                "provided that each row of this table comes of one user's rows alone, whoever else "
-                "is there: its query joins, groups, orders or limits rows or was not seen, and "
-                "whoever ran it answers for it (row_wise=True)"
+                "provided that each row of this table derives from one user's rows alone, whoever "
+                "else is in the data: its query joins, groups, orders or limits rows or could not "
+                "be inspected, and the caller assures this (row_wise=True)"
             )
         case "assumed":
             return (
-                "provided that this table was made row by row, so that each of its rows comes of "
-                "one user's rows alone, whoever else is there: how it was made cannot be seen"
+                "provided that each row of this table derives from one user's rows alone, whoever "
+                "else is in the data: how the table was made cannot be inspected"
             )
     return None

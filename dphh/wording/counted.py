@@ -26,23 +26,37 @@ def items_in(table: Any) -> int:
     return int(table.group_by(["level", "item"]).aggregate([]).num_rows)
 
 
+def is_of_list(manifest: Mapping[str, Any]) -> bool:
+    """Whether the items were given beforehand and each is in the release, held or not."""
+    whole = manifest.get("parameters", {}).get("min_users") is None
+    return bool(manifest["verb"] == "counts" or (manifest.get("method") == "domain" and whole))
+
+
 def how_many(table: Any, manifest: Mapping[str, Any]) -> str:
     """One line: how many items were found or counted, and within which groups."""
     verb, items = str(manifest["verb"]), items_in(table)
-    said = plural(items, "item") + " counted" if verb == "counts" else f"{items:,} found by {verb}"
+    given = is_of_list(manifest)
+    said = plural(items, "item") + " counted" if given else f"{items:,} found by {verb}"
     groups = groups_of(table, manifest)
     if not groups:  # None if there are no groups, empty if nothing was found
         return said
     by = manifest.get("parameters", {}).get("by") or "group"
-    counted = ", " if verb == "counts" else ", counted "
+    counted = ", " if given else ", counted "
     return f"{said}{counted}within {by}: {', '.join(shorten(group) for group in groups)}"
+
+
+def counting_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """How a release counts users: its noise and its intervals; empty if that is not stated."""
+    of_levels = [level for level in manifest.get("levels", ()) if "confidence" in level]
+    found: Mapping[str, Any] = manifest.get("counting") or (of_levels[0] if of_levels else {})
+    return found
 
 
 def intervals_hold(manifest: Mapping[str, Any]) -> str:
     """How often an interval contains the truth, and which errors it accounts for."""
-    of_levels = [level for level in manifest.get("levels", ()) if "confidence" in level]
-    counting = manifest.get("counting") or (of_levels[0] if of_levels else {})
-    if (confidence := counting.get("confidence")) is None:
+    counting = counting_of(manifest)
+    confidence = counting.get("confidence")
+    if confidence is None:
         return "An interval allows for the noise that was added, and is no certainty"
     often = f"with probability {confidence:g}"
     who = (

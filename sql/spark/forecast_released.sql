@@ -1,7 +1,8 @@
 -- What a level of the forecast ladder releases: every valid gram whose noised weight in round 2
 -- reaches the threshold of its row, held or not. In the order of keys, which does not say which is
--- which.
--- In: round_2, lifted; thresholds (class, bin, threshold), public.
+-- which. A word that a list lacks is released by its spelling: its key says how many words there
+-- are, and stays on the executors.
+-- In: round_2, lifted, other_words; thresholds (class, bin, threshold), public.
 WITH
 
 held AS (
@@ -54,9 +55,11 @@ passed AS (
 )
 
 SELECT
-    key,
-    bin,
-    first,
-    second
+    passed.bin,
+    passed.first,
+    passed.second,
+    other_words.word,
+    least(passed.key, CASE WHEN $others >= 0 THEN $others END) AS key
 FROM passed
-ORDER BY key;
+LEFT JOIN other_words ON passed.key = other_words.key
+ORDER BY passed.key;

@@ -1,6 +1,8 @@
 -- Round 1 of a level of the forecast ladder, as in ../ngrams/forecast_round_1.sql, over blocks.
--- In, private: positions (user_hashes, lengths, keys, words). In, public: forecasts (gram,
--- as_first, as_last), classes (class, valid).
+-- In, private: positions (user_hashes, lengths, keys, words); other_words (word, key), of level 1
+-- with a list: the words that the list lacks have keys from $others on, which is -1 of no list. In,
+-- public: forecasts (gram, as_first, as_last, expected_first, expected_last); lifts (expected,
+-- shift) and public_grams (key, class), of a prior; classes (class, valid).
 -- Out, private: named_blocks (user_hashes, lengths, keys, block); held (block, key, weight), what
 -- the users of a block add to each gram that one holds; round_1 (key, noisy, class, bin), of the
 -- valid grams that somebody holds; absent (class, bin, grams), of those that nobody holds. Out,
@@ -69,24 +71,48 @@ plain_sums AS (
     GROUP BY key
 )
 
+-- A test's draws depend on how a word is spelled, and not on its key: other runs join nothing.
 SELECT
-    key,
-    weight + dphh_noise(
-        CASE WHEN $is_test THEN CAST(key AS STRING) END, $sigma, $purpose || '/round 1'
+    plain_sums.key,
+    plain_sums.weight + dphh_noise(
+        CASE
+            WHEN $is_test
+                THEN coalesce('other ' || other_words.word, CAST(plain_sums.key AS STRING))
+        END,
+        $sigma,
+        $purpose || '/round 1'
     ) AS noisy
-FROM plain_sums;
+FROM plain_sums
+LEFT JOIN other_words ON $is_test AND plain_sums.key = other_words.key;
 
 -- A gram is a pair, key = first * 2^32 + last, by the numbers of its pieces. Its row is the class
--- that its pieces foretell, and the bin of its noised weight.
+-- that its pieces and a prior foretell, and the bin of its noised weight. Words that a list lacks
+-- are in no class of the list, but in class -1, in two rows: 1 of what round 1 releases, which has
+-- no weight in round 2, and 0 of all else.
 CREATE TABLE round_1 AS
 SELECT
     noised.key,
     noised.noisy,
-    first_piece.as_first + last_piece.as_last AS class,
+    coalesce(
+        public_grams.class,
+        first_piece.as_first + last_piece.as_last + lifts.shift
+    ) AS class,
     dphh_bin(noised.noisy, $sigma) AS bin
 FROM noised
 INNER JOIN forecasts AS first_piece ON shiftright(noised.key, 32) = first_piece.gram
-INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram;
+INNER JOIN forecasts AS last_piece ON noised.key & 4294967295 = last_piece.gram
+INNER JOIN lifts
+    ON first_piece.expected_first + last_piece.expected_last = lifts.expected
+LEFT JOIN public_grams ON noised.key = public_grams.key
+WHERE $others < 0 OR noised.key < $others
+UNION ALL
+SELECT
+    key,
+    noisy,
+    CAST(-1 AS BIGINT) AS class,
+    CAST(noisy >= $threshold AS BIGINT) AS bin
+FROM noised
+WHERE $others >= 0 AND key >= $others;
 
 -- Valid grams that nobody holds are too many to write down. Their sums are 0, so how many of a
 -- class fall into each bin is drawn by the noise's own law.

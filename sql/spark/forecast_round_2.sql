@@ -2,7 +2,8 @@
 -- g of a gram is the weight of its row, which follows from earlier outputs alone. It is joined to
 -- the gram where it lies and brought to the blocks whose users hold the gram: no process ever has
 -- more of them than its block.
--- In, private: named_blocks; held; round_1; absent. In, public: planned (class, bin, weight).
+-- In, private: named_blocks; held; round_1; absent; other_words. In, public: planned (class, bin,
+-- weight).
 -- Out, private: round_2 (key, class, bin, first, second), both noised weights of the valid grams
 -- that somebody holds; absent_signs (class, bin, grams, negatives), of those that nobody holds.
 
@@ -75,14 +76,20 @@ sums AS (
 )
 
 SELECT
-    key,
-    class,
-    bin,
-    first,
-    weight + dphh_noise(
-        CASE WHEN $is_test THEN CAST(key AS STRING) END, $sigma, $purpose || '/round 2'
+    sums.key,
+    sums.class,
+    sums.bin,
+    sums.first,
+    sums.weight + dphh_noise(
+        CASE
+            WHEN $is_test
+                THEN coalesce('other ' || other_words.word, CAST(sums.key AS STRING))
+        END,
+        $sigma,
+        $purpose || '/round 2'
     ) AS second
-FROM sums;
+FROM sums
+LEFT JOIN other_words ON $is_test AND sums.key = other_words.key;
 
 CREATE TABLE absent_signs AS
 SELECT

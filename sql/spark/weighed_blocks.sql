@@ -6,32 +6,32 @@
 CREATE TABLE weighed_blocks AS
 WITH
 
-words_of_blocks AS (
+keys_of_blocks AS (
     SELECT
         block,
-        number,
-        word
-    FROM dphh_words_of_blocks(table(numbered_blocks))
+        place,
+        key
+    FROM dphh_keys_of_blocks(table(numbered_blocks))
 ),
 
 weighed AS (
     SELECT
-        words_of_blocks.block,
-        words_of_blocks.number,
+        keys_of_blocks.block,
+        keys_of_blocks.place,
         dphh_weight(
             told_before.told,
             CAST($parts AS BIGINT),
             CAST($deviation AS BIGINT),
             CAST($threshold AS BIGINT)
         ) AS w
-    FROM words_of_blocks
-    INNER JOIN told_before ON words_of_blocks.word = told_before.key
+    FROM keys_of_blocks
+    INNER JOIN told_before ON keys_of_blocks.key = told_before.key
 ),
 
 weights AS (
     SELECT
         block,
-        collect_list(struct(number, w)) AS weights
+        collect_list(struct(place, w)) AS weights
     FROM weighed
     GROUP BY block
 )

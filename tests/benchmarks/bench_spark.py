@@ -2,13 +2,16 @@
 
     python tests/benchmarks/bench_spark.py [--data DIR] [--users 1 2 5 10] [--tokens 20]
                                             [--shuffle] [--skip-msnbc]
+    python tests/benchmarks/bench_spark.py --skip-msnbc --scale 0.1 1 10
 
 Every row is a process of its own with `local[2]`: wall seconds, and the processor seconds of all
 its processes, which are what to compare on a machine that others use. The plain job is what one
 writes first: at each level it spells out every k-gram as a string, leaves out repetitions of a
 user, and counts. It is not private. `--users` are millions, of a generated corpus of 8 words each
 and n to 3; `--tokens` are millions, of users with 500 words each and n to 5.
-`--shuffle` reads Spark's event log: bytes shuffled and written by each step, for docs/scale.md.
+`--shuffle` reads Spark's event log: bytes shuffled and written by each step.
+`--scale` is docs/scale.md's table: the default `ngrams` to n = 3 of so many million users of 10
+words each, what more users add between two sizes, and what a billion would take by that.
 """
 
 from __future__ import annotations
@@ -20,11 +23,13 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from math import log10
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parents[2]
 MASTER = "local[2]"
+DEFAULT = "ngrams, forecast"
 
 
 def session(memory: str, log: str | None) -> Any:
@@ -57,11 +62,11 @@ def plain(spark: Any, path: str, max_n: int) -> None:
         counts.write.mode("overwrite").format("noop").save()
 
 
-def private(path: str, max_n: int) -> None:
+def private(path: str, max_n: int, method: str) -> None:
     import dphh
 
     corpus = dphh.Corpus(path, user="user_id", text="text")
-    plan = dphh.ngrams(corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=10, method="dpne")
+    plan = dphh.ngrams(corpus, max_n=max_n, epsilon=1, delta=1e-7, max_items=10, method=method)
     with tempfile.TemporaryDirectory() as folder:
         plan.run(engine="spark", ledger=Path(folder) / "ledger.sqlite")
 
@@ -72,7 +77,7 @@ def child(how: str, path: str, max_n: str, memory: str, log: str) -> None:
     if how == "plain":
         plain(spark, path, int(max_n))
     else:
-        private(path, int(max_n))
+        private(path, int(max_n), "forecast" if how == DEFAULT else "dpne")
     print(f"{time.perf_counter() - start:.1f}", flush=True)
     java = spark.sparkContext._gateway.proc
     spark.stop()
@@ -121,30 +126,65 @@ def show(title: str, path: Path, max_n: int, ways: list[str]) -> None:
         print(f"{how:<28}{seconds:9.1f}{processors:15.1f}", flush=True)
 
 
+def by_step(log: str) -> dict[str, list[int]]:
+    """Of Spark's event log, what all tasks of a step together did (HEADS)."""
+    (events,) = (file for file in Path(log).rglob("*") if file.is_file())
+    steps: dict[int, str] = {}
+    totals: dict[str, list[int]] = defaultdict(lambda: [0] * len(HEADS))
+    for line in events.open():
+        event = json.loads(line)
+        if event["Event"] == "SparkListenerJobStart":
+            said = event["Properties"].get("spark.job.description", "other")
+            steps |= dict.fromkeys(event["Stage IDs"], said)
+        elif event["Event"] == "SparkListenerTaskEnd" and "Task Metrics" in event:
+            metrics = event["Task Metrics"]
+            shuffle, output = metrics["Shuffle Write Metrics"], metrics["Output Metrics"]
+            found = totals[steps.get(event["Stage ID"], "other")]
+            found[0] += shuffle["Shuffle Bytes Written"]
+            found[1] += shuffle["Shuffle Records Written"]
+            found[2] += output["Bytes Written"]
+            found[3] += output["Records Written"]
+            found[4] += metrics["Executor Run Time"]
+            found[5] += metrics["Result Size"]
+    return totals
+
+
+HEADS = ("shuffled, bytes", "rows", "written, bytes", "rows", "task ms", "to the driver")
+
+
+def show_steps(totals: dict[str, list[int]]) -> None:
+    print(f"\n{'step, all levels':<32}" + "".join(f"{head:>16}" for head in HEADS))
+    for step, found in totals.items():
+        print(f"{step:<32}" + "".join(f"{number:16,}" for number in found), flush=True)
+
+
 def show_shuffle(path: Path, max_n: int) -> None:
     with tempfile.TemporaryDirectory() as log:
         measured("ngrams, private", path, max_n, log)
-        (events,) = (file for file in Path(log).rglob("*") if file.is_file())
-        steps: dict[int, str] = {}
-        totals: dict[str, list[int]] = defaultdict(lambda: [0] * 5)
-        for line in events.open():
-            event = json.loads(line)
-            if event["Event"] == "SparkListenerJobStart":
-                said = event["Properties"].get("spark.job.description", "other")
-                steps |= dict.fromkeys(event["Stage IDs"], said)
-            elif event["Event"] == "SparkListenerTaskEnd" and "Task Metrics" in event:
-                metrics = event["Task Metrics"]
-                shuffle, output = metrics["Shuffle Write Metrics"], metrics["Output Metrics"]
-                found = totals[steps.get(event["Stage ID"], "other")]
-                found[0] += shuffle["Shuffle Bytes Written"]
-                found[1] += shuffle["Shuffle Records Written"]
-                found[2] += output["Bytes Written"]
-                found[3] += output["Records Written"]
-                found[4] += metrics["Executor Run Time"]
-    heads = ("shuffled, bytes", "rows", "written, bytes", "rows", "task ms")
-    print(f"\n{'step, all levels':<32}" + "".join(f"{head:>16}" for head in heads))
-    for step, found in totals.items():
-        print(f"{step:<32}" + "".join(f"{number:16,}" for number in found))
+        show_steps(by_step(log))
+
+
+def show_scale(folder: Path, millions: list[float]) -> None:
+    """Of each size; and for a billion, along the line through the two largest sizes and along the
+    power of the number of users that joins them."""
+    heads = ("seconds", "of processors", *HEADS)
+    sizes = [int(each * 1e6) for each in millions]
+    found = []
+    for users in sizes:
+        with tempfile.TemporaryDirectory() as log:
+            spent = measured(DEFAULT, generated(folder, users, 10), 3, log)
+            totals = by_step(log)
+        show_steps(totals)
+        found.append([*spent, *(sum(column) for column in zip(*totals.values(), strict=True))])
+    print(f"\n{'':<16}" + "".join(f"{users:>14,}" for users in sizes), end="")
+    print(f"{'more, a user':>14}{'10^9, line':>14}{'10^9, power':>14}")
+    (x, z), (low, high) = sizes[-2:], found[-2:]
+    for row, head in enumerate(heads):
+        slope = (high[row] - low[row]) / (z - x)
+        line = high[row] + slope * (1e9 - z)
+        power = high[row] * (1e9 / z) ** (log10(high[row] / low[row]) / log10(z / x))
+        print(f"{head:<16}" + "".join(f"{size[row]:>14,.0f}" for size in found), end="")
+        print(f"{slope:>14.2g}{line:>14.3g}{power:>14.3g}", flush=True)
 
 
 def main() -> None:
@@ -153,6 +193,7 @@ def main() -> None:
     parser.add_argument("--users", type=float, nargs="*", default=[], help="millions")
     parser.add_argument("--tokens", type=float, nargs="*", default=[], help="millions")
     parser.add_argument("--shuffle", action="store_true")
+    parser.add_argument("--scale", type=float, nargs="*", default=[], help="millions, two or more")
     parser.add_argument("--skip-msnbc", action="store_true")
     asked = parser.parse_args()
     msnbc = Path(asked.data) / "msnbc.parquet"
@@ -171,6 +212,8 @@ def main() -> None:
             path = generated(Path(folder), int(millions * 1e6) // 500, 500)
             title = f"{millions:g} million tokens, 500 a user, n up to 5"
             show(title, path, 5, ["ngrams, private", "plain"])
+        if asked.scale:
+            show_scale(Path(folder), asked.scale)
     if asked.shuffle and msnbc.exists() and not asked.skip_msnbc:
         show_shuffle(msnbc, 6)
 

@@ -1,4 +1,5 @@
-"""How many items each method of `items` finds, on the tweets and on drawn laws.
+"""How many items each method of `items` finds, on the tweets and on drawn laws; and Spearman's
+correlation of their scores with the weights that they estimate.
 
 python -m tests.benchmarks.items_found [--runs N]
 """
@@ -15,6 +16,7 @@ from statistics import mean
 
 import numpy as np
 import polars as pl
+from scipy.stats import spearmanr
 
 from dphh import Corpus, items
 
@@ -37,10 +39,18 @@ def drawn(exponent: float, kinds: int, each: int) -> pl.DataFrame:
     return pl.DataFrame({"user_id": np.arange(USERS), "text": texts})
 
 
+def weights_of(frame: pl.DataFrame, max_items: int = 100) -> pl.DataFrame:
+    """For each item the sum over its holders of 1 / sqrt(items held), without noise."""
+    held = frame.select("user_id", item=pl.col("text").str.split(" ")).explode("item").unique()
+    each = pl.len().over("user_id").cast(pl.Float64).clip(upper_bound=max_items)
+    return held.with_columns(w=each**-0.5).group_by("item").agg(pl.col("w").sum())
+
+
 def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
+    weights = weights_of(frame)
     for epsilon, delta in ASKED:
-        for method in ("gaussian", "sips", "adaptive"):
-            found, spent = [], []
+        for method in ("gaussian", "sips", "adaptive", "auto"):
+            found, spent, order = [], [], []
             for _ in range(runs):
                 corpus = Corpus(frame, user="user_id", text="text")
                 with tempfile.TemporaryDirectory() as folder:
@@ -53,8 +63,14 @@ def measure(name: str, frame: pl.DataFrame, runs: int) -> None:
                     )
                     spent.append(time.process_time() - start)
                 found.append(len(release))
+                both = release.to_polars().join(weights, on="item")
+                order.append(spearmanr(both["score"], both["w"])[0])
             said = f"{name}, ({epsilon:g}, {delta:.3g}), {method}"
-            print(f"{said:<42}{mean(found):>8,.0f}  {found}  CPU {min(spent):.2f} s", flush=True)
+            print(
+                f"{said:<42}{mean(found):>8,.0f}  {found}  CPU {min(spent):.2f} s"
+                f"  scores {mean(order):.3f}",
+                flush=True,
+            )
 
 
 def main() -> None:

@@ -78,7 +78,8 @@ def test_snippets_of_a_page_run(
 
 
 PAGES = (
-    "start", "tutorial", "budget", "before-spending", "why-not-found", "weekly", "choose", "prior"
+    "start", "tutorial", "budget", "before-spending", "why-not-found", "weekly", "periods",
+    "choose", "prior",
 )  # fmt: skip
 
 

@@ -43,6 +43,7 @@ VERBS: dict[str, Asked] = {
     "items-adaptive": lambda corpus: items(
         corpus, epsilon=4, delta=1e-5, max_items=10, method="adaptive"
     ),
+    "items-auto": lambda corpus: items(corpus, epsilon=4, delta=1e-5, max_items=10, method="auto"),
     "ngrams": lambda corpus: ngrams(
         corpus, max_n=3, epsilon=8, delta=1e-5, max_items=10, spurious=0.5, method="dpne"
     ),
@@ -233,6 +234,8 @@ _IN_FORECAST = (
 
 def _purpose(verb: str, level: int) -> str:
     """What the words of one level are drawn for."""
+    if verb == "items-auto" and level == 1:
+        return "items/choice"
     if verb.startswith("items"):
         return f"items/round {level}"
     if verb == "ngrams-forecast":

@@ -82,6 +82,17 @@ CASES = {
         ((1, 1), (1, 2)),
         True,
     ),
+    "auto, rounds": Case(
+        partial(items, max_items=4, method="auto", **LOOSE),
+        [*NEAR, *((user, ["a", "b", "c"]) for user in range(2_000, 2_900))],
+        ((1, 1), (1, 2), (1, 3), (1, 4)),
+    ),
+    "auto, one round": Case(
+        partial(items, max_items=4, method="auto", counts=0.3, **LOOSE),
+        ALONE,
+        ((1, 1), (1, 2)),
+        True,
+    ),
     "forecast, three rounds of words": Case(
         partial(FORECAST, max_n=3), NEAR, ((1, 1), (1, 2), (1, 3), 2, 3)
     ),

@@ -83,8 +83,15 @@ def sizes(events: list[dict[str, Any]]) -> dict[str, int]:
     return {"results": results, "broadcast": max(broadcasts.values())}
 
 
+#: Half of the words.
+PUBLIC = pl.DataFrame(
+    {"item": [f"w{i}" for i in range(0, WORDS, 2)], "count": [9] * (WORDS // 2)},
+)
 PLANS = {
     "forecast": partial(ngrams, max_n=2, epsilon=8, delta=1e-6),
+    "forecast with a prior": partial(
+        ngrams, max_n=2, epsilon=8, delta=1e-6, prior=PUBLIC, prior_is_public=True
+    ),
     "dpne": partial(ngrams, max_n=2, epsilon=8, delta=1e-6, method="dpne"),
     "sips": partial(items, epsilon=8, delta=1e-6, method="sips"),
     "adaptive": partial(items, epsilon=8, delta=1e-6, method="adaptive"),

@@ -19,7 +19,7 @@ import pytest
 from dphh import Corpus, Ledger, items
 from dphh.errors import EngineError
 from dphh.levels import SetUnionLevel, WeighedLevel
-from dphh.mechanisms.set_union.price import new_delta
+from dphh.mechanisms.set_union.rounds import new_delta
 from dphh.testing import SeededRandomness
 from tests.conftest import NoNoise
 from tests.engines.levels import in_adaptive_rounds

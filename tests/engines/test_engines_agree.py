@@ -6,6 +6,7 @@ keeps who is over the cap.
 
 from __future__ import annotations
 
+import pickle
 import re
 import unicodedata
 
@@ -68,11 +69,28 @@ LOCAL = {
     "keep": 12, "passes": 3, "character_set": [word for word in WORDS if word not in ("", "zz")],
     "pad": True,
 }  # fmt: skip
+#: A list with some of the words, words that nobody holds, and pairs that the text has.
+PUBLIC = pl.DataFrame(
+    {
+        "item": [["b"], ["é"], ["\x1f"], ["zz"], *([f"absent{i}"] for i in range(90)), ["b", "é"]],
+        "count": [900, 400, 30, 5, *range(90, 0, -1), 40],
+    }
+)
+
+
+def with_prior(corpus, **asked):
+    return ngrams(corpus, epsilon=8, delta=1e-3, prior=PUBLIC, prior_is_public=True, **asked)
+
+
 VERBS = {
     "items": lambda c: items(c, epsilon=2, delta=1e-4),
     "items adaptive": lambda c: items(c, epsilon=2, delta=1e-4, method="adaptive"),
     "items adaptive over the cap": lambda c: items(
         c, epsilon=8, delta=1e-4, max_items=2, method="adaptive"
+    ),
+    "items auto, one round": lambda c: items(c, epsilon=0.5, delta=1e-4, method="auto"),
+    "items auto, rounds over the cap": lambda c: items(
+        c, epsilon=80, delta=1e-2, max_items=2, method="auto"
     ),
     "items sips": lambda c: items(c, epsilon=2, delta=1e-4, method="sips"),
     "items over the cap": lambda c: items(c, epsilon=4, delta=1e-4, max_items=2),
@@ -92,6 +110,8 @@ VERBS = {
     ),
     "ngrams dpsu-all": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-all"),
     "ngrams dpsu-even": lambda c: ngrams(c, max_n=3, epsilon=8, delta=1e-3, method="dpsu-even"),
+    "ngrams with a prior": lambda c: with_prior(c, max_n=3, spurious=0.5),
+    "ngrams with a prior over the cap": lambda c: with_prior(c, max_n=1, max_items=2),
     "trie drawn": lambda c: trie(c, epsilon=4, delta=1e-4, max_length=5),
     "trie most frequent": lambda c: trie(
         c, epsilon=4, delta=1e-4, max_length=5, choice="most-frequent"
@@ -129,6 +149,44 @@ def test_a_seeds_release_is_the_same_on_every_engine(tmp_path, rows, other, verb
     table, manifest = released(plan, "duckdb")
     assert len(table) > 5
     assert released(plan, other) == (table, manifest)
+
+
+@pytest.mark.on_spark(every=True)
+@pytest.mark.parametrize("other", ["spark"])
+@pytest.mark.parametrize(
+    "verb", ["ngrams", "ngrams dpne", "ngrams single", "items sips", "trie drawn", "ldp_trie"]
+)
+def test_a_release_is_the_same_where_released_sets_are_joined_by_key(
+    spark, tmp_path, rows, monkeypatch, other, verb
+):
+    """And no released set is broadcast then, neither by dphh nor by a join of Spark's."""
+    from dphh.engines.spark.run import SENT_WHOLE, SparkRun
+
+    frame(rows).write_parquet(tmp_path / "corpus.parquet")
+    plan = VERBS[verb](Corpus(tmp_path / "corpus.parquet", user="who", text="what", as_="list"))
+    sent, plans = [], []
+    broadcast, ask = type(spark.sparkContext).broadcast, SparkRun.ask
+
+    def remember(context, value):
+        sent.append(type(pickle.loads(value)).__name__)
+        return broadcast(context, value)
+
+    def listen(session, *asked):
+        answer = ask(session, *asked)
+        plans.append(answer._jdf.queryExecution().executedPlan().toString())
+        return answer
+
+    monkeypatch.setattr(type(spark.sparkContext), "broadcast", remember)
+    monkeypatch.setattr(SparkRun, "ask", listen)
+    spark.conf.set(SENT_WHOLE, "0")
+    try:
+        found = released(plan, other)
+    finally:
+        spark.conf.unset(SENT_WHOLE)
+    assert found == released(plan, "duckdb")
+    # Rules of weights are a few numbers; of valid n-grams only the tasks that draw read them.
+    assert set(sent) <= {"EqualWeights", "ValidClasses", "ValidGrams"}
+    assert plans and not any("Broadcast" in plan for plan in plans)
 
 
 @OTHERS

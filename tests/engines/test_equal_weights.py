@@ -15,7 +15,7 @@ import pytest
 
 from dphh import Corpus
 from dphh.levels import SetUnionLevel
-from dphh.mechanisms.set_union.price import new_delta
+from dphh.mechanisms.set_union.rounds import new_delta
 from dphh.privacy.rounded_gaussian import rounded_gaussian
 from dphh.privacy.set_union import new_item_threshold
 from dphh.udfs.kernel.contributions import contributions, equal_weights

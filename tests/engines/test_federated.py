@@ -200,7 +200,7 @@ def test_a_collection_goes_on_in_another_process(begun, tmp_path):
     again = Collection.load(tmp_path / "c", ledger=collection.ledger)
     assert again == collection
     assert again.open_round() == collection.open_round()
-    with pytest.raises(UsageError, match="holds a collection already"):
+    with pytest.raises(UsageError, match="has a collection already"):
         begun()
     with pytest.raises(UsageError, match=r"no collection\.json"):
         Collection.load(tmp_path)

@@ -1,4 +1,4 @@
-"""Level 1 with a public list of words: both rounds on every engine that takes a list.
+"""Level 1 with a public list of words: both rounds on every engine.
 
 The oracles share no code with what they test: the specification in SQL, and a newcomer's part in
 plain Python, by the proof (docs/prior-proof.md).
@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dphh import Corpus, UsageError, ngrams
+from dphh import Corpus
 from dphh.ladder.word_list import WordList
 from dphh.levels import ListedWordsLevel
 from dphh.mechanisms.counts.of_found import Counting
@@ -108,7 +108,8 @@ def corpus_of(seed: int, users: int) -> list[tuple[str, list[str]]]:
     return rows
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.on_spark
+@pytest.mark.parametrize("engine", [*ENGINES, "spark"])
 @pytest.mark.parametrize(("seed", "max_items"), [(1, 4), (2, 1), (3, 100)])
 def test_both_rounds_are_the_plain_ones(engine, seed, max_items):
     """Raw sums, rows, signs and what passes, of all that somebody holds; of all else, how many."""
@@ -321,17 +322,6 @@ def test_new_words_of_a_user_pass_no_more_often_than_is_priced(epsilon, max_item
         )
         assert 0.97 * part * 0.25e-6 <= worst <= part * 0.25e-6
     assert OUTSIDE == 32
-
-
-def test_spark_is_refused_before_it_is_paid_for(tmp_path, ledger):
-    frame = pl.DataFrame({"who": [1], "what": [["a"]]})
-    frame.write_parquet(tmp_path / "corpus.parquet")
-    corpus = Corpus(tmp_path / "corpus.parquet", user="who", text="what", as_="list")
-    public = pl.DataFrame({"item": [["a"]], "count": [3]})
-    plan = ngrams(corpus, max_n=2, epsilon=1, delta=1e-6, prior=public, prior_is_public=True)
-    with pytest.raises(UsageError, match="a prior needs engine='duckdb' or 'polars'"):
-        plan.run(engine="spark", ledger=ledger)
-    assert not [*ledger.runs()]
 
 
 def test_a_release_comes_back_from_the_journal_as_it_was():

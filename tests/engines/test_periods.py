@@ -275,6 +275,7 @@ def test_a_run_over_several_periods_says_that_they_do_not_compose(tmp_path):
         ("date by week in Nowhere/City", "IANA"),
         ("", "write 'date by week'"),
         (7, "write 'date by week'"),
+        *((name, "periods= .--periods. reads it") for name in ("2026-W47", "2026-11..2026-12")),
     ],
 )
 def test_a_period_that_there_is_not_is_refused(period, said):

@@ -50,6 +50,7 @@ DRAWS = {
     "items": 1,
     "items-sips": 3,
     "items-adaptive": 1,
+    "items-auto": 2,
     "ngrams": 3,
     "ngrams-forecast": 4,
     "ngrams-single": 3,
@@ -109,7 +110,7 @@ def points_of(verb: str, engine: str) -> list[tuple[str, int]]:
     some = [(which, level) for level in levels for which in (DRAWING, STORED)]
     if not full() or engine == "spark":
         return [*some, (SETTLED, 0)]
-    shown = [] if verb == "items-sips" else [(SHOWN, level) for level in levels]
+    shown = [] if verb in ("items-sips", "items-auto") else [(SHOWN, level) for level in levels]
     return [(READING, 0), *some, *((DRAWN, level) for level in levels), *shown, (SETTLED, 0)]
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from dphh import items
 from dphh.ledger.budget import checked_draw
-from dphh.mechanisms.set_union.levels import items_levels
-from dphh.mechanisms.set_union.price import SIPS_COMMON, sips_shares
+from dphh.mechanisms.set_union.levels import set_union_levels
+from dphh.mechanisms.set_union.rounds import SIPS_COMMON, sips_shares
 from dphh.privacy.events import GaussianEvent
 from dphh.refunds import drawn_events
 from tests.engines.levels import in_rounds, session_on
@@ -49,7 +49,7 @@ def test_an_item_is_released_in_one_round_only(engine, written):
 
 def run_on(engine, corpus, randomness, plan):
     with session_on(engine, corpus, randomness) as session:
-        return list(items_levels(plan.price, session, " "))
+        return list(set_union_levels(plan.price, session, " "))
 
 
 def test_scores_of_a_later_round_reach_the_threshold_of_the_one_before_and_no_higher(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -69,6 +70,32 @@ def test_files_that_spark_would_pass_over_are_refused(tmp_path, ledger, name):
     with pytest.raises(CorpusError, match=f"{name}: Spark skips files whose name begins"):
         items(corpus, epsilon=1.0, delta=1e-6).run(engine="spark", ledger=ledger)
     assert ledger.runs() == []
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+def test_tables_with_a_log_are_read_by_sparks_own_readers(spark, tmp_path, no_noise, form):
+    from py4j.protocol import Py4JJavaError
+
+    place = str(tmp_path / "table")
+    try:
+        spark.createDataFrame(pa.table(ROWS)).write.format(form).save(place)
+    except Py4JJavaError as problem:
+        if "DATA_SOURCE_NOT_FOUND" not in str(problem):
+            raise
+        pytest.skip(f"needs a jar of {form} in Spark (spark.jars.packages)")
+    corpus = Corpus(spark.read.format(form).load(place), user="who", text="what")
+    assert histogram("spark", corpus, no_noise, 10) == H
+
+
+@pytest.mark.parametrize("limit", ["much", "64 MiB", "-1"])
+def test_a_limit_of_what_is_sent_that_is_no_size_is_refused(spark, limit):
+    corpus = Corpus(as_frame(spark)["source"], user="who", text="what")
+    spark.conf.set("spark.dphh.sentWhole", limit)
+    try:
+        with pytest.raises(UsageError, match=f"spark.dphh.sentWhole: found '{limit}'; write bytes"):
+            open_session("spark", corpus, SystemRandomness(), Limits())
+    finally:
+        spark.conf.unset("spark.dphh.sentWhole")
 
 
 def test_a_table_that_is_not_there_is_named(spark):
@@ -152,28 +179,6 @@ def noise_of(folder: Path, attempt: str) -> list[int]:
     return found
 
 
-@pytest.mark.skipif(not full(), reason="a minute; with DPHH_FULL=1")
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_a_run_that_loses_an_executor_releases_what_stands_in_its_tables(tmp_path):
-    """On executors of their own; a gram of level 2 or 3 that is released may be spurious too."""
-    rows = [(user, f"w{user % n} w{user % (n + 1)} w0") for n in range(1, 9) for user in range(400)]
-    path = tmp_path / "corpus.parquet"
-    pl.DataFrame(rows, schema=["who", "what"], orient="row").write_parquet(path)
-    subprocess.run(
-        [sys.executable, "-m", "tests.engines.executor_lost", str(path), str(tmp_path)],
-        cwd=HERE,
-        check=True,
-        timeout=600,
-    )
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert found["killed"]
-    assert len(found["stands"]) == 3  # each level was drawn, and read, once
-    assert found["released"][0] == found["stands"][0]
-    for released, stands in zip(found["released"], found["stands"], strict=True):
-        assert stands
-        assert Counter(released) >= Counter(stands)
-
-
 # Skew
 
 
@@ -212,8 +217,13 @@ def test_an_event_log_that_is_on_is_warned_of(spark, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         open_session("spark", corpus, SystemRandomness(), Limits()).close()
-    logging = spark.sparkContext.getConf().set("spark.eventLog.enabled", "true")
-    monkeypatch.setattr(type(spark.sparkContext), "getConf", lambda _: logging)
+    get = type(spark.conf).get
+    logged = "spark.eventLog.enabled"
+    monkeypatch.setattr(
+        type(spark.conf),
+        "get",
+        lambda conf, name, *no: "true" if name == logged else get(conf, name, *no),
+    )
     with pytest.warns(UserWarning, match=r"spark.eventLog.enabled is on: .* these are private"):
         open_session("spark", corpus, SystemRandomness(), Limits()).close()
 
@@ -312,6 +322,17 @@ def test_rows_that_a_spark_of_its_own_shuffles_are_for_nobody_else(tmp_path, mon
     assert Path(said["spark.local.dir"]).parent == private
     assert Path(said["spark.sql.warehouse.dir"]).parent == private
     assert said["spark.io.encryption.enabled"] == "true"
+    assert said["spark.shuffle.service.removeShuffle"] == "true"
+
+
+def test_options_of_java_that_somebody_gave_come_after_dphhs_own(monkeypatch):
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:Tier4InvocationThreshold=1 -Dlog4j.mine=1")
+    with cluster._options_of_java():
+        options = os.environ["SPARK_SUBMIT_OPTS"]
+    thresholds = re.findall(r"-XX:Tier4InvocationThreshold=(\d+)", options)
+    assert thresholds[-1] == "1" and len(thresholds) == 2
+    assert "log4j2.configurationFile" not in options
+    assert os.environ["SPARK_SUBMIT_OPTS"] == "-XX:Tier4InvocationThreshold=1 -Dlog4j.mine=1"
 
 
 @pytest.mark.slow

@@ -167,7 +167,7 @@ def test_bytes_of_a_binary_column_are_not_cleaned(engine, tmp_path, cleaning):
 @pytest.mark.parametrize(
     "options, said",
     [
-        ({"characters": "letters"}, "characters: found 'letters'; say one of code points, "),
+        ({"characters": "letters"}, "characters: found 'letters'; give one of code points, "),
         ({"characters": "bytes"}, "characters: applies only to as='characters' and to whole items"),
         ({"characters": "graphemes", "as_": "list"}, "found as='list'"),
         (

@@ -8,7 +8,9 @@ import pytest
 
 from dphh.ladder.classes import valid_classes
 from dphh.ladder.lift import Lift, public_lift
+from dphh.ladder.rounds import FirstRound, Passed
 from dphh.ladder.rungs import first_ladder
+from dphh.mechanisms.ngrams.forecast.climb import begun
 from dphh.priors.made import prior_of_items
 
 
@@ -43,18 +45,72 @@ def test_every_pair_is_in_the_class_of_its_forecast_and_its_lift(seed, level):
     for i, j in pairs:
         forecast = step(masses[i], masses_before[ends[i]]) + step(masses[j], masses_before[ends[i]])
         e = step(counts[i], counts_before[ends[i]]) + step(counts[j], counts_before[ends[i]])
-        lift = max((public.get((i, j), 0) + 1) / (np.exp(0.5 * (e + 1)) + 1), 0.25)
-        expected[i << 32 | j] = forecast + int(np.floor(np.log(lift) / 0.5))
-    # A class's forecast is its middle.
+        lift = max((public.get((i, j), 0) + 1) / (np.exp(0.5 * (e + 1)) + 1), 0.04)
+        step_of_lift = int(np.floor(np.log(lift) / 0.5))
+        told_apart = max(s for s in (*range(-7, 5), 6, 8, 10, 12) if s <= step_of_lift)
+        expected[i << 32 | j] = forecast + told_apart, forecast
+    # A class's forecast is its middle, seen in each way.
     found = dict(zip(expected, valid.of(np.array([*expected])).tolist(), strict=True))
     for key, of_class in found.items():
-        assert valid.forecasts[of_class] == pytest.approx(np.exp(0.5 * (expected[key] + 1)))
+        for way, forecast in zip(valid.ways, expected[key], strict=True):
+            told = way.forecasts[way.merged[of_class]]
+            assert told == pytest.approx(np.exp(0.5 * (forecast + 1)))
+    for way in valid.ways:
+        assert way.summed(valid.sizes).sum() == len(pairs)
+        assert len(np.unique(way.forecasts)) == len(way.forecasts)
     assert len(valid) == len(pairs) == valid.sizes.sum()
     for group, size in enumerate(valid.sizes.tolist()):
         inside = valid.keys(group, np.arange(size))
         assert sorted(inside.tolist()) == sorted(k for k, c in found.items() if c == group)
         mixed = rng.permutation(size)
         assert (valid.keys(group, mixed) == inside[mixed]).all()
+
+
+class Truth:
+    """An engine whose grams weigh what one of the ways foretells, and many are nobody's."""
+
+    def __init__(self, way):
+        self.way = way
+
+    def first_round(self, level, valid, law, unit):
+        self.valid = valid
+        way = valid.ways[self.way]
+        counts = np.outer(valid.sizes, law.probabilities).round().astype(np.int64)
+        heavy = (way.forecasts[way.merged] * unit).astype(np.int64)
+        counts[np.arange(len(counts)), law.of(heavy)] += valid.sizes
+        return FirstRound(counts, np.full(19, unit))
+
+    def second_round(self, weights, unit):
+        self.weights = weights
+        return np.zeros_like(weights)
+
+    def passed(self, thresholds):
+        self.thresholds = thresholds
+        return Passed(*(np.empty(0, np.int64) for _ in range(4)))
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_after_round_1_the_forecasts_that_hold_are_chosen(way):
+    """With the lift or without it: rows that these see as one get one weight and one threshold."""
+    rng = np.random.default_rng(1)
+    masses = rng.lognormal(4, 1.5, 60)
+    pairs = np.sort(rng.choice(60 * 60, 900, replace=False))
+    lift = Lift(
+        rng.integers(50, 5_000, 60), np.array([100_000]), pairs // 60 << 32 | pairs % 60,
+        rng.integers(1, 2_000, 900),
+    )  # fmt: skip
+    engine = Truth(way)
+    begun(60, masses, 0.8, 3, 1.0, 0.01, 2**13).step(lift).run(engine)
+
+    def is_seen(by):
+        merged = engine.valid.ways[by].merged
+        return all(
+            len(np.unique(table[merged == part], axis=0)) == 1
+            for table in (engine.weights, engine.thresholds)
+            for part in np.unique(merged)
+        )
+
+    assert is_seen(way) and not is_seen(1 - way)
 
 
 def test_public_counts_are_those_of_released_grams_whose_parts_were_released():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import sqlite3
@@ -10,11 +11,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
 from dphh import Corpus, Ledger
+from dphh.cli import cli
 from dphh.errors import BudgetRefused, CorpusError, LedgerError, UsageError
 from dphh.gateway.analysts import Analysts
 from dphh.ledger import Source
+from dphh.unit.period import Period
 from tests.ledger.asked import ask, tampered
 from tests.ledger.test_ledger_older import BACK_TO_SCHEMA_7
 
@@ -52,6 +56,35 @@ def test_every_change_says_who_and_from_what_to_what(book: Ledger) -> None:
     assert len(book.history()) == 10
     book.remove("reviews")
     assert told(book)[-1] == ("cap", "reviews", None, "epsilon 2, delta 1e-06, kept by sums", None)
+
+
+def test_a_persons_cap_is_in_the_history(book: Ledger, tmp_path: Path) -> None:
+    """From what to what, when and by whom: in Python, in `ledger show` and in what is exported."""
+    weeks = Source("path", ("/data/weeks.parquet",), "author", period=Period("date", "week"))
+    one, five, eight = (f"; of a person epsilon {epsilon}, delta 1e-06" for epsilon in (1, 5, 8))
+    book.add("weeks", weeks, 1.0, 1e-7, person=(5.0, 1e-6))
+    book.set_cap("weeks", 1.0, 1e-7, person=(8.0, 1e-6))
+    book.set_cap("weeks", 0.5, 1e-7)
+    book.set_cap("weeks", 0.5, 1e-7, person=(1.0, 1e-6))
+    changes = [
+        (None, f"epsilon 1, delta 1e-07{five}"),
+        (f"epsilon 1, delta 1e-07{five}", f"epsilon 1, delta 1e-07{eight}"),
+        (f"epsilon 1, delta 1e-07{eight}", f"epsilon 0.5, delta 1e-07{eight}"),
+        (f"epsilon 0.5, delta 1e-07{eight}", f"epsilon 0.5, delta 1e-07{one}"),
+    ]
+    assert [(each.was, each.now, each.who) for each in book.history("weeks")] == [
+        (*change, ME) for change in changes
+    ]
+    asked = ["ledger", "show", "weeks", "--ledger", str(book.path)]
+    shown = CliRunner().invoke(cli, asked).stdout
+    for was, now in changes[1:]:
+        assert f"cap: {now}, before {was}, by {ME}" in " ".join(shown.split())
+    listed = json.loads(CliRunner().invoke(cli, [*asked, "--json"]).stdout)["history"]
+    book.export(tmp_path / "history.csv", history=True)
+    for told in (listed, pl.read_csv(tmp_path / "history.csv").to_dicts()):
+        assert [(each["was"], each["now"]) for each in told] == changes
+    book.remove("weeks")
+    assert (book.history()[-1].was, book.history()[-1].now) == (changes[-1][1], None)
 
 
 def test_a_place_is_in_the_history(book: Ledger, reviews: Source, tmp_path: Path) -> None:

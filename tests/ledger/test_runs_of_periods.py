@@ -131,6 +131,9 @@ def test_one_week_of_a_named_corpus_by_a_line_of_cron(
     assert asked(*add, "--periods", "2026-W47")[0] == 2
     code, said = asked(*add, "--person-epsilon", "8", "--person-delta", "1e-6")
     assert (code, "a person over all periods: cap epsilon 8" in said) == (0, True)
+    assert "nothing of it is used; left epsilon 8" in " ".join(said.split())
+    code, said = asked("items", "remarks", "--period", "2026-W47", *add[-4:])
+    assert (code, "is a period; periods= (--periods) reads it" in said) == (2, True)
     items = ["items", "remarks", "--epsilon", "0.9", "--delta", "1e-7", "--json", "--quiet"]
     made = [json.loads(asked(*items, "--periods", "2026-W47")[1]) for _ in range(2)]
     assert made[0]["run_id"] == made[1]["run_id"]

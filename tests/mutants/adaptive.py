@@ -7,6 +7,8 @@ from tests.mutants.plant import Mutant
 _ANY = "tests/privacy/test_any_weights.py"
 _FOLLOWS = "tests/unit/test_following.py"
 _ROUNDS = "tests/engines/test_adaptive.py"
+_CHOSEN = "tests/privacy/test_chosen_union.py"
+_AUTO = "tests/engines/test_auto.py"
 _NEIGHBOURS = ("tests/engines/test_neighbours.py::test_rounds_whose_weights_follow_earlier_noise",)
 _PLAIN = (
     "tests/engines/test_plain_sql.py"
@@ -56,7 +58,7 @@ MUTANTS = (
         "    if isinstance(level, WeighedLevel):\n",
         "    if False:\n",
         (f"{_ROUNDS}::test_later_rounds_thresholds_cover_any_weights",),
-        within="dphh/mechanisms/set_union/price.py",
+        within="dphh/mechanisms/set_union/rounds.py",
     ),
     Mutant(
         "adaptive: what nobody keeps has no noise, in the first round",
@@ -148,5 +150,29 @@ MUTANTS = (
         "    @draws\n    def union_rounds(",
         "    def union_rounds(",
         (f"{_ROUNDS}::test_what_is_stored_is_what_was_released",),
+    ),
+    Mutant(
+        "auto: the larger price of both ways at the promised epsilon, and no mean",
+        "        losses = mu * _CELLS + mu * mu / 2\n",
+        "        losses = 0.0 * _CELLS\n",
+        (f"{_CHOSEN}::test_no_attacker_gets_more_and_the_bound_is_close",),
+    ),
+    Mutant(
+        "auto: the rounds are left out of the price",
+        "        return replace(whole, by_share=(*union, rounds), before=parts.before)\n",
+        "        return replace(whole, by_share=union, before=parts.before)\n",
+        (f"{_CHOSEN}::test_no_attacker_gets_more_and_the_bound_is_close",),
+    ),
+    Mutant(
+        "auto: the first round releases what it finds",
+        "    yield first, passed.slice(0, 0)\n",
+        "    yield first, passed\n",
+        (f"{_AUTO}::test_common_items_choose_rounds_and_too_few_one_round",),
+    ),
+    Mutant(
+        "auto: the first round's threshold is free",
+        "(chosen, new, *counts, DeltaEvent(spare, TABLE)), shared_out\n",
+        "(chosen, *counts, DeltaEvent(spare, TABLE)), shared_out\n",
+        (f"{_CHOSEN}::test_the_price_of_auto_is_what_its_levels_cost",),
     ),
 )

@@ -9,6 +9,7 @@ _UNITS = "tests/engines/test_units.py"
 _HOSTILE = "tests/engines/test_hostile.py"
 _COUNTS = "tests/engines/test_counts.py"
 _AGAIN = "tests/unit/test_replay.py"
+_NEAR = "tests/engines/test_near_periods.py"
 _PERIODS = "tests/engines/test_periods.py"
 _SEVERAL = "tests/engines/test_several_columns.py"
 _NO_FILES = "tests/engines/test_no_files.py"
@@ -82,11 +83,29 @@ MUTANTS = (
     ),
     Mutant(
         "periods: a row without a date is passed over where periods are chosen",
-        "return f\"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])})\"\n\n\n"
-        "def period_sql(period: Period, types: Mapping[str, str])",
-        "return f\"{holds} AND ({' OR '.join(within)})\"\n\n\n"
-        "def period_sql(period: Period, types: Mapping[str, str])",
+        'literal_of,\n        zoned=literal_of == "TIMESTAMPTZ",\n    )\n    '
+        "return f\"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])}){near}\"",
+        'literal_of,\n        zoned=literal_of == "TIMESTAMPTZ",\n    )\n    '
+        "return f\"{holds} AND ({' OR '.join(within)}){near}\"",
         (f"{_PERIODS}::test_a_row_without_a_date_is_refused_before_anything_is_paid",),
+    ),
+    Mutant(
+        "periods: what a zone's day begins with in UTC is passed over",
+        'dt.timedelta(days=0 if self.zone == "UTC" else 1)',
+        "dt.timedelta(days=0)",
+        (f"{_NEAR}::test_no_row_of_a_period_is_passed_over",),
+    ),
+    Mutant(
+        "periods: a row without a date is passed over by the comparison of its column",
+        'near = [f"{column} IS NULL", f"{column} < {day(FIRST)}"',
+        'near = [f"{column} < {day(FIRST)}"',
+        (f"{_NEAR}::test_a_row_without_a_date_is_refused_wherever_it_is",),
+    ),
+    Mutant(
+        "trend: what is new is not held against the noise of the earlier release",
+        "            + log_ndtr((missed - weight) / spread)\n",
+        "",
+        ("tests/report/test_trend.py::test_the_chance_is_the_largest_over_all_weights",),
     ),
     Mutant(
         "periods: weeks begin on Thursdays",

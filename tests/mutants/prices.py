@@ -34,7 +34,7 @@ MUTANTS = (
         "noise = rounded_gaussian(ceil(sigma * 2**bits))",
         "noise = rounded_gaussian(int(sigma * 2**bits))",
         ("tests/unit/test_plan.py::test_what_is_done_costs_no_more_than_what_is_claimed",),
-        within="dphh/mechanisms/set_union/price.py",
+        within="dphh/mechanisms/set_union/rounds.py",
     ),
     Mutant(
         "all of delta for the noise and all of it for new items",
@@ -79,7 +79,7 @@ MUTANTS = (
         "    sigma_grid = ceil(sigma * 2**bits)\n",
         "    sigma_grid = int(sigma * 0.98 * 2**bits)\n",
         ("tests/unit/test_plan.py::test_what_is_done_costs_no_more_than_what_is_claimed",),
-        within="dphh/mechanisms/set_union/price.py",
+        within="dphh/mechanisms/set_union/joint.py",
     ),
     Mutant(
         "a set union is priced jointly wherever it comes",

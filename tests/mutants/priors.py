@@ -7,6 +7,7 @@ from tests.mutants.plant import Mutant
 _ASKED = "tests/priors/test_asked.py"
 _COUNTED = "tests/priors/test_counted.py"
 _STORED = "tests/priors/test_stored.py"
+_LISTED = "tests/engines/test_listed_words.py"
 _KNOWN = "tests/ledger/test_known.py"
 
 MUTANTS = (
@@ -70,5 +71,41 @@ MUTANTS = (
         "words.number * (CAST($longest AS BIGINT) + 2) + words.place AS place",
         "row_number() OVER (ORDER BY words.number, words.place) AS place",
         (f"{_COUNTED}::test_every_run_of_listed_words_is_counted",),
+    ),
+    Mutant(
+        "priors: the folder grows without end",
+        "        if held > MOST_BYTES:\n",
+        "        if held < 0:\n",
+        (f"{_STORED}::test_what_was_used_longest_ago_goes_where_it_is_too_much",),
+    ),
+    Mutant(
+        "priors: the lift is heeded whatever round 1 shows",
+        "max(places, key=lambda place: planned(place, budget, even).finds)",
+        "0",
+        ("tests/forecast/test_lift.py::test_after_round_1_the_forecasts_that_hold_are_chosen",),
+    ),
+    Mutant(
+        "priors: thresholds are those of rows that were not merged",
+        "rounds.passed(_thresholds(tails, law).reshape(shape)[merged])",
+        "rounds.passed(_thresholds(tails, law).reshape(shape)[np.arange(len(merged)) % shape[0]])",
+        ("tests/forecast/test_lift.py::test_after_round_1_the_forecasts_that_hold_are_chosen",),
+    ),
+    Mutant(
+        "priors: others have no bound",
+        "    keys[other[np.isin((users << 32) | keys.take(other), pairs)]] = -1\n",
+        "",
+        (f"{_LISTED}::test_a_user_of_many_other_words_counts_for_so_many_of_them",),
+    ),
+    Mutant(
+        "priors: words of the list that nobody holds are in no table",
+        "SELECT\n        classes.class,\n        classes.valid - coalesce(held.grams, 0) AS grams\n",
+        "SELECT\n        classes.class,\n        0 * classes.valid AS grams\n",
+        (f"{_LISTED}::test_how_many_words_of_the_list_are_held_shows_nowhere",),
+    ),
+    Mutant(
+        "priors: a domain is cut to what its intervals do not reach",
+        'least = dict(price.parameters).get("min_users")',
+        'least = dict(price.parameters).get("min_users", 1)',
+        ("tests/priors/test_items.py::test_all_of_a_domain_is_shown_and_nothing_else",),
     ),
 )

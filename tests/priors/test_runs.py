@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import polars as pl
 import pytest
 
 import dphh
-from dphh import UsageError
+from dphh import BudgetRefused
+from dphh.engines import ENGINES
+from dphh.privacy.accounting import compose
 
 ASK = {"max_n": 2, "epsilon": 2.0, "delta": 1e-8, "max_items": 10}
 RARE = [f"rare{word}" for word in range(300)]
@@ -25,7 +29,8 @@ def table():
     return pl.DataFrame({"item": ["good", *RARE], "count": [300_000, *[30] * len(RARE)]})
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+@pytest.mark.on_spark
+@pytest.mark.parametrize("engine", ENGINES)
 def test_words_of_the_list_are_found_where_a_threshold_hides_all_others(private, table, engine):
     asked = {**ASK, "prior": table, "prior_is_public": True}
     plain = {row["item"] for row in dphh.ngrams(private, **ASK).run(engine=engine)}
@@ -34,13 +39,6 @@ def test_words_of_the_list_are_found_where_a_threshold_hides_all_others(private,
     assert len(plain & {*RARE, *OWN}) < 25
     assert len(known & {*RARE}) > 150
     assert len(known & {*OWN}) < 25
-
-
-def test_spark_says_before_it_is_paid_that_it_takes_no_prior(private, table, ledger):
-    plan = dphh.ngrams(private, prior=table, prior_is_public=True, **ASK)
-    with pytest.raises(UsageError, match="prior"):
-        plan.run(engine="spark", ledger=ledger)
-    assert ledger.runs() == []
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
@@ -58,3 +56,46 @@ def test_words_that_a_short_list_lacks_are_in_none_of_its_rows(engine):
     for _ in range(10):
         found = {row["item"] for row in plan.run(engine=engine, again=True)}
         assert found & {*held}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["duckdb", "polars"])
+def test_last_weeks_release_is_this_weeks_prior(tmp_path, ledger, engine):
+    """It costs nothing more, of the week or of a person, and the promise stays one to a week."""
+    monday = dt.date(2026, 11, 16)
+    held = [(monday, RARE, 80), (monday + dt.timedelta(weeks=1), [*RARE, *OWN], 14)]
+    rows = [
+        (f"{word}/{user}", day, f"good {word}")
+        for day, words, users in held
+        for word in words
+        for user in range(users)
+    ]
+    path = tmp_path / "weeks.parquet"
+    pl.DataFrame(rows, schema=["who", "day", "what"], orient="row").write_parquet(path)
+    corpus = dphh.Corpus(path, user="who", text="what", period="day by week")
+    ledger.add("weeks", corpus, ASK["epsilon"], ASK["delta"], person=(4.0, 1e-7))
+    first, second = (corpus.in_periods(week) for week in ("2026-W47", "2026-W48"))
+    last = dphh.ngrams(first, **ASK).run(engine=engine, ledger=ledger)
+    assert len({row["item"] for row in last} & {*RARE}) > 250
+
+    plan = dphh.ngrams(second, prior=last, **ASK)
+    plain = dphh.ngrams(second, **ASK)
+    assert plan.privacy.of_periods.apart[0] == plain.privacy.of_periods.apart[0]
+    assert plan.privacy.unit == plain.privacy.unit
+    found = plan.run(engine=engine, ledger=ledger)
+    items = {row["item"] for row in found}
+    assert len(items & {*RARE}) > 150
+    assert len(items & {*OWN}) < 25
+    assert found.privacy["protects"] == "period"
+    assert found.privacy["of_periods"]["named"] == ["2026-W48"]
+    assert last.run_id in found.dumps()
+
+    # The week is full, and a person has paid for two runs, not for the prior beside them.
+    with pytest.raises(BudgetRefused, match="2026-W48"):
+        plain.run(engine=engine, ledger=ledger)
+    person = ledger.status("weeks").person
+    exact = compose(plain.events + plan.events).epsilon(2 * ASK["delta"])
+    assert person.spent.epsilon <= exact * (1 + 1e-6)
+    again = plan.run(engine=engine, ledger=ledger)
+    assert again.run_id == found.run_id
+    assert len(ledger.runs()) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import polars as pl
 import pytest
 
@@ -79,3 +81,15 @@ def test_nowhere_to_keep_it_is_no_failure(prior, monkeypatch):
     monkeypatch.setenv("DPHH_CACHE", "/proc/none")
     keep("one", prior)
     assert kept("one") is None
+
+
+def test_what_was_used_longest_ago_goes_where_it_is_too_much(prior, monkeypatch):
+    for number, name in enumerate(("one.npz", "two.npz", "three.npz")):
+        keep(name, prior)
+        os.utime(folder() / name, (number, number))
+    (folder() / "mine.txt").write_text("not a prior")
+    assert kept("one.npz") is not None  # so it was used last
+    size = (folder() / "one.npz").stat().st_size
+    monkeypatch.setattr(stored, "MOST_BYTES", 2 * size)
+    keep("four.npz", prior)
+    assert {path.name for path in folder().iterdir()} == {"one.npz", "four.npz", "mine.txt"}

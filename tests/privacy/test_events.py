@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dphh.errors import UsageError
 from dphh.privacy.events import (
     ApproximateEvent,
+    ChosenUnionEvent,
     DeltaEvent,
     Event,
     GaussianEvent,
@@ -22,10 +23,12 @@ from dphh.privacy.events import (
 )
 
 probabilities = st.floats(0, 1)
+noise = st.floats(1e-3, 1e9)
 events = st.one_of(
     st.builds(GaussianEvent, st.floats(1e-3, 1e9), st.text()),
     st.builds(DeltaEvent, probabilities, st.text()),
     st.builds(SetUnionEvent, st.floats(1e-3, 1e9), probabilities, st.text()),
+    st.builds(ChosenUnionEvent, noise, noise, probabilities, noise, probabilities),
     st.builds(ApproximateEvent, st.floats(0, 1e3), probabilities, st.text()),
     st.builds(OneDirectionEvent, st.floats(0, 1e3), probabilities, st.text()),
 )
@@ -59,7 +62,8 @@ def test_an_event_cannot_be_changed() -> None:
     [
         (
             {"kind": "laplace", "scale": 1.0},
-            "one of gaussian, delta, set union, approximate, one direction, local, found 'laplace'",
+            "one of gaussian, delta, set union, chosen set union, approximate, one direction, "
+            "local, found 'laplace'",
         ),
         ({}, "found None"),
         ({"kind": ["gaussian"], "sigma": 1.0}, "kind must be one of"),

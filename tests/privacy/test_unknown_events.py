@@ -293,7 +293,7 @@ def test_a_new_kind_is_one_class_and_all_else_charges_it(
 AMOUNTS: dict[str, float] = {"sigma": 2.0, "delta": 1e-3, "response": 1.0, "certain": 1.0}
 
 #: What is not charged; and how two others are.
-NO_AMOUNTS = {"beside", "either"}
+NO_AMOUNTS = {"beside", "either", "chosen"}
 
 
 @pytest.mark.parametrize("name", sorted({field.name for field in fields(Cost)} - NO_AMOUNTS))

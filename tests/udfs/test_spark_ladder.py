@@ -8,6 +8,7 @@ so is tested on Spark (`make test-spark`).
 from __future__ import annotations
 
 import ast
+import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import isqrt
@@ -36,6 +37,10 @@ from dphh.udfs.text.hashes import of_numbers
 from tests.conftest import HERE, NoNoise
 
 pytest.importorskip("pyspark", reason="needs dphh[spark]")
+from pyspark.core.broadcast import Broadcast
+from pyspark.serializers import ChunkedStream
+
+from dphh.engines.spark.folder import RunFolder
 from dphh.engines.spark.run import _statements
 from dphh.engines.spark.session import SparkSessionOfRun
 from dphh.udfs.spark import functions as draws
@@ -60,7 +65,12 @@ class Spark:
         self.functions: dict[str, Any] = {}
         registry = SimpleNamespace(register=self.functions.__setitem__)
         self.udf = self.udtf = registry
-        self.sparkContext = SimpleNamespace(broadcast=lambda value: SimpleNamespace(value=value))
+        self.sparkContext = SimpleNamespace(broadcast=self.sent)
+
+    def sent(self, value: Any) -> Any:
+        """By PySpark's own writer, as where Spark encrypts what it sends."""
+        Broadcast.dump(None, value, ChunkedStream(io.BytesIO(), 8192))  # type: ignore[arg-type]
+        return SimpleNamespace(value=value)
 
     def call(self, name: str, batches: Iterable[pa.RecordBatch]) -> pa.Table:
         """One worker, which is given these batches one after the other."""
@@ -96,7 +106,8 @@ def blocks_of(*parts: Users, lengths: tuple[int, int] | None = None) -> list[pa.
     """Each part in a block of its own, all in one batch."""
     spark = Spark()
     ladder.register_blocks(spark, "x", "x", lengths)  # type: ignore[arg-type]
-    return spark.call("dphh_blocks", map(batch_of, parts)).combine_chunks().to_batches()
+    blocks = [spark.call("dphh_blocks", [batch_of(part)]) for part in parts]
+    return pa.concat_tables(blocks).combine_chunks().to_batches()
 
 
 def sums(spark: Spark, rows: Iterable[pa.RecordBatch]) -> Counter[Any]:
@@ -139,6 +150,19 @@ def halves() -> tuple[Users, Users]:
 @pytest.mark.parametrize("parts", [(USERS,), halves()], ids=["one block", "two blocks"])
 def test_users_add_their_weight_to_each_of_their_words_once(parts: tuple[Users, ...]) -> None:
     assert of_words(blocks_of(*parts)) == weighed(map(words_of, USERS.values()), CAP)
+
+
+@pytest.mark.parametrize(("texts", "blocks"), [(1 << 23, 1), (1, len(USERS))])
+def test_users_are_one_block_until_their_texts_are_many(
+    monkeypatch: pytest.MonkeyPatch, texts: int, blocks: int
+) -> None:
+    """However Spark hands the users out."""
+    monkeypatch.setattr(ladder, "TEXTS", texts)
+    spark = Spark()
+    ladder.register_blocks(spark, "x", "x", None)  # type: ignore[arg-type]
+    found = spark.call("dphh_blocks", [batch_of({name: USERS[name]}) for name in USERS])
+    assert found.num_rows == blocks
+    assert of_words(found.combine_chunks().to_batches()) == of_words(blocks_of(USERS))
 
 
 def test_which_words_an_over_full_user_keeps_hangs_on_nobody_else() -> None:
@@ -187,11 +211,14 @@ Pair = tuple[int, int]
 
 
 def placed(
-    blocks: list[pa.RecordBatch], released: list[Sequence[int]], single: bool
+    blocks: list[pa.RecordBatch],
+    released: list[Sequence[int]],
+    single: bool,
+    vocabulary: Sequence[str] = VOCABULARY,
 ) -> list[pa.RecordBatch]:
     """From the words' positions up to those of the highest rung's."""
     spark = Spark()
-    words = pa.array(VOCABULARY)
+    words = pa.array(vocabulary)
     ladder.register_positions_of_words(spark, words, single)  # type: ignore[arg-type]
     rows = spark.call("dphh_positions", blocks)
     for level, keys in enumerate(released, start=2):
@@ -199,6 +226,15 @@ def placed(
         ladder.register_positions_of_grams(spark, np.array(keys), ahead)  # type: ignore[arg-type]
         rows = spark.call("dphh_positions", rows.combine_chunks().to_batches())
     return rows.combine_chunks().to_batches()
+
+
+def test_large_released_sets_can_be_sent_encrypted() -> None:
+    many = [f"word {i:06}" for i in range(20_000)]
+    found = placed(blocks_of({"ann": [many]}), [], False, many)
+    keys = np.arange(len(many) - 1) << PAIR | np.arange(1, len(many))
+    spark = Spark()
+    ladder.register_positions_of_grams(spark, keys, 1)  # type: ignore[arg-type]
+    assert spark.call("dphh_positions", found).num_rows == 1
 
 
 def pairs_held(texts: list[list[str]], released: list[Sequence[int]], single: bool) -> set[int]:
@@ -479,7 +515,8 @@ def test_a_step_is_written_whole_and_read_anew() -> None:
     """What is read has no memory of how it came about, so nothing is drawn again."""
     session: Any = Asked()
     session.spark, session._written, session._count = MagicMock(), {}, 0
-    session._folder = SimpleNamespace(path="folder", drop=lambda name: None)
+    session._access, session._folder = MagicMock(), object.__new__(RunFolder)
+    session._folder.path, session._folder._spark = "folder", session.spark
     drawn = session.spark.sql.return_value
     SparkSessionOfRun.execute(session, "noised", sigma=7, purpose="level 1")
     (asked_for,) = session.spark.sql.call_args_list

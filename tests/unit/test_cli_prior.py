@@ -64,3 +64,19 @@ def test_the_command_line_asks_the_ledger_that_it_names(dphh, private, news, tmp
     assert code == 2
     assert "the ledger knows these data" in said
     assert not folder().exists()
+
+
+def test_items_take_a_prior_or_a_domain(dphh, private, table, tmp_path):
+    asked = (
+        *("items", private.where[0], "--user", "who", "--text", "what"),
+        *("--epsilon", "4", "--delta", "1e-6", "--max-items", "2"),
+    )
+    (tmp_path / "domain.txt").write_text("good\nnight\n")
+    for more in (
+        ("--prior", table, "--prior-is-public"),
+        ("--domain", tmp_path / "domain.txt", "--out", tmp_path / "out"),
+        ("--domain", tmp_path / "out", "--plan"),
+    ):
+        code, _, said = dphh(*asked, *more)
+        assert code == 0, said
+    assert [row["item"] for row in Release.load(tmp_path / "out")] == ["good", "night"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import duckdb
+import polars as pl
 import pytest
 
 from tests.conftest import full
@@ -58,6 +60,16 @@ def test_the_polars_pipeline_joins_its_release_to_public_data() -> None:
 
 
 @pytest.mark.slow
+def test_the_weekly_trend_tells_what_began_from_what_noise_made(tmp_path: Path) -> None:
+    """Of 53 steady remarks more than 12 called new by mistake are rarer than 1e-5."""
+    said = run("weekly_trend.py", "--out", str(tmp_path), "--rare", "50")
+    assert "began in truth, and called new: 2 of 2" in said
+    (mistakes,) = re.findall(r"called new by mistake: (\d+) of 53 steady", said)
+    assert int(mistakes) <= 12
+    assert {"trend.html", "trend.svg", "trend.csv"} <= {each.name for each in tmp_path.iterdir()}
+
+
+@pytest.mark.slow
 def test_a_public_text_is_compared_with_none(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     small = ("--users", "2000", "--runs", "1", "--epsilons", "2,4")
@@ -68,6 +80,19 @@ def test_a_public_text_is_compared_with_none(tmp_path: Path) -> None:
     assert (tmp_path / "found.png").read_bytes().startswith(b"\x89PNG")
     with (tmp_path / "found.csv").open(newline="") as file:
         assert next(csv.reader(file))[:3] == ["epsilon", "run", "length 1"]
+
+
+@pytest.mark.slow
+def test_texts_that_mislead_are_compared_with_none(tmp_path: Path) -> None:
+    texts = tmp_path / "texts.parquet"
+    rows = [(user, "see you later" if user % 3 else "thank you") for user in range(800)]
+    pl.DataFrame(rows, schema=["user_id", "text"], orient="row").write_parquet(texts)
+    said = run("misleading_text.py", str(texts), "--runs", "1", "--epsilons", "4")
+    rows_of_table = [line.split(" | ") for line in said.splitlines() if line.startswith("| ")]
+    assert [row[0] for row in rows_of_table[1:]] == [
+        "| none", "| as it is", "| backwards", "| its words shuffled", "| in another language",
+        "| no word in common",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

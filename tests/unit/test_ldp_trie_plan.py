@@ -57,7 +57,7 @@ def test_gboards_plan_has_the_papers_numbers(gboard):
     assert 0.890 < gboard.privacy.user_epsilon < 0.895
     assert 0.148 < gboard.privacy.shuffled_epsilon < 0.150
     assert 12.2 < gboard.privacy.shuffled_user_epsilon < 12.3
-    assert any("for any local randomiser: 0.3075" in said for said in gboard.privacy.caveats)
+    assert any("of any local randomiser: 0.3075" in said for said in gboard.privacy.caveats)
     assert second.mechanism == subset_selection(second.domain, 10.0)
     assert 10 - 1e-9 < second.mechanism.epsilon <= 10
 
@@ -239,15 +239,15 @@ def test_more_passes_find_rarer_words_of_more_users():
         ({"max_length": 1001}, "max_length: found 1001; give a whole number from 1 to 1,000"),
         ({"keep": True}, "keep: found True; give a whole number"),
         ({"passes": -1}, "passes: found -1; give a whole number"),
-        ({"sampling": "all"}, "sampling: found 'all'; say one of random, greedy"),
-        ({"mode": "fast"}, "mode: found 'fast'; say one of messages, aggregate"),
-        ({"reports": "bits"}, "reports: found 'bits'; say one of subsets, coins, or None"),
+        ({"sampling": "all"}, "sampling: found 'all'; give one of random, greedy"),
+        ({"mode": "fast"}, "mode: found 'fast'; give one of messages, aggregate"),
+        ({"reports": "bits"}, "reports: found 'bits'; give one of subsets, coins, or None"),
         ({"reports": "subsets", "mode": "aggregate"},
          "reports: mode='aggregate' draws the count of each value independently"),
         ({"reports": "coins", "local_epsilon": 0.01, "keep": 40_000, "max_length": 9,
           "character_set": string.printable},
          "reports: with coins a report would hold about"),
-        ({"pad": 1}, "pad: found 1; say True or False"),
+        ({"pad": 1}, "pad: found 1; give True or False"),
         ({"character_set": ""}, "character_set: give all characters as one text"),
         ({"character_set": ["a", ""]}, "character_set: give all characters as one text"),
         ({"character_set": "aba"}, "character_set: found a character twice"),

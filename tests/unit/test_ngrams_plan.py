@@ -251,9 +251,9 @@ SAID = [
     ({"max_n": 101}, "max_n: found 101; give a whole number from 1 to 100"),
     ({"max_n": True}, "max_n: found True; give a whole number from 1 to 100"),
     ({"max_n": 2.0}, "max_n: found 2.0; give a whole number from 1 to 100"),
-    ({"method": "dpsu"}, "method: found 'dpsu'; say one of forecast, dpne, dpsu-all, dpsu-even, "
+    ({"method": "dpsu"}, "method: found 'dpsu'; give one of forecast, dpne, dpsu-all, dpsu-even, "
      "dpsu-single"),
-    ({"pruning": "none"}, "pruning: found 'none'; say one of both, single"),
+    ({"pruning": "none"}, "pruning: found 'none'; give one of both, single"),
     ({"spurious": 0}, "spurious: found 0; give a share from 1e-12 to 0.5, such as 0.01"),
     ({"spurious": 0.6}, "spurious: found 0.6; give a share from 1e-12 to 0.5, such as 0.01"),
     ({"spurious": math.nan}, "spurious: found nan; give a share from 1e-12 to 0.5, such as 0.01"),

@@ -317,9 +317,9 @@ def test_whoever_vouches_runs_and_the_manifest_says_so(tables: list[Path], ledge
     privacy = plan.run(ledger=ledger).manifest["privacy"]
     assert privacy == plan.privacy.to_json()
     assert privacy["row_wise"] == "said"
-    assert "whoever ran it answers for it" in privacy["caveats"][0]
+    assert "the caller assures this" in privacy["caveats"][0]
     for shown in (plan.describe(ledger), plan._repr_html_(), repr(in_words(privacy))):
-        assert "whoever ran it answers for it" in " ".join(shown.split())
+        assert "the caller assures this" in " ".join(shown.split())
     assert plan_from_json(plan.dumps()).events == plan.events
     assert corpus.to_json()["row_wise"] is True
     assert "row_wise=True" in repr(corpus)
@@ -340,8 +340,8 @@ def test_where_it_cannot_be_seen_the_promise_hangs_on_it(
         privacy = plan.run(ledger=ledger, again=True).manifest["privacy"]
         assert privacy == plan.privacy.to_json()
         assert privacy["row_wise"] == "assumed"
-        assert "provided that this table was made row by row" in privacy["caveats"][0]
-        assert "provided that this table was made row by row" in " ".join(
+        assert "how the table was made cannot be inspected" in privacy["caveats"][0]
+        assert "how the table was made cannot be inspected" in " ".join(
             plan.describe(ledger).split()
         )
         assert plan_from_json(plan.dumps()).events == plan.events

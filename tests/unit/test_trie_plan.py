@@ -168,7 +168,7 @@ def test_a_plan_says_what_it_does_and_what_it_does_not():
         "levels 1 to 10 each user votes with probability 0.2502",
         "20 votes are enough",
         "121 users",
-        "its end counted, that shares no beginning",
+        "with its end, that shares no prefix",
     ):
         assert part in said
 
@@ -264,8 +264,8 @@ SAID = [
     ({"max_length": 2.0}, WHOLE.format(2.0)),
     ({"max_length": True}, WHOLE.format(True)),
     ({"max_length": None}, WHOLE.format(None)),
-    ({"choice": "first"}, "choice: found 'first'; say one of drawn, most-frequent"),
-    ({"accounting": "exact"}, "accounting: found 'exact'; say one of path, paper"),
+    ({"choice": "first"}, "choice: found 'first'; give one of drawn, most-frequent"),
+    ({"accounting": "exact"}, "accounting: found 'exact'; give one of path, paper"),
     ({"theta": 20}, "theta, p: found only one of them; give both, or neither"),
     ({"p": 0.2}, "theta, p: found only one of them; give both, or neither"),
     ({"theta": 20, "p": 0}, RATE.format(0)),

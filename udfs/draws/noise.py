@@ -156,8 +156,8 @@ def draw_between(
     whole = table.survival(floor) - beyond
     if whole <= 0 or table.distance * (1 << BITS) / whole > _ALLOWED_DISTANCE:
         raise UsageError(
-            f"noise of sigma {sigma} falls where it was asked to with a probability too small to "
-            "draw from exactly (below about 2^-150); use a larger sigma or a wider range"
+            f"noise of sigma {sigma} is in the given range with a probability too small for exact "
+            "draws (below about 2^-150); use a larger sigma or a wider range"
         )
     draws = (
         table.largest_with_survival_above(beyond + uniform_big(randomness, whole, purpose))

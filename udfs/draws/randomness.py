@@ -85,8 +85,8 @@ class RunRandomness:
         check_keys(count, keys)
         if self._key is None or keys is None:
             raise UsageError(
-                f"words for {purpose!r} are drawn once a run: they need keys, and the run's own "
-                "key, which it has from its beginning; draw them after that"
+                f"words for {purpose!r} are drawn once a run: they need keys, and the run's secret "
+                "key, which exists once the run has begun; draw them after that"
             )
         start = blake2b(f"{len(purpose)}:{purpose}:".encode(), key=self._key, digest_size=8)
         digests = bytearray()

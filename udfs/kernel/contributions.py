@@ -122,7 +122,7 @@ class Followed:
     def __call__(self, held: Held) -> Integers:
         w = self.w.take(held.keys)
         if not w.all():
-            raise RuntimeError("dphh: an item that a round reads was not there in the one before")
+            raise RuntimeError("dphh: a round reads an item that the previous round did not have")
         over_full = held.number > self.max_items
         if over_full.any():
             over = np.flatnonzero(over_full.take(held.owner))

@@ -351,8 +351,8 @@ def lists_of(lengths: Integers, values: Any) -> pa.Array:
     if int(lengths.sum(dtype=np.int64)) > MOST_PLACES:
         # If the offsets overflowed, Arrow would read memory that is not in these lists.
         raise EngineOutOfMemory(
-            f"the rows of some user have more than {MOST_PLACES:,} words together, and a user is "
-            "never divided; leave such users' rows out, or some of them"
+            f"the rows of one user have more than {MOST_PLACES:,} words together, and a user "
+            "cannot be divided; leave out some or all rows of such users"
         )
     offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
     np.cumsum(lengths, out=offsets[1:])

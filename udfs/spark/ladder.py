@@ -21,15 +21,25 @@ from dphh.udfs.kernel.contributions import EqualWeights, Held, Sums, Weigh, cont
 from dphh.udfs.kernel.positions import Released, candidates, candidates_that_matter
 from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
 from dphh.udfs.kernel.whole_grams import whole_grams
-from dphh.udfs.text.arrow_bytes import packed, unpacked
+from dphh.udfs.spark.looked_up import (
+    grams_of_block,
+    numbers_of_grams,
+    numbers_of_words,
+    vocabulary,
+    words_of_block,
+)
+from dphh.udfs.spark.sent import everywhere
+from dphh.udfs.text.arrow_bytes import packed
 from dphh.udfs.text.hashes import Integers, of_spellings
 from dphh.udfs.text.texts import tokens_of
 
 Row = dict[str, Any]
 OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
 OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
+#: So many bytes of texts are made into a block together, or what Spark gives at a time if more.
+TEXTS = 1 << 23
 _BLOCKS = "user_hashes binary, lengths binary, positions binary, words binary"
-_POSITIONS = "user_hashes binary, lengths binary, keys binary, words binary"
+POSITIONS = "user_hashes binary, lengths binary, keys binary, words binary"
 
 
 def register_blocks(
@@ -53,7 +63,24 @@ def register_blocks(
         for piece in block.in_pieces():
             yield {**row_of(piece, "positions"), "words": [written]}
 
-    register_table(spark, "dphh_blocks", of_users, _BLOCKS)
+    class Function:
+        """Spark gives some thousand users at a time. Several times as many, in one block, have a
+        tenth of the keys that the same users have in ten blocks."""
+
+        def __init__(self) -> None:
+            self.waiting: list[pa.RecordBatch] = []
+
+        def eval(self, users: pa.RecordBatch) -> Iterator[pa.Table]:
+            self.waiting.append(users)
+            if sum(waiting.nbytes for waiting in self.waiting) >= TEXTS:
+                yield from self.terminate()
+
+        def terminate(self) -> Iterator[pa.Table]:
+            waiting, self.waiting = self.waiting, []
+            if waiting:
+                yield from map(pa.table, of_users(pa.concat_batches(waiting)))
+
+    _register(spark, "dphh_blocks", Function, _BLOCKS)
 
 
 def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
@@ -88,7 +115,7 @@ def register_counts_of_words(spark: SparkSession) -> None:
 
 def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
     """`dphh_contributions(table(positions))`: to (key, weight)."""
-    sent = spark.sparkContext.broadcast(rule)
+    sent = everywhere(spark, rule)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
@@ -158,14 +185,14 @@ def register_shared_contributions(spark: SparkSession, unit: int) -> None:
     _register(spark, "dphh_shared_contributions", Function, "key bigint, weight bigint")
 
 
-def register_remaining(spark: SparkSession, released: Any) -> None:
-    """`dphh_remaining(table(blocks))`: what a round released is taken from everyone."""
-    sent = spark.sparkContext.broadcast(released.combine_chunks())
+def register_remaining(spark: SparkSession, released: Any | None) -> None:
+    """`dphh_remaining(table(unplaced))`: what a round released is taken from everyone."""
+    numbers_of = numbers_of_words(spark, released)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
-            gone = pc.is_in(words, value_set=sent.value.cast(words.type)).to_numpy(False)
+            gone = numbers_of(rows, row, words) >= 0
             left = block.with_positions(
                 np.where(np.append(gone, True)[block.positions], -1, block.positions)
             )
@@ -174,37 +201,48 @@ def register_remaining(spark: SparkSession, released: Any) -> None:
     register_table(spark, "dphh_remaining", of_blocks, _BLOCKS)
 
 
-def register_positions_of_words(spark: SparkSession, released: Any, single: bool) -> None:
-    """`dphh_positions(table(blocks))`: to (user_hashes, lengths, keys, words).
-
-    The released words are sent to the executors whole: what is released is known to the driver
-    whole as well.
-    """
-    sent = spark.sparkContext.broadcast(released)
+def register_positions_of_words(spark: SparkSession, released: Any | None, single: bool) -> None:
+    """`dphh_positions(table(unplaced))`: to (user_hashes, lengths, keys, words)."""
+    numbers_of = numbers_of_words(spark, released)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
-            block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
-            numbers = pc.index_in(words, value_set=sent.value.cast(words.type)).fill_null(-1)
-            grams = np.append(numbers.to_numpy(), -1)[block.positions]
+            block = block_at(rows, row, "positions")
+            numbers = numbers_of(rows, row, vocabulary(rows, row))
+            grams = np.append(numbers, -1)[block.positions]
             yield from _positions(block, grams, grams if single else None, 1)
 
-    register_table(spark, "dphh_positions", of_blocks, _POSITIONS)
+    register_table(spark, "dphh_positions", of_blocks, POSITIONS)
 
 
-def register_positions_of_grams(spark: SparkSession, keys: Integers, ahead: int) -> None:
-    """`dphh_positions(table(positions))`: to the next; the released keys are ascending."""
-    sent = spark.sparkContext.broadcast(keys)
+def register_positions_of_grams(spark: SparkSession, keys: Integers | None, ahead: int) -> None:
+    """`dphh_positions(table(unplaced))`: to the next."""
+    numbers_of = numbers_of_grams(spark, keys)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
-        released = Released(sent.value)
         for row in range(rows.num_rows):
             block = block_at(rows, row, "keys")
             words: Any = rows.column("words")[row]
             ends = np.frombuffer(words.as_buffer(), "<i4") if words.is_valid else None
-            yield from _positions(block, released.positions(block.positions), ends, ahead)
+            grams = numbers_of(rows, row, block.positions)
+            yield from _positions(block, grams, ends, ahead)
 
-    register_table(spark, "dphh_positions", of_blocks, _POSITIONS)
+    register_table(spark, "dphh_positions", of_blocks, POSITIONS)
+
+
+def register_keys_of_blocks(spark: SparkSession, words: bool) -> None:
+    """`dphh_keys_of_blocks(table(named))`: each distinct key of a block, and its place there."""
+    keys_of = words_of_block if words else grams_of_block
+
+    def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
+        for row in range(rows.num_rows):
+            block, (places, keys) = rows.column("block")[row].as_py(), keys_of(rows, row)
+            yield {"block": np.full(len(keys), block), "place": places, "key": keys}
+
+    kind = "string" if words else "bigint"
+    register_table(
+        spark, "dphh_keys_of_blocks", of_blocks, f"block bigint, place bigint, key {kind}"
+    )
 
 
 def register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) -> None:
@@ -238,13 +276,6 @@ def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
 def _register(spark: SparkSession, name: str, handler: type, gives: str) -> None:
     function: Any = functions.arrow_udtf(handler, returnType=gives)
     spark.udtf.register(name, function)
-
-
-def vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
-    """The words that the positions of a block are numbers of."""
-    column: Any = rows.column("words")
-    words: pa.Array = unpacked(column[row].as_buffer()).column("word").combine_chunks()
-    return words
 
 
 def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Integers]:

@@ -19,6 +19,7 @@ from dphh.sources.reading import (
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
+    refuse_unclear_instants,
     rows_in_memory,
     schema_in_memory,
     unreadable,
@@ -233,6 +234,7 @@ def check_patterns(con: duckdb.DuckDBPyConnection, content: Content) -> None:
 
 def _path_relation(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> str:
     refuse_wide_files(corpus)
+    refuse_unclear_instants(corpus)
     files = f"read_parquet({_listed(corpus)}, union_by_name = true, hive_partitioning = "
     try:
         # A column in the files takes precedence over one in the names of partition folders.

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.lineage.conditions import condition
+from dphh.sources.near_periods import near_sql
 from dphh.sources.quoted import identifier, literal
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
 from dphh.unit.period import Period
@@ -21,6 +22,12 @@ PLAIN_TYPE = re.compile(
     r'VARCHAR|BOOLEAN|DATE|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|ENUM\(.*\)|"NULL"', re.DOTALL
 )
 _WHOLE_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
+#: How literals are written of the types whose comparisons let DuckDB skip row groups.
+_COMPARED = {
+    "DATE": "DATE",
+    "TIMESTAMP": "TIMESTAMP",
+    "TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ",
+}
 _NAIVE = re.compile(r"DATE|TIMESTAMP(_S|_MS|_NS)?")
 
 
@@ -48,7 +55,15 @@ def counts_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
         return holds
     period = period_sql(corpus.period, types)
     within = [f"{period} BETWEEN {first} AND {last}" for first, last in corpus.periods]
-    return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])})"
+    literal_of = _COMPARED.get(types[corpus.period.column])
+    near = near_sql(
+        corpus.period,
+        corpus.periods,
+        identifier(corpus.period.column),
+        literal_of,
+        zoned=literal_of == "TIMESTAMPTZ",
+    )
+    return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])}){near}"
 
 
 def period_sql(period: Period, types: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ from dphh.sources.reading import (
     parquet_pattern,
     refuse_columns_twice,
     refuse_missing_columns,
+    refuse_unclear_instants,
     unreadable,
     unreadable_files,
 )
@@ -30,6 +31,7 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 def scan_files(corpus: Corpus) -> tuple[pl.LazyFrame, pl.Schema]:
     """Reads names and schemas only. Columns are matched by name, and types are widened."""
     refuse_wide_files(corpus)
+    refuse_unclear_instants(corpus)
     try:
         if any("://" in path for path in corpus.where):  # Polars itself reads stores and globs
             files = pl.scan_parquet(

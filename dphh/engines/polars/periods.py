@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from zoneinfo import ZoneInfo
+
 import polars as pl
 
 from dphh.corpus import Corpus
 from dphh.engines.polars.conditions import kept
 from dphh.engines.polars.queries import periods as sql
 from dphh.errors import CorpusError
+from dphh.sources.near_periods import FIRST, LAST
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
-from dphh.unit.period import Period
+from dphh.unit.period import Period, Spans
 
 _NUMBERS = {
     "day": sql.period_by_day,
@@ -44,9 +48,30 @@ def counts_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
     if corpus.period is None or corpus.periods is None:
         return holds
     period = period_expression(corpus.period, schema)
-    return holds & pl.any_horizontal(
+    counted = holds & pl.any_horizontal(
         period.is_null(), *(period.is_between(first, last) for first, last in corpus.periods)
     )
+    return counted & _near(corpus.period, corpus.periods, schema[corpus.period.column])
+
+
+def _near(period: Period, periods: Spans, kind: pl.DataType) -> pl.Expr:
+    """`sources/near_periods.py`, as Polars says it."""
+    zone = kind.time_zone if isinstance(kind, pl.Datetime) else None
+    spans = (period.days if zone is None else period.moments)(periods)
+    if spans is None or kind not in (pl.Date(), pl.Datetime("us", zone)):
+        return pl.lit(True)
+    column = pl.col(period.column)
+
+    def day(written: dt.date) -> pl.Expr:
+        if kind == pl.Date:
+            return pl.lit(written)
+        moment = dt.datetime.combine(written, dt.time(), None if zone is None else dt.UTC)
+        return pl.lit(moment if zone is None else moment.astimezone(ZoneInfo(zone)))
+
+    near = column.is_null() | (column < day(FIRST)) | (column > day(LAST))
+    for first, end in spans:
+        near |= (column >= day(first)) & (column < day(end))
+    return near
 
 
 def user_expression(column: str, kind: pl.DataType) -> pl.Expr:

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, is_remote
 
 from dphh.corpus import Corpus
 from dphh.engines.session import Limits
@@ -30,10 +30,20 @@ _QUIET = {
     "spark.eventLog.enabled": "false",
     # Rows that it shuffles or spills, which a killed Java leaves on the disk.
     "spark.io.encryption.enabled": "true",
+    "spark.shuffle.service.removeShuffle": "true",
 }
 _NO_EVENT_LOG = "spark.eventLog.enabled=false"
 #: What Java is told when Python starts it; the launcher reads it.
 _JAVA = "SPARK_SUBMIT_OPTS"
+#: A run is many short queries, of which Java would compile code for longer than it runs them: to be
+#: compiled again with all optimisations, code has to run ten times as often as by Java's default.
+_LESS_COMPILED = " ".join((
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+))  # fmt: skip
 _SIZE = re.compile(r"(\d+)\s*([KMGT])i?B?", re.IGNORECASE)
 
 
@@ -43,21 +53,21 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     if isinstance(corpus.source, DataFrame):
         return _within(corpus.source.sparkSession, limits), False
-    if SparkContext._active_spark_context is not None:
+    if SparkContext._active_spark_context is not None or is_remote():
         return _within(SparkSession.builder.getOrCreate(), limits), False
     return _start(limits), True
 
 
 def _within(spark: SparkSession, limits: Limits) -> SparkSession:
     """Spark takes its limits when it starts: others can only be refused."""
-    if spark.sparkContext.getConf().get("spark.eventLog.enabled") == "true":
+    if spark.conf.get("spark.eventLog.enabled", None) == "true":
         warnings.warn(
             "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
             f"its event log, and these are private. Start Spark with --conf {_NO_EVENT_LOG}, or "
             "let only those read that log who may read the corpus",
             stacklevel=2,
         )
-    master = str(spark.sparkContext.master)
+    master = spark.conf.get("spark.master", None) or "Spark Connect"
     if limits.threads is not None and not re.match(rf"local\[{limits.threads}[\],]", master):
         raise UsageError(
             f"threads: found {limits.threads}, but Spark is already running, on {master}, and "
@@ -90,7 +100,7 @@ def _start(limits: Limits) -> SparkSession:
             )
         builder = builder.config("spark.driver.memory", _memory(limits.memory))
     try:
-        with _nothing_logged(), _same_tree(), _no_java_left():
+        with _options_of_java(), _same_tree(), _no_java_left():
             spark = builder.getOrCreate()
     except PySparkRuntimeError as problem:
         raise UsageError(
@@ -102,13 +112,15 @@ def _start(limits: Limits) -> SparkSession:
 
 
 @contextmanager
-def _nothing_logged() -> Iterator[None]:
+def _options_of_java() -> Iterator[None]:
     """Spark logs from its first line on, before it can be told a level; whoever chose a log keeps
-    it."""
+    it, and all other options: of two that contradict one another, Java takes the last."""
     before = os.environ.get(_JAVA)
+    options = [_LESS_COMPILED, before or ""]
     if "log4j" not in (before or ""):
         quiet = Path(__file__).with_name("log4j2.properties").as_uri()
-        os.environ[_JAVA] = f"{before or ''} -Dlog4j2.configurationFile={quiet}".strip()
+        options.append(f"-Dlog4j2.configurationFile={quiet}")
+    os.environ[_JAVA] = " ".join(options)
     try:
         yield
     finally:

@@ -3,48 +3,82 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from contextlib import suppress
+from typing import Any, Protocol
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 
 from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.udfs.spark.functions import register_arrow
 
 #: Of Spark's own configuration, for `spark-submit --conf`: a folder that all executors reach.
 SETTING = "spark.dphh.folder"
+#: A task's files come to the table when its one attempt is committed, and the job after it.
+_COMMITTER = ("mapreduce.fileoutputcommitter.algorithm.version", "1")
+_WANTED = (
+    "a folder that the driver and all executors reach and no one else can read, as "
+    "hdfs:///user/me/private"
+)
+
+
+class FolderOfSpark(Protocol):
+    path: str
+
+    def write(self, name: str, rows: DataFrame) -> DataFrame:
+        """Write a table whole, and give it as it is read from its files: of how its rows came
+        about, nothing stays that could run again."""
+        ...
+
+    def drop(self, name: str) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class RunFolder:
     """Readable by its user alone (mode 0700), on this machine or wherever a cluster's data lie."""
 
     def __init__(self, spark: SparkSession) -> None:
-        parent = spark.sparkContext.getConf().get(SETTING)
+        parent = spark.conf.get(SETTING, None)
         self._local: PrivateFolder | None = None
         self._spark: Any = spark
         if parent is not None:
             self.path = f"{parent.rstrip('/')}/dphh-{uuid.uuid4().hex}"
-            there = spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")  # type: ignore[union-attr]
-            files, path = self._files(self.path)
-            files.mkdirs(path, there)
-            files.setPermission(path, there)  # whatever the umask has taken away
+            try:
+                self._make_private()
+            except (PySparkException, Py4JError) as problem:
+                raise _not_made(parent, problem) from None
             self._leave_with_spark()
+            _check_shared(self, parent, spark)
             return
         master = str(spark.sparkContext.master)
         if not master.startswith("local"):
             raise UsageError(
-                f"{SETTING}: Spark runs on {master.split(':', maxsplit=1)[0]}, whose "
-                f"executors share no folder with this machine; pass --conf {SETTING}=URL of a "
-                "folder that they all can reach and no one else can read, as "
-                "hdfs:///user/me/private"
+                f"{SETTING}: Spark runs on {master.split(':', maxsplit=1)[0]}, whose executors "
+                f"share no folder with this machine; pass --conf {SETTING}=URL of {_WANTED}"
             )
         self._local = PrivateFolder()
         self.path = f"file://{self._local.path}"
         self._leave_with_spark()
 
+    def _make_private(self) -> None:
+        there = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
+        files, path = self._files(self.path)
+        files.mkdirs(path, there)
+        files.setPermission(path, there)  # whatever the umask has taken away
+
     def _leave_with_spark(self) -> None:
         """Where this process is killed, Spark's own ends by itself, and takes the folder along."""
         files, path = self._files(self.path)
         files.deleteOnExit(path)
+
+    def write(self, name: str, rows: DataFrame) -> DataFrame:
+        path = f"{self.path}/{name}"
+        rows.write.option(*_COMMITTER).parquet(path)
+        return self._spark.read.schema(rows.schema).parquet(path)  # type: ignore[no-any-return]
 
     def drop(self, name: str) -> None:
         files, path = self._files(f"{self.path}/{name}")
@@ -62,3 +96,85 @@ class RunFolder:
         """Hadoop's file system of a URL, and the URL as its path."""
         path = self._spark._jvm.org.apache.hadoop.fs.Path(url)
         return path.getFileSystem(self._spark._jsc.hadoopConfiguration()), path
+
+
+class RunDatabase:
+    """The same in Spark's SQL alone: a database whose place is the folder, with a table for each.
+
+    To drop it is to remove the folder, wherever it is.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        parent = spark.conf.get(SETTING, None)
+        self._spark = spark
+        if parent is None:
+            raise UsageError(
+                f"{SETTING}: not set, and Spark Connect's server shares no folder with this "
+                f"machine; call spark.conf.set({SETTING!r}, URL) with the URL of {_WANTED}"
+            )
+        name = f"dphh_{uuid.uuid4().hex}"
+        self.path = f"{parent.rstrip('/')}/{name.replace('_', '-')}"
+        self._database = f"spark_catalog.{name}"
+        try:
+            if self.path.startswith("file:"):
+                self._make_private()
+            spark.sql(f"CREATE DATABASE {self._database} LOCATION '{_quoted(self.path)}'")
+        except PySparkException as problem:
+            raise _not_made(parent, problem) from None
+        _check_shared(self, parent, spark)
+
+    def _make_private(self) -> None:
+        """Of mode 0700, by an executor; a store has no such modes, and its folder's are kept."""
+
+        def made(paths: pa.Array) -> pa.Array:
+            import os
+            from urllib.parse import unquote, urlsplit
+
+            for path in paths.to_pylist():
+                os.makedirs(unquote(urlsplit(path).path), mode=0o700, exist_ok=True)  # noqa: PTH103
+            return paths
+
+        register_arrow(self._spark, "dphh_folder", made, "string")
+        self._spark.sql("SELECT dphh_folder(:path)", args={"path": self.path}).collect()
+
+    def write(self, name: str, rows: DataFrame) -> DataFrame:
+        rows.write.format("parquet").option(*_COMMITTER).saveAsTable(self._table(name))
+        return self._spark.table(self._table(name))
+
+    def drop(self, name: str) -> None:
+        self._spark.sql(f"DROP TABLE IF EXISTS {self._table(name)}")
+
+    def close(self) -> None:
+        self._spark.sql(f"DROP DATABASE IF EXISTS {self._database} CASCADE")
+
+    def _table(self, name: str) -> str:
+        return f"{self._database}.`{name}`"
+
+
+def _check_shared(folder: FolderOfSpark, parent: str, spark: SparkSession) -> None:
+    """Where executors write to disks of their own, what they write is missing when it is read."""
+    rows = 64
+    try:
+        found = folder.write("seen", spark.range(0, rows, 1, 4)).count()
+        folder.drop("seen")
+    except (PySparkException, Py4JError) as problem:
+        with suppress(PySparkException, Py4JError):
+            folder.close()
+        raise _not_made(parent, problem) from None
+    if found != rows:
+        folder.close()
+        raise UsageError(
+            f"{SETTING}: executors wrote {rows} rows below {parent}, and {found} of them were "
+            f"found there: they do not all see one folder; set it to the URL of {_WANTED}"
+        )
+
+
+def _not_made(parent: str, problem: BaseException) -> UsageError:
+    return UsageError(
+        f"{SETTING}: nothing can be written below {parent} ({type(problem).__name__}); set it to "
+        f"the URL of {_WANTED}"
+    )
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")

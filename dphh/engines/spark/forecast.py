@@ -5,19 +5,25 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
+
 from dphh.engines.forecast_rounds import ForecastRounds
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.forecast_functions import register_forecast
 from dphh.engines.spark.run import SparkRun
+from dphh.ladder.rungs import Integers
 from dphh.privacy.forecast_rounds import LIST_SIZES
 from dphh.udfs.spark.functions import register_noise
 from dphh.udfs.spark.ladder import register_plain_contributions, register_shared_contributions
 
 #: What a level makes and is shown, in the order of its queries.
 TABLES = (
-    "forecasts", "classes", "named_blocks", "held", "list_sizes", "noised", "round_1", "absent",
-    "planned", "blocks_and_grams", "round_2", "absent_signs", "thresholds", "lifted",
+    "forecasts", "lifts", "public_grams", "classes", "named_blocks", "held", "list_sizes",
+    "noised", "round_1", "absent", "planned", "blocks_and_grams", "round_2", "absent_signs",
+    "thresholds", "lifted", "other_words",
 )  # fmt: skip
+#: Where no list is, no word is left over.
+_NO_WORDS = pa.table({"word": pa.array([], pa.string()), "key": pa.array([], pa.int64())})
 
 
 class SparkRounds(ForecastRounds):
@@ -28,11 +34,17 @@ class SparkRounds(ForecastRounds):
         session = self.session
         with engine_errors("forecast_round_1"):
             session.show("forecasts", self.forecasts())
+            session.show("lifts", self.lifts())
+            session.show("public_grams", self.public_grams())
             session.show("classes", self.classes())
             register_noise(session.spark, session.randomness)
             register_forecast(session.spark, session.randomness, self.valid)
             register_plain_contributions(session.spark, unit)
-        self._execute("forecast_round_1", list_bins=len(LIST_SIZES))
+            if self.valid.others is None:
+                session.show("other_words", _NO_WORDS)
+        others = self.valid.others
+        threshold = 0 if others is None else others.first_threshold
+        self._execute("forecast_round_1", list_bins=len(LIST_SIZES), threshold=threshold)
         return session.fetch("forecast_rows"), session.fetch("list_sizes")
 
     def _round_2(self, planned: Any, unit: int) -> Any:
@@ -47,7 +59,17 @@ class SparkRounds(ForecastRounds):
             self.session.show("thresholds", thresholds)
         sigma = self.law.noise.sigma
         self.session.execute("forecast_lifted", sigma=sigma, purpose=self.purpose)
-        return self.session.fetch("forecast_released")
+        released = self.session.fetch("forecast_released", others=self._others)
+        self.other_words = released.column("word").drop_null().combine_chunks()
+        return released
+
+    def _spelled(self, keys: Integers) -> Any:
+        """In the order of what was released, where the words that a list lacks come last."""
+        return self.other_words
+
+    @property
+    def _others(self) -> int:
+        return -1 if self.valid.others is None else len(self.valid)
 
     def _execute(self, step: str, **parameters: Any) -> None:
         self.session.execute(
@@ -55,6 +77,7 @@ class SparkRounds(ForecastRounds):
             sigma=self.law.noise.sigma,
             purpose=self.purpose,
             is_test=self.session.randomness.is_test,
+            others=self._others,
             **parameters,
         )
 

@@ -18,6 +18,7 @@ from dphh.privacy.forecast_rounds import bins
 from dphh.udfs.draws.randomness import Randomness
 from dphh.udfs.kernel.whole_users import lists_of
 from dphh.udfs.spark.functions import register_arrow
+from dphh.udfs.spark.sent import everywhere
 from dphh.udfs.text.hashes import Integers
 
 _FALLEN = "array<struct<bin: bigint, grams: bigint>>"
@@ -27,7 +28,7 @@ _LIFTED = "array<struct<position: bigint, key: bigint, bin: bigint, first: bigin
 def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidClasses) -> None:
     """A row is a class, or a bin of one, so they are few. `valid` is made of releases alone, and is
     sent to the executors whole."""
-    sent = spark.sparkContext.broadcast(valid)
+    sent = everywhere(spark, valid)
 
     def bin_of(noisy: pa.Array, sigma: pa.Array) -> pa.Array:
         if not len(noisy):
@@ -85,7 +86,7 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
 
 def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGrams) -> None:
     """`dphh_lifted(held, sigma, threshold, purpose)`: DPNE's spurious grams. One row asks."""
-    sent = spark.sparkContext.broadcast(valid)
+    sent = everywhere(spark, valid)
 
     def lifted(held: pa.Array, sigma: pa.Array, threshold: pa.Array, purpose: pa.Array) -> pa.Array:
         def of_level(row: tuple[Any, ...]) -> dict[str, Any]:

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels import PrunedLevel, SetUnionLevel
@@ -19,6 +22,7 @@ from dphh.udfs.spark.functions import register_noise
 from dphh.udfs.spark.ladder import (
     register_blocks,
     register_counts_of_words,
+    register_keys_of_blocks,
     register_remaining,
     register_sums_of_words,
 )
@@ -56,12 +60,33 @@ class Items(SparkRun):
 
     def forget(self, released: Any, keep_texts: bool = False) -> None:
         with engine_errors("forget_released"):
-            register_remaining(self.spark, released.column("key"))
+            sent = self.look_up("blocks", released.column("key"))
+            register_remaining(self.spark, sent)
         self.execute("forget_released")
+        self.drop_looked_up()
         if keep_texts and not self.texts_kept:
             self.rename("blocks", "texts")
             self.texts_kept = True
         self.rename("still_held", "blocks")
+
+    def look_up(self, table: str, released: Any) -> Any | None:
+        """To `unplaced`, the blocks whose keys are to be found among the released ones.
+
+        Gives what each worker looks keys up in; nothing where that is more than is sent whole, and
+        the blocks of `unplaced` come with the numbers of their keys instead."""
+        self.spark.table(table).createOrReplaceTempView("unplaced")
+        if self.is_sent_whole(released):
+            return released
+        numbers = np.arange(len(released), dtype=np.int64)
+        self.show("rung", pa.table({"key": released, "number": numbers}))
+        register_keys_of_blocks(self.spark, words=table == "blocks")
+        self.look("blocks_and_numbers")
+        self.spark.table("blocks_and_numbers").createOrReplaceTempView("unplaced")
+        return None
+
+    def drop_looked_up(self) -> None:
+        for view in ("unplaced", "rung", "blocks_and_numbers"):
+            self.drop(view)
 
     def exact_counts(self, at_least: int) -> Any:
         with engine_errors("exact_counts"):
@@ -76,8 +101,10 @@ class Items(SparkRun):
             self.within_reach = True
 
     def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> EqualWeights:
-        salt = int(self.randomness.words(1, f"{purpose}/salt")[0])
-        return equal_weights(level.max_items, level.grid_bits, salt, of_numbers)
+        return equal_weights(level.max_items, level.grid_bits, self._salt(purpose), of_numbers)
+
+    def _salt(self, purpose: str) -> int:
+        return int(self.randomness.words(1, f"{purpose}/salt")[0])
 
     def _noised(
         self,

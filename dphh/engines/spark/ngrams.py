@@ -10,11 +10,16 @@ from dphh.engines.spark.forecast import SparkRounds
 from dphh.engines.spark.forecast_functions import register_lifted
 from dphh.engines.spark.rounds import Rounds
 from dphh.ladder.rungs import Ladder, ValidGrams
+from dphh.ladder.word_list import WordList
 from dphh.levels import PrunedLevel
 from dphh.udfs.spark.ladder import (
     register_positions_of_grams,
     register_positions_of_words,
     register_sums_of_grams,
+)
+from dphh.udfs.spark.listed_words import (
+    register_other_words_of_blocks,
+    register_positions_of_listed,
 )
 
 
@@ -44,11 +49,23 @@ class Ngrams(Rounds, Climbing):
         step = "positions_of_words" if len(ladder.rungs) == 1 else "positions_of_grams"
         with engine_errors(step):
             if len(ladder.rungs) == 1:
-                single = ladder.pruning == "single"
-                register_positions_of_words(self.spark, ladder.vocabulary, single)
+                sent = self.look_up("blocks", ladder.vocabulary)
+                register_positions_of_words(self.spark, sent, ladder.pruning == "single")
             else:
-                register_positions_of_grams(self.spark, ladder.top.keys, ladder.ahead)
+                sent = self.look_up("positions", ladder.top.keys)
+                register_positions_of_grams(self.spark, sent, ladder.ahead)
         self.execute(step)
+        self.drop_looked_up()
         self.rename("next_positions", "positions")
         self.drop("blocks")
         self.placed = len(ladder.rungs)
+
+    def _place_listed(self, words: WordList, purpose: str) -> None:
+        salt = self._salt(purpose)
+        with engine_errors("positions_of_listed"):
+            register_other_words_of_blocks(self.spark, words.words)
+            register_positions_of_listed(self.spark, words.words, words.max_items, salt)
+        self.execute("numbered_blocks")
+        self.execute("positions_of_listed", others=len(words.words))
+        for table in ("words_of_blocks", "numbered_blocks", "keyed_blocks"):
+            self.drop(table)

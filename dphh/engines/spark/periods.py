@@ -19,11 +19,16 @@ from pyspark.sql.types import (
 from dphh.corpus import Corpus
 from dphh.engines.spark.rows import identifier
 from dphh.errors import CorpusError
+from dphh.sources.near_periods import near_sql
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
 from dphh.unit.period import Period
 
 #: Types whose values are written alike everywhere, beside texts.
 PLAIN = (IntegralType, BooleanType, DateType, NullType)
+
+#: How literals are written of the types whose comparisons let Spark skip row groups; comparisons of
+#: timestamps without a zone do not.
+_COMPARED: dict[type[DataType], str] = {DateType: "DATE", TimestampType: "TIMESTAMP"}
 
 
 def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
@@ -57,7 +62,15 @@ def counts_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
         return holds
     period = period_sql(corpus.period, types)
     within = [f"{period} BETWEEN {first} AND {last}" for first, last in corpus.periods]
-    return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])})"
+    kind = type(types[corpus.period.column])
+    near = near_sql(
+        corpus.period,
+        corpus.periods,
+        identifier(corpus.period.column),
+        _COMPARED.get(kind),
+        zoned=kind is TimestampType,
+    )
+    return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])}){near}"
 
 
 def period_sql(period: Period, types: Mapping[str, DataType]) -> str:

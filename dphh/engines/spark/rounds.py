@@ -11,8 +11,8 @@ from dphh.engines.spark.items import Items
 from dphh.levels import SetUnionLevel
 from dphh.privacy.following import Following
 from dphh.udfs.spark.functions import register_noise, register_weight
-from dphh.udfs.spark.ladder import register_sums_of_words
-from dphh.udfs.spark.rounds import register_given_to_words, register_words_of_blocks
+from dphh.udfs.spark.ladder import register_keys_of_blocks, register_sums_of_words
+from dphh.udfs.spark.rounds import register_given_to_words
 
 
 class Rounds(Items, InRounds):
@@ -30,7 +30,7 @@ class Rounds(Items, InRounds):
         else:
             with engine_errors("weighed_blocks"):
                 register_weight(self.spark)
-                register_words_of_blocks(self.spark)
+                register_keys_of_blocks(self.spark, words=True)
                 register_given_to_words(self.spark, 2**level.grid_bits, level.max_items, rule.salt)
             self.execute("numbered_blocks")
             self.execute("weighed_blocks", **asdict(following))

@@ -13,13 +13,16 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
+from dphh.lineage.spark_connect import is_connect
 from dphh.sources.reading import (
     files_named,
     no_such_file,
     refuse_missing_columns,
+    refuse_unclear_instants,
     rows_in_memory,
     schema_in_memory,
     unreadable_files,
@@ -75,6 +78,7 @@ def find_rows(run: Opening, corpus: Corpus) -> Loader:
 def _path_rows(run: Opening, corpus: Corpus) -> DataFrame:
     """Files on this machine by their names, whatever is in them; other places as Spark does."""
     refuse_wide_files(corpus)
+    refuse_unclear_instants(corpus)
     here = [path for path in corpus.where if "://" not in path]
     names = [name for path in here for name in files_named(path)]
     _refuse_what_spark_passes_over(names)
@@ -157,11 +161,18 @@ def _memory(run: Opening, corpus: Corpus, schema: Any) -> tuple[DataFrame, Loade
 
     def load() -> None:
         rows = _spark_ready(corpus, pa.table(rows_in_memory(corpus)))
-        run.spark.createDataFrame(rows).createOrReplaceTempView(ROWS)
+        frame_of(run.spark, rows).createOrReplaceTempView(ROWS)
 
     wanted = list(dict.fromkeys(corpus.columns.values()))
     empty = pa.schema([schema.field(name) for name in wanted]).empty_table()
-    return run.spark.createDataFrame(_spark_ready(corpus, empty)), load
+    return frame_of(run.spark, _spark_ready(corpus, empty)), load
+
+
+def frame_of(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Of an empty table Spark Connect has to be told the columns."""
+    if rows.num_rows or not is_connect(spark):
+        return spark.createDataFrame(rows)
+    return spark.createDataFrame(rows, from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
 
 
 def _spark_ready(corpus: Corpus, table: pa.Table) -> pa.Table:

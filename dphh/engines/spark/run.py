@@ -9,8 +9,9 @@ the whole job has been committed. So whoever reads, and however often, sees one 
 from __future__ import annotations
 
 import re
-import uuid
+import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack
 from decimal import Decimal
 from typing import Any
 
@@ -19,11 +20,14 @@ from pyspark.sql import DataFrame
 
 from dphh.corpus import Corpus
 from dphh.engines.session import Limits
+from dphh.engines.spark.access import access_to
 from dphh.engines.spark.cluster import find_spark
 from dphh.engines.spark.content import open_corpus
 from dphh.engines.spark.failures import engine_errors
-from dphh.engines.spark.folder import RunFolder
-from dphh.errors import CorpusError
+from dphh.engines.spark.folder import FolderOfSpark
+from dphh.engines.spark.rows import frame_of
+from dphh.engines.spark.workers import check_workers
+from dphh.errors import CorpusError, UsageError
 from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
@@ -45,8 +49,9 @@ _SETTINGS = {
 }
 #: What a file of `sql/` makes, before the query that makes it.
 _CREATE = re.compile(r"^CREATE (?:TEMP )?(TABLE|VIEW) (\w+) AS$", re.MULTILINE)
-#: Public tables of so many bytes are sent to every executor whole where they are joined.
-_SENT_WHOLE = 64 * 2**20
+#: Of Spark's own configuration: public tables of so many bytes, released keys among them, are sent
+#: to every executor whole. Larger ones are joined by a shuffle.
+SENT_WHOLE = "spark.dphh.sentWhole"
 #: DuckDB writes a parameter $name, Spark :name.
 _PARAMETER = re.compile(r"\$(\w+)")
 
@@ -54,6 +59,8 @@ _PARAMETER = re.compile(r"\$(\w+)")
 class SparkRun:
     name = "spark"
     version: str = pyspark.__version__
+    #: In bytes: see SENT_WHOLE.
+    sent_whole = 64 * 2**20
 
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         self.randomness = randomness
@@ -62,17 +69,19 @@ class SparkRun:
         self._written: dict[str, str] = {}
         self._count = 0
         self.owner, self._started = find_spark(corpus, limits)
-        self._folder: RunFolder | None = None
-        self._described = self.owner.sparkContext.getLocalProperty("spark.job.description")
+        self._folder: FolderOfSpark | None = None
         self._shut: list[Any] = []
-        # What is still running when the run ends (it was interrupted) is found by it, and ended.
-        self._tag = f"dphh-{uuid.uuid4().hex}"
-        self.owner.sparkContext.addJobTag(self._tag)
+        # Views, functions and settings of its own, on the same executors.
+        self._access = access_to(self.owner)
+        self.spark = self._access.spark
         try:
-            # Views, functions and settings of its own, on the same executors.
-            self.spark = self.owner.newSession()
-            self._configure()
-            self._folder = RunFolder(self.spark)
+            with warnings.catch_warnings(action="ignore"):  # Spark Connect tells of old settings
+                for setting, value in _SETTINGS.items():
+                    self.spark.conf.set(setting, value)
+            check_workers(self.spark)
+            self._folder = self._access.folder()
+            if (limit := self.owner.conf.get(SENT_WHOLE, None)) is not None:
+                self.sent_whole = _bytes(limit)
             for name in ("text", *(("periods",) if corpus.period is not None else ())):
                 for statement in query_for("spark", name).strip().split(";\n"):
                     self.spark.sql(statement)
@@ -81,35 +90,21 @@ class SparkRun:
             self.close()
             raise
 
-    def _configure(self) -> None:
-        for setting, value in _SETTINGS.items():
-            self.spark.conf.set(setting, value)
-        context = self.spark.sparkContext
-        partitions = "spark.sql.shuffle.partitions"
-        if str(context.master).startswith("local") and context.getConf().get(partitions) is None:
-            self.spark.conf.set(partitions, str(4 * context.defaultParallelism))
-
     def close(self) -> None:
+        if (problem := self._access.why_lost()) is not None:
+            place = "" if self._folder is None else f"; it left private rows in {self._folder.path}"
+            warnings.warn(f"Spark Connect's server is gone ({problem}){place}", stacklevel=2)
+            return
         # The folder holds private rows: it goes whether or not Spark still answers.
-        context: Any = self.owner.sparkContext
-        try:
-            context.cancelJobsWithTag(self._tag)
-            context.removeJobTag(self._tag)
-        finally:
-            self._leave(context)
-
-    def _leave(self, context: Any) -> None:
-        try:
+        with ExitStack() as at_last:
+            if self._started:
+                at_last.callback(self.owner.stop)
+            at_last.callback(self._access.leave)
+            for undo in self._shut:
+                at_last.callback(undo)
             if self._folder is not None:
-                self._folder.close()
-        finally:
-            try:
-                for undo in self._shut:
-                    undo()
-                context.setLocalProperty("spark.job.description", self._described)
-            finally:
-                if self._started:
-                    self.owner.stop()
+                at_last.callback(self._folder.close)
+            at_last.callback(self._access.end_jobs)
 
     def when_closed(self, undo: Any) -> None:
         self._shut.append(undo)
@@ -137,8 +132,7 @@ class SparkRun:
             return self.ask(name, _parameters(query_for("spark", name)), parameters).toArrow()
 
     def ask(self, step: str, select: str, parameters: dict[str, Any]) -> DataFrame:
-        # Spark would describe the job by this program's path and line.
-        self.spark.sparkContext.setJobDescription(f"dphh: {step}")
+        self._access.describe(step)
         args = {k: _literal(v) for k, v in parameters.items() if f":{k}" in select}
         return self.spark.sql(select, args=args)
 
@@ -152,23 +146,22 @@ class SparkRun:
     def write(self, table: str, rows: DataFrame) -> None:
         """Write a table of the run, whole, and only then let it be read."""
         self._count += 1
-        name = f"{self._count:04}-{table}"
-        path = f"{self._path}/{name}"
-        # A task's files come to the table when its one attempt is committed, and the job after it.
-        algorithm = "mapreduce.fileoutputcommitter.algorithm.version"
-        rows.write.option(algorithm, "1").parquet(path)
-        # Read anew: of how the rows came about, nothing stays that could run again.
-        self.spark.read.schema(rows.schema).parquet(path).createOrReplaceTempView(table)
+        name = f"t{self._count:04}_{table}"
+        assert self._folder is not None
+        self._folder.write(name, rows).createOrReplaceTempView(table)
         self._forget(table)
         self._written[table] = name
 
     def show(self, table: str, rows: Any) -> None:
         """Let queries read an Arrow table of the driver's: what is public."""
         self.drop(table)
-        shown = self.spark.createDataFrame(rows)
-        if rows.nbytes <= _SENT_WHOLE:
+        shown = frame_of(self.spark, rows)
+        if self.is_sent_whole(rows):
             shown = shown.hint("broadcast")
         shown.createOrReplaceTempView(table)
+
+    def is_sent_whole(self, rows: Any) -> bool:
+        return bool(rows.nbytes < self.sent_whole)
 
     def refuse_null_users(self, table: str) -> None:
         # Such rows belong to no user, so both of two neighbouring corpora hold them or neither
@@ -194,11 +187,6 @@ class SparkRun:
         if name is not None and self._folder is not None:
             self._folder.drop(name)
 
-    @property
-    def _path(self) -> str:
-        assert self._folder is not None
-        return self._folder.path
-
 
 def _statements(name: str) -> Iterator[tuple[str, str, str]]:
     """What a file of `sql/` makes, one after the other: a table or a view, its name, its query."""
@@ -209,6 +197,14 @@ def _statements(name: str) -> Iterator[tuple[str, str, str]]:
 
 def _parameters(text: str) -> str:
     return _PARAMETER.sub(r":\1", text).rstrip().removesuffix(";")
+
+
+def _bytes(limit: str) -> int:
+    """As Spark writes sizes: a number of bytes, or one with k, m or g."""
+    size = re.fullmatch(r"(\d+)\s*([kmg]?)b?", limit.strip().lower())
+    if size is None:
+        raise UsageError(f"{SENT_WHOLE}: found {limit!r}; write bytes, or a size as 64m or 1g")
+    return int(size[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[size[2]]
 
 
 def _literal(value: Any) -> Any:

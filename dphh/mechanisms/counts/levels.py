@@ -22,11 +22,18 @@ Item = Sequence[str]
 
 
 def counts_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    yield from counts_of(price["of"], price, session, joiner)
+
+
+def counts_of(
+    asked: Sequence[Item], price: Price, session: Session, joiner: str
+) -> Iterator[LevelDone]:
+    """Every item that is asked for, held or not, within the groups that the price names."""
     (level,) = price.levels
     assert isinstance(level, CountsLevel)
     names = (*price["groups"], OTHER) if price["by"] is not None else (None,)
-    done, counted = counted_items(session, level, price["of"], price["groups"])
-    items = pa.array(price["of"], pa.list_(pa.string()))
+    done, counted = counted_items(session, level, asked, price["groups"])
+    items = pa.array(asked, pa.list_(pa.string()))
     tokens = items.take(pa.array(np.repeat(np.arange(len(items)), len(names))))
     groups = pa.array(names * len(items), pa.string())
     columns = {

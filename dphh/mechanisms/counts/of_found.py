@@ -31,7 +31,7 @@ from dphh.privacy.gaussian import smallest, split_sigma
 from dphh.privacy.set_union import arithmetic_delta
 
 #: The note of the counts' event. Code identifies the event by its role.
-NOTE = "counts of what was found, and what bounding took"
+NOTE = "counts of what was found, and what bounding removed"
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Counting:
     min_users: int = 0
 
     HELP: ClassVar = {
-        "counts": "Of the budget, for how many users hold what is found; such as 0.3.",
-        "by": "With --counts: the column whose values are the groups to count within.",
-        "groups": "Its values to count within, with commas between; all others count as 'other'.",
+        "counts": "The share of the budget for counting users of what is found, such as 0.3.",
+        "by": "With --counts: the column of groups to count within.",
+        "groups": "The groups to count within, separated by commas; all others are 'other'.",
     }
     #: Of verbs that can leave out what few users hold.
     MIN_USERS_HELP: ClassVar = {
@@ -96,8 +96,8 @@ class Counting:
         if not self.share:
             return ""
         return (
-            "; what is found is counted by one Gaussian more, of the share `counts` of the same "
-            "budget (docs/counts.md)"
+            "; users of what is found are counted by a further Gaussian release, with the share "
+            "`counts` of the same budget (docs/counts.md)"
         )
 
     def spare(self, epsilon: float) -> float:

@@ -57,18 +57,18 @@ Of = str | Path | Found | Sequence[str | Sequence[str]]
 HELP = {
     "of": "What to count: a release, by its run id or folder; or a text file, one item a line.",
     **BUDGET_HELP,
-    "top": "Of a release the first so many: of each level in turn.",
-    "min_length": "Items of so many tokens or more.",
-    "max_items": "How many of them a user counts for as one whole user each.",
-    "by": "The column whose values are the groups to count within.",
-    "groups": "Its values to count within, with commas between; all others count as 'other'.",
-    "confidence": "How often an interval holds the truth.",
-    "simultaneous": "All intervals at once, and not each.",
+    "top": "Count at most this many items of a release, taken from its levels in turn.",
+    "min_length": "Count only items of at least this many tokens.",
+    "max_items": "Of how many items a user counts as one whole user.",
+    "by": "The column of groups to count within.",
+    "groups": "The groups to count within, separated by commas; all others are 'other'.",
+    "confidence": "The probability that an interval contains the true count.",
+    "simultaneous": "The confidence holds for all intervals at once, not for each.",
 }
 THEOREM = (
     "Gaussian mechanism on the counts of public items, with the exact Gaussian curve (Balle & Wang "
-    "2018): a user's vector has an L2 norm of at most sqrt(max_items), in integers, with what is "
-    "said of bounding in it; both directions"
+    "2018): a user's vector, including the report of what bounding removed, has an L2 norm of at "
+    "most sqrt(max_items), in integers; both directions"
 )
 TABLE = "noise table's distance from the exact Gaussian"
 
@@ -136,7 +136,7 @@ def price_counts(
         ),
         finds=finds(level),
         events=(
-            GaussianEvent(level.relative_sigma, "counts and what bounding took"),
+            GaussianEvent(level.relative_sigma, "counts and what bounding removed"),
             DeltaEvent(spare, TABLE),
         ),
     )
@@ -150,7 +150,7 @@ def finds(level: CountsLevel) -> Finds:
         probability=float(FOUND_WITH),
         users=max(1, users),
         what="an item's interval lies above 0",
-        note="every item asked for is released, whoever holds it",
+        note="every item of the list is released, whether or not any user holds it",
     )
 
 

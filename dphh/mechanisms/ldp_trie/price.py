@@ -48,23 +48,26 @@ from dphh.privacy.events import ApproximateEvent, LocalEvent
 from dphh.privacy.subset_selection import SubsetSelection
 
 HELP = {
-    "local_epsilon": "What one report may tell; or else --central-epsilon or --user-epsilon.",
-    "delta": "Of the central promise, once reports are counted.",
-    "users_per_level": "Asked at a level, none twice.",
-    "contributions": "Reports that each of them sends.",
-    "max_length": "Levels, and characters of the longest sequence.",
-    "keep": "Prefixes that go on from a level, at most.",
-    "sampling": "Which prefixes a user of too many reports: any, or those of most of their rows.",
-    "passes": "Tries, each without earlier words.",
-    "character_set": "All that words are made of, printable ASCII unless said; a word with any "
-    "other is left out.",
-    "known": "Words not asked for, one a line.",
-    "mode": "Draw every report, or only how many reports hold each value.",
-    "reports": "What a device sends: a set of so many values, or each by a coin of its own.",
-    "central_epsilon": "What the counted reports may tell of one: the largest local epsilon that "
-    "keeps to it is taken.",
-    "user_epsilon": "What they may tell of all that a user sends, in the same way.",
-    "pad": "Users of nothing sit in for those who are wanting.",
+    "local_epsilon": "The epsilon of one report; or give --central-epsilon or --user-epsilon.",
+    "delta": "The delta of the central guarantee, for the counted reports.",
+    "users_per_level": "How many users are asked at a level; no user is asked twice.",
+    "contributions": "How many reports each user sends.",
+    "max_length": "The number of levels, and of characters in the longest sequence.",
+    "keep": "The most prefixes that a level keeps.",
+    "sampling": "Which prefixes a user with too many reports: random ones, or by greedy those in "
+    "most of the user's rows.",
+    "passes": "How many tries to grow, each without the words found before.",
+    "character_set": "All characters of words, by default printable ASCII; words with any other "
+    "are left out.",
+    "known": "Words not to ask for, one a line.",
+    "mode": "messages: draw every report; aggregate: draw only the number of reports with each "
+    "value.",
+    "reports": "subsets: a report is a set of a fixed number of values; coins: a separate coin for "
+    "each value.",
+    "central_epsilon": "The epsilon of the counted reports for one report; the largest local "
+    "epsilon within it is used.",
+    "user_epsilon": "The epsilon of the counted reports for all that a user sends; likewise.",
+    "pad": "Replace missing users by users without rows.",
 }
 #: The most values of a level; the server counts each.
 LARGEST_DOMAIN = 10**8
@@ -134,13 +137,13 @@ def price_ldp_trie(
             raise UsageError(f"{name}: found {value!r}; give a whole number from 1 to {most:,}")
     if sampling not in get_args(Sampling):
         raise UsageError(
-            f"sampling: found {sampling!r}; say one of {', '.join(get_args(Sampling))}"
+            f"sampling: found {sampling!r}; give one of {', '.join(get_args(Sampling))}"
         )
     if mode not in get_args(Mode):
-        raise UsageError(f"mode: found {mode!r}; say one of {', '.join(get_args(Mode))}")
+        raise UsageError(f"mode: found {mode!r}; give one of {', '.join(get_args(Mode))}")
     form = _form(reports, mode)
     if not isinstance(pad, bool):
-        raise UsageError(f"pad: found {pad!r}; say True or False")
+        raise UsageError(f"pad: found {pad!r}; give True or False")
     alphabet = _characters(character_set)
     of = Reports(users_per_level, contributions, form, delta)
     # With coins "nothing" is no value.
@@ -201,16 +204,17 @@ def price_ldp_trie(
             adjacency=ADJACENCY,
             theorem=THEOREMS[form],
             caveats=(
-                "epsilon is what a report tells whoever receives it; central_epsilon, at delta, "
-                "what the sums of all reports tell of one, and user_epsilon of a user's "
-                f"contributions, {contributions:,} a level, all replaced; the ledger books the "
-                "last for the release, which is made of sums only",
-                "sums only: secure aggregation, or a curator who is trusted with counts. To who "
-                "sees messages, mixed and without senders, one report tells shuffled_epsilon and "
-                "a user's together shuffled_user_epsilon, by group privacy (one, by the analysis "
-                "of 2021 for any local randomiser: "
+                "epsilon holds for one report, against its receiver. Against an observer of the "
+                "sums of all reports, central_epsilon, at delta, holds for one report, and "
+                f"user_epsilon for all {contributions:,} reports of a user; the ledger books the "
+                "last, since a release is computed from sums only",
+                "sums only requires secure aggregation, or a curator who is trusted with counts. "
+                "Against an observer of shuffled messages without senders, shuffled_epsilon holds "
+                "for one report and shuffled_user_epsilon for all of a user's, by group privacy "
+                "(for one report, by the 2021 analysis of any local randomiser: "
                 f"{_of_2021(local_epsilon, of.number, delta):.4g})",
-                "which users are asked when is drawn secretly, and nobody is asked twice",
+                "the order in which users are asked is random and secret, and no user is asked "
+                "twice",
             ),
             central_epsilon=promised.central,
             user_epsilon=promised.of_user,
@@ -235,8 +239,8 @@ def assumes_known(price: Price) -> UsersKnown | None:
 
 _SEATS = UsersKnown(
     "pad",
-    "without it the run needs enough users",
-    "say pad := true, and seats that nobody takes stay empty",
+    "without it a run refuses too few users",
+    "give pad := true: missing users are replaced by users without rows",
 )
 _PROVED = "of docs/ldp_trie.md, with proof; both directions"
 THEOREMS: dict[Form, str] = {
@@ -292,7 +296,7 @@ def _form(reports: Form | None, mode: Mode) -> Form:
         return "subsets" if mode == "messages" else "coins"
     if reports not in get_args(Form):
         raise UsageError(
-            f"reports: found {reports!r}; say one of {', '.join(get_args(Form))}, or None"
+            f"reports: found {reports!r}; give one of {', '.join(get_args(Form))}, or None"
         )
     if reports == "subsets" and mode == "aggregate":
         raise UsageError(
@@ -370,9 +374,9 @@ def _finds(ladder: Sequence[LocalLevel], max_length: int, passes: int) -> Finds:
     return Finds(
         wanted,
         high,
-        note=f"of the {everyone:,} who are asked, {one_pass[0].users:,} a level; a sequence of "
-        f"{max_length} characters that shares no beginning, held by nobody with more to say, where "
-        "other prefixes in demand leave it a place",
+        note=f"of the {everyone:,} users asked, {one_pass[0].users:,} a level; a sequence of "
+        f"{max_length} characters that shares no prefix, whose holders have no other sequence, if "
+        "fewer than `keep` other prefixes are more frequent",
     )
 
 

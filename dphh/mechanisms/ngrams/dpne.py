@@ -28,7 +28,7 @@ from math import ceil
 
 from dphh.levels import Level, PrunedLevel, Pruning, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
-from dphh.mechanisms.set_union.price import price_rounds
+from dphh.mechanisms.set_union.rounds import price_rounds
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role

@@ -23,7 +23,7 @@ from dphh.udfs.kernel.whole_grams import SEPARATOR
 
 def ngrams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     climbs = {"forecast": forecast_levels, "dpne": ladder_levels}
-    return climbs.get(price.method, set_union_levels)(price, session, joiner)
+    return climbs.get(price.method, whole_grams_levels)(price, session, joiner)
 
 
 def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
@@ -56,7 +56,7 @@ def ladder_levels(price: Price, session: Session, joiner: str) -> Iterator[Level
         yield LevelDone(level, rows(level.level, items, tokens, noisy, level.grid_bits))
 
 
-def set_union_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+def whole_grams_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     """The paper's baselines: plain set union over n-grams, without any pruning."""
     together = price.method == "dpsu-all"
     passed: Any = None

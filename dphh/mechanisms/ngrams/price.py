@@ -17,6 +17,7 @@ from dphh.mechanisms.ngrams.forecast.price import (
     THEOREM_WITH_LIST,
     finds_words,
     price_forecast,
+    spurious_words,
 )
 from dphh.mechanisms.set_union.price import finds
 from dphh.mechanisms.terms import (
@@ -27,7 +28,7 @@ from dphh.mechanisms.terms import (
     check_max_items,
 )
 from dphh.price import Price, Privacy
-from dphh.priors.given_prior import GivenPrior, PriorAsked
+from dphh.priors.given_prior import PRIOR_HELP, PriorAsked, checked_prior
 
 Method = Literal["forecast", "dpne", "dpsu-all", "dpsu-even", "dpsu-single"]
 METHODS = get_args(Method)
@@ -44,17 +45,8 @@ HELP = {
     "shares": "Of dpne. Each length's share of the budget, instead of --decay.",
     **Counting.HELP,
     **Counting.MIN_USERS_HELP,
-    "prior": "A public text or table, or a release, by its files, folder or run id: its words need "
-    "no threshold.",
-    "prior_text": "Of a prior that is raw text, the column that holds it.",
-    "prior_is_public": "You declare that nobody in the data contributed to the prior, or that all "
-    "of it is published anyway.",
+    **PRIOR_HELP,
 }
-#: Of the words of the list alone: others have thresholds, which nothing that nobody holds passes.
-_SPURIOUS_WORDS = (
-    "at most b words of your list that nobody need hold are expected among those released, b being "
-    "1, or the share `spurious` of the words of the list that stand out in round 1 if that is more"
-)
 LONGEST = 100
 #: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
 LEAST_SPURIOUS = 1e-12
@@ -111,10 +103,15 @@ def price_ngrams(
     if isinstance(max_n, bool) or not isinstance(max_n, int) or not 1 <= max_n <= LONGEST:
         raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1 to {LONGEST}")
     if method not in METHODS:
-        raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+        raise UsageError(f"method: found {method!r}; give one of {', '.join(METHODS)}")
     if method == "forecast":
         _check_forecast(max_items, pruning, decay, shares)
-    given = _checked_prior(prior, prior_text, prior_is_public, method)
+    if prior is not None and method != "forecast":
+        raise UsageError(
+            f"prior: goes with method='forecast', the default; method={method!r} takes nothing "
+            "from a public text: leave prior out"
+        )
+    given = checked_prior(prior, prior_text, prior_is_public)
     counting = Counting.of(counts, by, groups, min_users)
     bounds = _bounds(max_items, max_n)
     _check_shape(spurious, pruning, decay, shares, max_n)
@@ -171,33 +168,13 @@ def price_ngrams(
             adjacency=ADJACENCY,
             theorem=(THEOREMS[method] if given is None else THEOREM_WITH_LIST) + counting.theorem,
             delta_shares=delta_shares,
-            caveats=() if given is None else (given.caveat, _SPURIOUS_WORDS),
+            caveats=() if given is None else (given.caveat, spurious_words("`spurious`")),
         ),
         finds=found,
         events=events,
         counting=found_counts(events, sum(bounds), counting),
         prior=given,
     )
-
-
-def _checked_prior(
-    prior: PriorAsked | None, text: str | None, is_public: bool, method: str
-) -> GivenPrior | None:
-    if prior is None:
-        if text is not None or is_public:
-            raise UsageError("prior_text, prior_is_public: go with prior=, which they speak of")
-        return None
-    if method != "forecast":
-        raise UsageError(
-            f"prior: goes with method='forecast', the default; method={method!r} takes nothing "
-            "from a public text: leave prior out"
-        )
-    if not isinstance(prior, GivenPrior):
-        raise UsageError(
-            f"prior: found a {type(prior).__name__}, which a plan that was written down names by "
-            "its digest: its words do not travel with it, so make the plan anew"
-        )
-    return prior
 
 
 def _bounds(max_items: int | Sequence[int], max_n: int) -> tuple[int, ...]:
@@ -227,7 +204,7 @@ def _check_shape(
             "such as 0.01"
         )
     if pruning not in get_args(Pruning):
-        raise UsageError(f"pruning: found {pruning!r}; say one of {', '.join(get_args(Pruning))}")
+        raise UsageError(f"pruning: found {pruning!r}; give one of {', '.join(get_args(Pruning))}")
     if not _number(decay) or not 0.1 <= decay <= 10:
         raise UsageError(
             f"decay: found {decay!r}; give a number from 0.1 to 10: below 1, longer n-grams get "

@@ -17,7 +17,7 @@ import pyarrow as pa
 from dphh.engines.rounds import Round
 from dphh.levels import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.released_rows import whole
-from dphh.mechanisms.set_union.price import SIPS_COMMON, round_alone
+from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
 from dphh.privacy.following import Following
 
 SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy", pa.int64())])
@@ -50,7 +50,7 @@ class AdaptiveRounds:
             level, *levels = levels
             found = found_by(level)
             yield level, found
-            if level.round == 1 and levels and found.num_rows < SIPS_COMMON:
+            if level is self.levels[0] and levels and found.num_rows < SIPS_COMMON:
                 levels = [round_alone(levels)]
 
 

@@ -1,4 +1,5 @@
-"""`items`: DPSU runs one round; DP-SIPS several, each without the items released earlier."""
+"""Set union: DPSU runs one round; DP-SIPS several, each without the items released earlier; "auto"
+chooses."""
 
 from __future__ import annotations
 
@@ -9,20 +10,21 @@ import numpy as np
 import pyarrow as pa
 
 from dphh.engines.session import Session
-from dphh.levels import SetUnionLevel
+from dphh.levels import CHOICE_COMMON, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.mechanisms.set_union.adaptive import AdaptiveRounds
-from dphh.mechanisms.set_union.price import SIPS_COMMON, round_alone
+from dphh.mechanisms.set_union.rounds import SIPS_COMMON, round_alone
 from dphh.price import Price
 from dphh.udfs.kernel.reading import Reading
 
 
-def items_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
+def set_union_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
     session.hold(Reading())
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
-    if price.method == "adaptive":
-        adaptive = AdaptiveRounds(tuple(planned))
-        drawn = adaptive.read(session.union_rounds(adaptive, "items"))
+    if price.method == "auto":
+        drawn = _chosen(planned, session)
+    elif price.method == "adaptive":
+        drawn = _adaptive(planned, session)
     else:
         drawn = _by_themselves(planned, session)
     most: int | None = None
@@ -31,8 +33,24 @@ def items_levels(price: Price, session: Session, _: str) -> Iterator[LevelDone]:
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
         # An item that the previous round did not release scores at most that round's threshold.
         scored = noisy if most is None else np.minimum(noisy, most)
-        most = level.threshold_grid
+        most = None if isinstance(level, ChoiceLevel) else level.threshold_grid
         yield LevelDone(level, rows(level.level, items, singles(items), scored, level.grid_bits))
+
+
+def _chosen(levels: list[SetUnionLevel], session: Session) -> Iterator[tuple[SetUnionLevel, Any]]:
+    """Run one round or several, by how many items the first round finds; it releases none."""
+    first, alone, *rounds = levels
+    passed = session.union_level(first, "items/choice")
+    yield first, passed.slice(0, 0)
+    if passed.num_rows < CHOICE_COMMON:
+        yield from _by_themselves([alone], session)
+    else:
+        yield from _adaptive(rounds, session)
+
+
+def _adaptive(levels: list[SetUnionLevel], session: Session) -> Iterator[tuple[SetUnionLevel, Any]]:
+    adaptive = AdaptiveRounds(tuple(levels))
+    return adaptive.read(session.union_rounds(adaptive, "items"))
 
 
 def _by_themselves(

@@ -46,16 +46,16 @@ from dphh.privacy.events import ApproximateEvent, DeltaEvent, Event, OneDirectio
 Accounting = Literal["path", "paper"]
 HELP = {
     **BUDGET_HELP,
-    "max_length": "Levels; the end of a sequence counts as one.",
-    "unit": "Characters a token, of whole items.",
-    "choice": "How a user of several rows comes to one sequence.",
-    "accounting": "The path accountant, tight in both directions; or the paper's theorem.",
-    "theta": "Votes that are enough; with --p, instead of the best.",
-    "p": "Probability that a user votes at a level; with --theta.",
-    "users": "For --accounting paper: how many users there are.",
+    "max_length": "The number of levels; the end of a sequence counts as one.",
+    "unit": "For whole items: the number of characters in a token.",
+    "choice": "Which sequence of a user with several rows is used.",
+    "accounting": "path: the path accountant, tight both ways; paper: the paper's theorem.",
+    "theta": "The votes that a prefix needs; give it with --p, or leave both to be chosen.",
+    "p": "The probability that a user votes at a level; give it with --theta.",
+    "users": "For --accounting paper: the number of users, which must be public.",
     **Counting.HELP,
-    "max_items": "With --counts: how many of what is found a user counts for as one whole user "
-    "each; 10.",
+    "max_items": "With --counts: of how many found sequences a user counts as one whole user; "
+    "default 10.",
 }
 #: The default of max_items for counts: few users hold more of the sequences that were found.
 COUNTED_ITEMS = 10
@@ -106,10 +106,10 @@ def price_trie(
             "sequence counts as one: words of 9 letters need 10"
         )
     if choice not in get_args(Choice):
-        raise UsageError(f"choice: found {choice!r}; say one of {', '.join(get_args(Choice))}")
+        raise UsageError(f"choice: found {choice!r}; give one of {', '.join(get_args(Choice))}")
     if accounting not in get_args(Accounting):
         raise UsageError(
-            f"accounting: found {accounting!r}; say one of {', '.join(get_args(Accounting))}"
+            f"accounting: found {accounting!r}; give one of {', '.join(get_args(Accounting))}"
         )
     counting = Counting.of(counts, by, groups)
     if max_items is None:
@@ -175,8 +175,8 @@ def assumes_known(price: Price) -> UsersKnown | None:
 
 _BY_THE_PAPER = UsersKnown(
     "accounting",
-    "'paper' goes by the number of users",
-    "leave it out, and the path accountant needs no number",
+    "'paper' depends on the number of users",
+    "leave it out: the path accountant needs no number of users",
 )
 Priced = tuple[tuple[Level, ...], Privacy, Finds]
 
@@ -214,7 +214,7 @@ def _path(
         Finds(
             float(FOUND_WITH),
             needed,
-            note=f"a sequence of {max_length} levels, its end counted, that shares no beginning",
+            note=f"a sequence of {max_length} levels, with its end, that shares no prefix",
         ),
     )
 
@@ -266,13 +266,13 @@ def _paper(
         Finds(
             float(FOUND_WITH),
             needed,
-            note=f"of {users:,} users; a sequence of {max_length} levels, its end counted, that "
-            "shares no beginning",
+            note=f"of {users:,} users; a sequence of {max_length} levels, with its end, that "
+            "shares no prefix",
         ),
     )
 
 
 _ITEMS_FIND_MORE = (
-    "for single items in one place, `items` finds rarer ones at the same price; `trie` is for "
-    "fidelity to federated collection",
+    "for single items in a central table, `items` finds rarer ones at the same price; `trie` "
+    "follows federated collection",
 )

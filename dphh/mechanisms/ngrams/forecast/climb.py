@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from dphh.ladder.classes import ValidClasses, valid_classes
+from dphh.ladder.classes import ValidClasses, Way, valid_classes
 from dphh.ladder.lift import Lift
 from dphh.ladder.rounds import Passed, PassedWords, Rounds
 from dphh.ladder.rungs import Integers, Rung, first_rung, next_rung
 from dphh.mechanisms.ngrams.forecast.plan_round import RoundPlan, Saturation, plan_round, saturation
-from dphh.mechanisms.ngrams.forecast.prior import blurred, deconvolved, mass_grid
+from dphh.mechanisms.ngrams.forecast.prior import Prior, blurred, deconvolved, mass_grid
 from dphh.mechanisms.ngrams.forecast.score import estimated_masses, precision_weighted
 from dphh.mechanisms.ngrams.forecast.shares import Shares
 from dphh.mechanisms.ngrams.forecast.signs import tails_by_signs
@@ -72,28 +73,31 @@ class Step:
         # What the noise may well have made of an empty bin is none.
         seen_lists = seen.lists / list_weight(first_unit)
         lists = np.where(seen.lists > 2 * self.sigma_grid, seen_lists, 0.0)
-        forecasts, largest = self.foretold(lists)
-        grid = mass_grid(first_sigma, largest)
-        counts = seen.counts.astype(np.float64)
-        prior = deconvolved(counts, forecasts, grid, seen_first * grid / first_sigma)
+        budget, saturated = self.budget(seen.counts), saturation(lists)
+        views = self._views(seen.counts, lists, first_sigma, seen_first)
         nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
-        saturated = saturation(lists)
-        posterior = blurred(prior.by_bin).reshape(nulls.size, -1)
-        budget = self.budget(seen.counts)
 
-        def planned(share: float) -> RoundPlan:
-            sigma = 1 / (self.mu * share**0.5)
-            rows = counts.ravel(), nulls.ravel(), posterior
-            return plan_round(*rows, grid, sigma, budget, saturated)
+        @cache
+        def planned(place: int, budget: float, share: float) -> RoundPlan:
+            view, sigma = views[place], 1 / (self.mu * share**0.5)
+            of_way = view.way.summed(nulls).ravel()
+            posterior = blurred(view.prior.by_bin).reshape(of_way.size, -1)
+            rows = view.counts.ravel(), of_way, posterior
+            return plan_round(*rows, view.prior.masses, sigma, budget, saturated)
 
-        second_share = self.second_share(planned)
-        plan = planned(second_share)
+        # Whichever is chosen, and by whatever rule: round 1 and earlier releases decide it.
+        even, places = self.shares.even(), range(len(views))
+        place = max(places, key=lambda place: planned(place, budget, even).finds)
+        budget = self.budget_of_finds(budget, planned(place, budget, even).finds)
+        second_share = self.second_share(partial(planned, place, budget))
+        view, plan = views[place], planned(place, budget, second_share)
+        merged, shape = view.way.merged, view.counts.shape
         weights = np.maximum(1, np.rint(plan.weights * PLAIN)).astype(np.int64)
-        weights = weights.reshape(nulls.shape)
+        weights = weights.reshape(shape)[merged]
         second_unit = unit_for(1 / (self.mu * second_share**0.5), self.sigma_grid)
-        negatives = rounds.second_round(weights, second_unit)
+        negatives = view.way.summed(rounds.second_round(weights, second_unit))
         tails = tails_by_signs(plan.tails, negatives.ravel(), budget)
-        passed = rounds.passed(_thresholds(tails, law).reshape(nulls.shape))
+        passed = rounds.passed(_thresholds(tails, law).reshape(shape)[merged])
 
         group = self.valid.of(passed.keys)
         sigmas = first_sigma, self.sigma_grid / second_unit
@@ -103,12 +107,26 @@ class Step:
             seen_first,
             saturated(weights[group, passed.bins] / PLAIN),
             sigmas,
-            prior.by_class,
-            grid,
-            group,
+            view.prior.by_class,
+            view.prior.masses,
+            merged[group],
         )
         others = self._others(passed, first_unit, second_unit, saturated, sigmas)
         return Ran(passed, masses, others, (first_share, second_share), plan.finds, budget)
+
+    def _views(
+        self, counts: Integers, lists: Floats, first_sigma: float, seen_first: float
+    ) -> list[View]:
+        """What round 1 shows of the classes, in each way that they can be seen."""
+        forecasts, largest = self.foretold(lists)
+        grid = mass_grid(first_sigma, largest)
+        ways = self.valid.ways or (Way(np.arange(len(forecasts)), forecasts),)
+        views = []
+        for way in ways:
+            seen = way.summed(counts.astype(np.float64))
+            prior = deconvolved(seen, way.forecasts, grid, seen_first * grid / first_sigma)
+            views.append(View(way, seen, prior))
+        return views
 
     def foretold(self, lists: Floats) -> tuple[Floats, float]:
         """The forecast mass of each class, and a mass that no gram has more than; `lists`: noised,
@@ -118,6 +136,10 @@ class Step:
     def budget(self, counts: Integers) -> float:
         """How many spurious grams are expected at most, by what round 1 has shown."""
         return self.spurious * self.below
+
+    def budget_of_finds(self, budget: float, finds: float) -> float:
+        """The same, by what round 1 lets expect to be found with that."""
+        return budget
 
     def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
         even = self.shares.even()
@@ -142,6 +164,16 @@ class Step:
             np.where(others.early == 1, 0.0, saturated(weight)),
             sigmas,
         )[0]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Classes seen in one way: how many grams each bin of theirs has, and what that says of
+    masses."""
+
+    way: Way
+    counts: Floats
+    prior: Prior
 
 
 @dataclass(frozen=True, eq=False)

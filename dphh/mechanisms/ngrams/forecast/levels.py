@@ -58,13 +58,14 @@ class Words:
 def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
     session.hold(Reading(ends=True))
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
-    words = _words if price.prior is None else _listed_words
-    for done, so_far in words(price, session):
+    max_n = price["max_n"]
+    words = _words(price, session) if price.prior is None else listed_words(price, session, max_n)
+    for done, so_far in words:
         yield done
         found = so_far
     found = found.sorted()
 
-    max_n, above = price["max_n"], [x for x in price.levels if isinstance(x, ForecastLevel)]
+    above = [x for x in price.levels if isinstance(x, ForecastLevel)]
     if not above:
         return
     ladder = first_ladder(found.words, "both")
@@ -102,12 +103,12 @@ def _numbers_of(prior: Prior, words: Any) -> Integers:
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
-def _listed_words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
+def listed_words(price: Price, session: Session, lengths: int) -> Iterator[tuple[LevelDone, Words]]:
     """With a prior: both rounds in one step, within an even share."""
     level = price.levels[0]
     assert isinstance(level, ListedWordsLevel) and price.prior is not None
     prior = price.prior.prior
-    step = words_step(level, prior, price["max_n"], 1 / level.total_sigma)
+    step = words_step(level, prior, lengths, 1 / level.total_sigma)
     table = session.forecast_level(
         step, WordList(prior.vocabulary, level.max_items), "ngrams/forecast, level 1"
     )

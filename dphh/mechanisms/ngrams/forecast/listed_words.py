@@ -53,6 +53,9 @@ class WordsStep(Step):
     def budget(self, counts: Integers) -> float:
         return max(1.0, self.spurious * float(counts[:, EDGES >= SURELY].sum()))
 
+    def budget_of_finds(self, budget: float, finds: float) -> float:
+        return max(budget, self.spurious * finds)
+
     def second_share(self, planned: Callable[[float], RoundPlan]) -> float:
         return self.shares.even()
 

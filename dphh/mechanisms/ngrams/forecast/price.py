@@ -46,20 +46,32 @@ from dphh.privacy.set_union import (
     users_needed,
 )
 
-_FILTERED = (
+FILTERED = (
     "each chosen by earlier outputs, within one budget of 1/sigma^2 (Gaussian filter, Smith & "
     "Thakurta 2022; Dong, Roth & Su 2019; Balle & Wang 2018); integer thresholds from the rounded "
     "Gaussian's own tail; both directions"
 )
 THEOREM = (
     "forecast ladder (docs/forecast.md): DP-SIPS for words (Swanberg et al. 2023), two Gaussian "
-    f"rounds over the valid grams for every longer length, {_FILTERED}"
+    f"rounds over the valid grams for every longer length, {FILTERED}"
 )
 THEOREM_WITH_LIST = (
     "forecast ladder with a prior (docs/prior-proof.md): two Gaussian rounds for every length, "
     "over the words of a list, where other words have thresholds, and over the valid grams, "
-    f"{_FILTERED}"
+    f"{FILTERED}"
 )
+
+
+def spurious_words(share: str) -> str:
+    """Of the words of a list alone: others have thresholds, which nothing that nobody holds
+    passes."""
+    return (
+        "at most b words of your list that nobody need hold are expected among those released, b "
+        f"being 1, or the share {share} of the words of the list that round 1 lets expect to be "
+        "found if that is more"
+    )
+
+
 #: Of a table of moderate size, in grid units.
 _LARGEST_SIGMA = 2**15
 #: What a user has of the grid of words' round 1, with longer n-grams above. Their rounds have no

@@ -1,0 +1,36 @@
+"""`items`: the levels of whichever mechanism its price chose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow.compute as pc
+
+from dphh.engines.session import Session
+from dphh.mechanisms.counts.levels import counts_of
+from dphh.mechanisms.ngrams.forecast.levels import listed_words
+from dphh.mechanisms.released_rows import LevelDone
+from dphh.mechanisms.set_union.levels import set_union_levels
+from dphh.price import Price
+from dphh.udfs.kernel.reading import Reading
+
+
+def items_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    if price.method == "domain":
+        yield from _of_domain(price, session, joiner)
+    elif price.prior is not None:
+        session.hold(Reading())
+        for done, _ in listed_words(price, session, 1):
+            yield done
+    else:
+        yield from set_union_levels(price, session, joiner)
+
+
+def _of_domain(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
+    """Which counts are left out follows from the released intervals alone."""
+    least = dict(price.parameters).get("min_users")
+    for done in counts_of(price["domain"], price, session, joiner):
+        rows = done.rows
+        if least is not None:
+            rows = rows.filter(pc.greater_equal(rows.column("low"), least))
+        yield LevelDone(done.level, rows)

@@ -1,0 +1,185 @@
+"""`items`: single items, by what is known of them beforehand.
+
+Nothing is known: set union (`set_union/price.py`). A prior: its items need no threshold and others
+keep one, in two rounds with one norm, which is level 1 of `ngrams` with a prior, alone
+(docs/prior-proof.md). A domain: every item of it is released with how many users hold it, which is
+`counts` (docs/counts.md); no other item is looked at, so nothing needs a threshold's delta.
+
+Each of these has its own privacy statement, in both directions, in the price that it makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dphh.errors import UsageError
+from dphh.mechanisms.counts.of_found import Counting, found_counts
+from dphh.mechanisms.counts.price import Of, price_counts
+from dphh.mechanisms.ngrams.forecast.price import (
+    FILTERED,
+    finds_words,
+    price_forecast,
+    spurious_words,
+)
+from dphh.mechanisms.set_union.price import METHODS, Method, price_set_union
+from dphh.mechanisms.terms import (
+    ADJACENCY,
+    BUDGET_HELP,
+    UNIT,
+    check_budget,
+    check_max_items,
+)
+from dphh.price import Price, Privacy
+from dphh.priors.given_prior import PRIOR_HELP, GivenPrior, PriorAsked, checked_prior
+
+HELP = {
+    **BUDGET_HELP,
+    "max_items": "The most different items that one user counts for.",
+    "method": "auto: one round or several, as a first one shows; gaussian: one round; sips: "
+    "three, each without the items found before; adaptive: users also give more to items near the "
+    "threshold.",
+    **Counting.HELP,
+    "min_users": "With --counts or --domain: leave out what fewer users hold, as far as its "
+    "interval says.",
+    **PRIOR_HELP,
+    "domain": "All items that are looked at, held or not: a text file, one item a line, or a "
+    "release. Each is released with how many users hold it.",
+}
+THEOREM_WITH_LIST = (
+    "set union with a prior (docs/prior-proof.md): two Gaussian rounds over the items of a list "
+    f"and, within the same norm, over other items, which have thresholds, {FILTERED}"
+)
+#: Of the items of a prior that are released, nobody need hold this share.
+SPURIOUS = 0.01
+
+
+def price_items(
+    *,
+    epsilon: float,
+    delta: float,
+    max_items: int = 100,
+    method: Method = "gaussian",
+    counts: float | None = None,
+    by: str | None = None,
+    groups: str | Sequence[str] = (),
+    min_users: int | None = None,
+    prior: PriorAsked | None = None,
+    prior_text: str | None = None,
+    prior_is_public: bool = False,
+    domain: Of | None = None,
+) -> Price:
+    """Single items that many users hold (differentially private set union).
+
+    max_items: how many different items one user may count for; about what a typical user holds.
+    method: "auto", "gaussian" or "adaptive", chosen by what a first round of very little budget
+    shows; "gaussian", the weighted Gaussian policy; "sips", three rounds of it, each freeing the
+    users of what is found already, better where users hold many popular items; "adaptive", the
+    same, where users give more to what earlier rounds' noise shows near the threshold, better
+    still there. counts: the share of the budget, such as 0.3, that says of what is found how many
+    users hold it, with intervals; by, groups: within these values of a column, and within all
+    others together as "other"; min_users: without what fewer hold, by the low end of its interval.
+
+    prior: what is known before, of a public text or an earlier release: its items need no
+    threshold, and its counts say which of them are likely. A Corpus, or files whose column
+    `prior_text` is text; a table of (item, count), or files with one; a release, or its folder or
+    run id.
+    prior_is_public: that you say of a text or a table "nobody in the data contributed to it, or all
+    of it is published anyway"; the promise does not cover it.
+
+    domain: all items that are looked at, where they are known: a list, a text file with one item a
+    line, or a release. Each is released, held or not, with how many users hold it and an interval;
+    no part of delta goes to new items. Beside it `min_users`, `by` and `groups` go without
+    `counts`.
+    """
+    if method not in METHODS:
+        raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+    if domain is not None:
+        beside = {
+            "counts": counts is not None,
+            "prior": prior is not None,
+            "method": method != "gaussian",
+        }
+        if found := [name for name, is_given in beside.items() if is_given]:
+            raise UsageError(
+                f"{', '.join(found)}: does not go with domain, whose items are all counted in one "
+                "round; leave it out"
+            )
+        return _of_domain(domain, epsilon, delta, max_items, by, groups, min_users)
+    if prior is not None and method != "gaussian":
+        raise UsageError(
+            f"prior: is a method of its own, and found method={method!r}; leave one of them out"
+        )
+    given = checked_prior(prior, prior_text, prior_is_public)
+    check_budget(epsilon, delta)
+    check_max_items(max_items)
+    counting = Counting.of(counts, by, groups, min_users)
+    if given is not None:
+        return _with_prior(given, float(epsilon), float(delta), max_items, counting)
+    # The same request is the same in the ledger, whichever number it was written as.
+    return price_set_union(float(epsilon), float(delta), max_items, method, counting)
+
+
+def _with_prior(
+    given: GivenPrior, epsilon: float, delta: float, max_items: int, counting: Counting
+) -> Price:
+    levels, events, delta_shares = price_forecast(
+        epsilon, delta, 1, max_items, SPURIOUS, counting, given.prior
+    )
+    return Price(
+        verb="items",
+        method="forecast",
+        parameters=(
+            ("epsilon", epsilon),
+            ("delta", delta),
+            ("max_items", max_items),
+            *counting.parameters,
+            ("prior", given.prior.digest),
+        ),
+        levels=levels,
+        privacy=Privacy(
+            epsilon=epsilon,
+            delta=delta,
+            unit=UNIT,
+            adjacency=ADJACENCY,
+            theorem=THEOREM_WITH_LIST + counting.theorem,
+            delta_shares=delta_shares,
+            caveats=(given.caveat, spurious_words(f"{SPURIOUS:g}")),
+        ),
+        finds=replace(finds_words(levels), users_by_length=()),
+        events=events,
+        counting=found_counts(events, max_items, counting),
+        prior=given,
+    )
+
+
+def _of_domain(
+    domain: Of,
+    epsilon: float,
+    delta: float,
+    max_items: int,
+    by: str | None,
+    groups: str | Sequence[str],
+    min_users: int | None,
+) -> Price:
+    if min_users is not None and (
+        isinstance(min_users, bool) or not isinstance(min_users, int) or min_users < 1
+    ):
+        raise UsageError(f"min_users: found {min_users!r}; give a whole number from 1")
+    try:
+        counted = price_counts(
+            of=domain, epsilon=epsilon, delta=delta, max_items=max_items, by=by, groups=groups
+        )
+    except UsageError as problem:
+        raise UsageError(str(problem).replace("of:", "domain:", 1)) from None
+    said = dict(counted.parameters)
+    return replace(
+        counted,
+        verb="items",
+        method="domain",
+        parameters=(
+            ("domain", said["of"]),
+            *((name, said[name]) for name in ("epsilon", "delta", "max_items", "by", "groups")),
+            *(() if min_users is None else (("min_users", min_users),)),
+        ),
+    )

@@ -1,0 +1,154 @@
+"""One round of a set union priced jointly, and the choice between it and rounds.
+
+Method "auto". A first round has very little of the budget, and releases nothing: whether at least
+CHOICE_COMMON items reach its threshold decides what follows. If they do, users share popular items,
+and rounds whose weights follow earlier ones find the most (method "adaptive"). If not, one round
+finds the most, because new items and others' are priced jointly in it (method "gaussian"). Both are
+calibrated so that the mean, over what the first round may show, of the larger cost is at most delta
+(`dphh.privacy.events.ChosenUnionEvent`; the proof: docs/items.md).
+"""
+
+from __future__ import annotations
+
+from math import ceil, fsum, nextafter
+
+from dphh.errors import UsageError
+from dphh.levels import AloneLevel, ChoiceLevel, SetUnionLevel
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.set_union.rounds import Rounds, level_of, levels_of, new_delta, sips_shares
+from dphh.mechanisms.terms import set_aside
+from dphh.privacy.accounting import compose
+from dphh.privacy.events import ChosenUnionEvent, DeltaEvent, Event, SetUnionEvent
+from dphh.privacy.gaussian import compose_sigmas, gaussian_sigma, split_sigma
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.set_union import (
+    arithmetic_delta,
+    delta_shares,
+    grid_bits,
+    new_item_delta,
+    new_item_threshold,
+)
+
+#: The first round's share of 1 / sigma^2, and its threshold's share of delta.
+CHOICE_SHARE, CHOICE_DELTA = 3e-4, 1 / 512
+#: The part of delta for what follows the first round is a multiple of 1 / PARTS.
+PARTS = 256
+TABLE = "noise table's distance from the exact Gaussian"
+
+
+def price_union(epsilon: float, delta: float, max_items: int, counting: Counting) -> Rounds:
+    """One round, priced jointly: its level, the events it costs, and how delta is divided."""
+    spare = arithmetic_delta(max_items, epsilon) + counting.spare(epsilon)
+    spare = set_aside(spare, epsilon, delta)
+    for_curve, for_new = _delta_shares(epsilon, delta, spare, counting)
+    total = gaussian_sigma(epsilon, for_curve * delta - spare)
+    sigma = counting.finding(total)
+    bits = grid_bits(sigma, max_items)
+    sigma_grid = ceil(sigma * 2**bits)
+    noise = rounded_gaussian(sigma_grid)
+    level = SetUnionLevel(
+        level=1,
+        max_items=max_items,
+        grid_bits=bits,
+        sigma_grid=noise.sigma,
+        threshold_grid=new_item_threshold(noise, bits, max_items, for_new * delta),
+    )
+    new = new_item_delta(noise, bits, max_items, level.threshold_grid)
+    events = (
+        SetUnionEvent(level.sigma, new, "weighted Gaussian and its threshold"),
+        *counting.events(total),
+        DeltaEvent(spare, TABLE),
+    )
+    shared_out = (
+        ("users without new items: the Gaussian curve", for_curve * delta - spare),
+        ("users with only new items: new items over the threshold", for_new * delta),
+        (TABLE, spare),
+    )
+    return (level,), events, shared_out
+
+
+def _delta_shares(
+    epsilon: float, delta: float, spare: float, counting: Counting
+) -> tuple[float, float]:
+    """The shares of delta for the Gaussian curve and for new items. A user with only new items
+    still changes counts, so with counts the usual shares are used only if they fit; else 1/2 each.
+    """
+    for_curve, for_new = delta_shares(epsilon, delta)
+    if counting.share:
+        total = gaussian_sigma(epsilon, for_curve * delta - spare)
+        found = SetUnionEvent(counting.finding(total), for_new * delta)
+        if compose([found, *counting.events(total), DeltaEvent(spare)]).delta(epsilon) > delta:
+            return 1 / 2, 1 / 2
+    return for_curve, for_new
+
+
+def price_choice(epsilon: float, delta: float, max_items: int, counting: Counting) -> Rounds:
+    """The first round, the one round and the rounds, of which only one follows, and their cost."""
+    spare = (1 + len(sips_shares())) * arithmetic_delta(max_items, epsilon)
+    spare = set_aside(spare + counting.spare(epsilon), epsilon, delta)
+    for_curve, for_new = delta_shares(epsilon, delta)
+
+    def priced(part: float) -> tuple[ChosenUnionEvent, tuple[Event, ...]]:
+        """With this part of delta for the one round, and for the rounds."""
+        rounds = gaussian_sigma(epsilon, part * delta / 2)
+        finding = counting.finding(rounds) ** -2
+        counted = rounds**-2 - finding if counting.share else 0.0
+        one = gaussian_sigma(epsilon, for_curve * part * delta) ** -2 - counted
+        choosing = CHOICE_SHARE * finding
+        event = ChosenUnionEvent(
+            choosing**-0.5,
+            (one - choosing) ** -0.5,
+            for_new * part * delta,
+            (finding - choosing) ** -0.5,
+            part * delta / 2,
+        )
+        return event, counting.events(rounds)
+
+    first_new = CHOICE_DELTA * delta
+    always = (DeltaEvent(first_new), DeltaEvent(spare))
+    least, most = 0, PARTS
+    while most - least > 1:  # with least / PARTS of delta it fits, with most / PARTS it does not
+        middle = (least + most) // 2
+        event, counts = priced(middle / PARTS)
+        fits = compose([event, *counts, *always]).delta(epsilon) <= delta
+        least, most = (middle, most) if fits else (least, middle)
+    if not least:
+        raise UsageError(
+            f"delta: found {delta:g}, of which too little is left for method 'auto' at epsilon "
+            f"{epsilon:g}; give a larger delta, or method='gaussian'"
+        )
+    event, counts = priced(least / PARTS)
+    # So much noise may need so coarse a grid that users count for fewer items.
+    bits = grid_bits(event.before, 1)
+    first = level_of(ChoiceLevel, bits, event.before, min(max_items, 4**bits), first_new, 1)
+    shares = sips_shares()
+    rounds = levels_of(
+        split_sigma(event.rounds_sigma, shares),
+        [share * event.rounds_delta for share in shares],
+        [max_items] * len(shares),
+        weighed=True,
+        first=2,
+    )
+    bits = rounds[0].grid_bits
+    alone = level_of(AloneLevel, bits, event.sigma, max_items, event.delta, 2)
+    chosen = ChosenUnionEvent(
+        first.sigma,
+        alone.sigma,
+        new_delta(alone),
+        compose_sigmas([level.sigma for level in rounds]),
+        nextafter(fsum(new_delta(level) for level in rounds), 1.0),
+        "a first round, and then one round or several, as it shows",
+    )
+    new = DeltaEvent(new_delta(first), "new items over the first round's threshold")
+    shared_out = (
+        (
+            "one round: users without new items, the Gaussian curve",
+            for_curve * least / PARTS * delta,
+        ),
+        ("one round: users with only new items, new items over the threshold", event.delta),
+        ("or rounds: Gaussian curve", event.rounds_delta),
+        ("or rounds: new items over the thresholds", event.rounds_delta),
+        ("new items over the first round's threshold", first_new),
+        (TABLE, spare),
+    )
+    return (first, alone, *rounds), (chosen, new, *counts, DeltaEvent(spare, TABLE)), shared_out

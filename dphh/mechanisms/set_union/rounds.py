@@ -1,0 +1,124 @@
+"""The rounds of a set union: their levels, thresholds and events, and the early stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil, isqrt
+
+from dphh.levels import SetUnionLevel, WeighedLevel
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.terms import set_aside
+from dphh.privacy.any_weights import any_weights_delta, any_weights_threshold
+from dphh.privacy.events import DeltaEvent, Event, GaussianEvent, Role
+from dphh.privacy.gaussian import gaussian_sigma, split_sigma
+from dphh.privacy.rounded_gaussian import RoundedGaussian, rounded_gaussian
+from dphh.privacy.set_union import (
+    arithmetic_delta,
+    grid_bits,
+    new_item_delta,
+    new_item_threshold,
+)
+
+#: DP-SIPS gives round i of R a share in proportion to decay^(R - 1 - i). The paper uses 0.3;
+#: docs/items.md has the measurements for this value.
+SIPS_ROUNDS, SIPS_DECAY = 3, 0.15
+#: If the first round finds fewer items than this, no items are common, so removing them from users
+#: gains nothing, and one round spends the rest of the budget instead of several.
+SIPS_COMMON = 5
+
+Rounds = tuple[tuple[SetUnionLevel, ...], tuple[Event, ...], tuple[tuple[str, float], ...]]
+
+
+def sips_shares(rounds: int = SIPS_ROUNDS) -> tuple[float, ...]:
+    parts = [SIPS_DECAY ** (rounds - 1 - i) for i in range(rounds)]
+    return tuple(part / sum(parts) for part in parts)
+
+
+def round_alone(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
+    """One round that replaces these, within their budget of 1/sigma^2 and delta. Its weights are
+    equal, because if nothing is common, the first round's noised weights say almost nothing."""
+    first = rounds[0]
+    told = sum(Fraction(1, level.sigma_grid**2) for level in rounds)
+    noise = rounded_gaussian(isqrt(ceil(1 / told) - 1) + 1)  # the least with 1 / sigma^2 <= told
+    delta = sum(new_delta(level) for level in rounds)
+    bits, max_items = first.grid_bits, first.max_items
+    threshold = new_item_threshold(noise, bits, max_items, delta)
+    return SetUnionLevel(first.level, max_items, bits, noise.sigma, threshold, first.round)
+
+
+def _threshold(
+    kind: type[SetUnionLevel], noise: RoundedGaussian, bits: int, max_items: int, delta: float
+) -> int:
+    """A level's threshold; it must hold for any weights if they depend on earlier rounds."""
+    if kind is WeighedLevel:
+        return any_weights_threshold(noise, 2**bits, max_items, delta)
+    return new_item_threshold(noise, bits, max_items, delta)
+
+
+def new_delta(level: SetUnionLevel) -> float:
+    """The delta that a level's threshold costs."""
+    noise = rounded_gaussian(level.sigma_grid)
+    if isinstance(level, WeighedLevel):
+        unit = 2**level.grid_bits
+        return any_weights_delta(noise, unit, level.max_items, level.threshold_grid)
+    return new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
+
+
+def levels_of(
+    sigmas: Sequence[float],
+    deltas: Sequence[float],
+    bounds: Sequence[int],
+    weighed: bool = False,
+    first: int = 1,
+) -> tuple[SetUnionLevel, ...]:
+    """A level for each round, from the number `first` on; the same grid for all."""
+    bits = grid_bits(max(sigmas), max(bounds))
+    rounds = zip(sigmas, bounds, deltas, strict=True)
+    return tuple(
+        level_of(WeighedLevel if weighed and index else SetUnionLevel, bits, *each, first + index)
+        for index, each in enumerate(rounds)
+    )
+
+
+def level_of(
+    kind: type[SetUnionLevel], bits: int, sigma: float, max_items: int, delta: float, number: int
+) -> SetUnionLevel:
+    """A round on the grid of 2^bits, with the least threshold that costs at most delta."""
+    noise = rounded_gaussian(ceil(sigma * 2**bits))
+    threshold = _threshold(kind, noise, bits, max_items, delta)
+    return kind(1, max_items, bits, noise.sigma, threshold, number)
+
+
+def price_rounds(
+    epsilon: float,
+    delta: float,
+    shares: Sequence[float],
+    bounds: Sequence[int],
+    counting: Counting,
+    weighed: bool = False,
+) -> Rounds:
+    """The rounds' levels, the events they cost, and how delta is divided.
+
+    weighed: whether the later rounds' weights depend on the earlier ones.
+    """
+    spare = sum(arithmetic_delta(bound, epsilon) for bound in bounds) + counting.spare(epsilon)
+    spare = set_aside(spare, epsilon, delta)
+    total = gaussian_sigma(epsilon, delta / 2 - spare)
+    sigmas = split_sigma(counting.finding(total), shares)
+    levels = levels_of(sigmas, [share * delta / 2 for share in shares], bounds, weighed)
+    events: list[Event] = []
+    for level in levels:
+        said = f"round {level.round}"
+        events += [
+            GaussianEvent(level.sigma, f"weighted Gaussian, {said}", role=Role.LEVEL),
+            DeltaEvent(new_delta(level), f"new items over the threshold, {said}", role=Role.LEVEL),
+        ]
+    events += counting.events(total)
+    events.append(DeltaEvent(spare, "noise table's distance from the exact Gaussian"))
+    shared_out = (
+        ("Gaussian curve", delta / 2 - spare),
+        ("new items over the threshold", delta / 2),
+        ("noise table's distance from the exact Gaussian", spare),
+    )
+    return levels, tuple(events), shared_out

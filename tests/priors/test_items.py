@@ -1,0 +1,137 @@
+"""`items` with what is known beforehand: a prior's items need no threshold, a domain's are all
+shown."""
+
+from __future__ import annotations
+
+import duckdb
+import polars as pl
+import pytest
+
+import dphh
+from dphh import UsageError
+from dphh.engines import ENGINES
+from dphh.privacy.accounting import compose
+from dphh.privacy.events import DeltaEvent, GaussianEvent
+from dphh.testing import SeededRandomness
+
+ASK = {"epsilon": 2.0, "delta": 1e-8, "max_items": 10}
+RARE = [f"rare{word}" for word in range(300)]
+OWN = [f"own{word}" for word in range(300)]
+TABLE = pl.DataFrame({"item": ["good", *RARE], "count": [300_000, *[30] * len(RARE)]})
+PUBLIC = {"prior": TABLE, "prior_is_public": True}
+
+
+@pytest.fixture
+def private(written):
+    """300 items of a public list and 300 others, each of 14 users who hold two items."""
+    return written(
+        [(f"{word}/{user}", f"good {word}") for word in (*RARE, *OWN) for user in range(14)]
+    )
+
+
+@pytest.mark.on_spark
+@pytest.mark.parametrize("engine", ENGINES)
+def test_items_of_the_list_are_found_where_a_threshold_hides_all_others(private, engine):
+    plan = dphh.items(private, **ASK, **PUBLIC)
+    seed = SeededRandomness(3)
+    release = plan.run(engine=engine, randomness=seed, again=True)
+    found = {row["item"] for row in release}
+    assert "good" in found and len(found & {*RARE}) > 150 and len(found & {*OWN}) < 25
+    assert release.manifest["prior"]["released_listed"] > 150
+    words = dphh.ngrams(private, max_n=1, **ASK, **PUBLIC).run(engine=engine, randomness=seed)
+    assert [(row["item"], row["score"]) for row in words] == [
+        (row["item"], row["score"]) for row in release
+    ]  # level 1 of `ngrams`, alone
+
+
+def test_a_prior_costs_what_set_union_in_two_rounds_costs():
+    price = dphh.items(**ASK, **{**PUBLIC, "prior": dphh.ngrams(max_n=1, **ASK, **of_lists())
+                                 .price.prior}).price  # fmt: skip
+    assert compose(price.events).delta(2.0) <= 1e-8
+    assert price.privacy.both_directions and "prior-proof" in price.privacy.theorem
+    assert sum(event.delta for event in price.events if isinstance(event, DeltaEvent)) <= 0.26e-8
+    assert "nobody need hold" in price.privacy.caveats[-1]
+
+
+def of_lists():
+    corpus = dphh.Corpus(TABLE, user="count", item="item", as_="whole")
+    plan = dphh.ngrams(corpus, max_n=1, **ASK, **{"prior": TABLE.head(9), "prior_is_public": True})
+    return {"prior": plan.price.prior}
+
+
+def test_a_prior_is_not_taken_beside_another_method(private):
+    with pytest.raises(
+        UsageError, match=r"^prior: is a method of its own, and found method='sips'"
+    ):
+        dphh.items(private, method="sips", **ASK, **PUBLIC)
+    with pytest.raises(UsageError, match=r"^prior_is_public: the prior is a text or a table"):
+        dphh.items(private, prior=TABLE, **ASK)
+    with pytest.raises(UsageError, match=r"^prior: these are the run's own data"):
+        dphh.items(private, prior=private, prior_is_public=True, **ASK)
+
+
+@pytest.mark.on_spark
+@pytest.mark.parametrize("engine", ENGINES)
+def test_all_of_a_domain_is_shown_and_nothing_else(private, engine):
+    """Held or not: what stands in the release says nothing of who is there."""
+    asked = ["good", "nobody's", *RARE[:3]]
+    release = dphh.items(private, domain=asked, **ASK).run(engine=engine)
+    users = {row["item"]: (row["low"], row["users"], row["high"]) for row in release}
+    assert users.keys() == {*asked}
+    assert users["good"][0] < 8_400 < users["good"][2] and users["nobody's"][0] <= 0
+    same = dphh.counts(private, of=asked, **ASK)
+    assert dphh.items(private, domain=asked, **ASK).price.events == same.price.events
+
+
+def test_no_delta_of_a_domain_goes_to_new_items(private):
+    price = dphh.items(private, domain=["good", "x"], **ASK).price
+    gaussian, spare = price.events
+    assert isinstance(gaussian, GaussianEvent) and spare.delta < 1e-3 * 1e-8
+    assert compose(price.events).delta(2.0) == pytest.approx(1e-8, rel=1e-3)
+
+
+def test_of_a_domain_what_few_hold_may_be_left_out(private):
+    release = dphh.items(private, domain=["good", "x", *OWN[:2]], min_users=100, **ASK).run()
+    assert [row["item"] for row in release] == ["good"]
+    assert release.manifest["levels"][0]["keys"] == 4
+    why = release.why("x")
+    assert (why.reason, "min_users" in why.said) == ("below", True)
+    assert release.why("y").reason == "not asked for"
+    with pytest.raises(UsageError, match=r"^min_users: found 0; give a whole number from 1"):
+        dphh.items(private, domain=["x"], min_users=0, **ASK)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"counts": 0.3}, "^counts: does not go with domain"),
+        ({"method": "sips", **PUBLIC}, "^prior, method: does not go with domain"),
+        ({"domain": []}, "^domain: found no items"),
+        ({"domain": "no-such"}, "^domain: no-such is neither a release's folder"),
+    ],
+)
+def test_what_does_not_go_with_a_domain_is_refused(private, more, said):
+    with pytest.raises(UsageError, match=said):
+        dphh.items(private, **{**ASK, "domain": ["good"], **more})
+
+
+def test_frames_and_sql_take_both(tmp_path):
+    frame = pl.DataFrame({"who": range(500), "what": ["good"] * 500})
+    options = {"user": "who", "item": "what", "as_": "whole"}
+    found = frame.dphh.items(domain=["good", "x"], **options, **ASK).run()
+    assert {row["item"] for row in found} == {"good", "x"}
+    assert len(frame.dphh.items(**options, **ASK, **PUBLIC).run()) >= 1
+    frame.write_parquet(tmp_path / "data.parquet")
+    TABLE.write_parquet(tmp_path / "words.parquet")
+    (tmp_path / "domain.txt").write_text("good\nx\n")
+    con = dphh.connect(ledger=tmp_path / "l.sqlite")
+    called = (
+        f"FROM dphh_items('{tmp_path}/data.parquet', user_column := 'who', item_column := 'what', "
+        "as_ := 'whole', epsilon := 2.0, delta := 1e-8, max_items := 10, "
+    )
+    rows = con.sql(called + "domain := ['good', 'x'])").fetchall()
+    assert {row[1] for row in rows} == {"good", "x"}
+    prior = f"prior := '{tmp_path}/words.parquet', prior_is_public := true)"
+    assert con.sql(called + prior).fetchall()[0][1] == "good"
+    with pytest.raises(duckdb.Error, match="domain: found no items"):
+        con.sql(called + "domain := [])").fetchall()

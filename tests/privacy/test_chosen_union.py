@@ -1,0 +1,155 @@
+"""A first release that chooses between a set union and rounds: against an attacker who lets the
+worst of both follow from each of its outcomes, integrated by quadrature."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from dphh import items
+from dphh.levels import AloneLevel, ChoiceLevel
+from dphh.privacy.accounting import compose
+from dphh.privacy.events import (
+    ApproximateEvent,
+    ChosenUnionEvent,
+    DeltaEvent,
+    Event,
+    GaussianEvent,
+    SetUnionEvent,
+)
+from dphh.privacy.rounded_gaussian import rounded_gaussian
+from dphh.privacy.set_union import new_item_delta
+
+
+def curve(epsilon: float, mu: float) -> float:
+    if mu == 0:
+        return max(0.0, -math.expm1(epsilon))
+    above, below = norm.sf(epsilon / mu - mu / 2), norm.sf(epsilon / mu + mu / 2)
+    return float(above - math.exp(epsilon) * below)
+
+
+def attacked(epsilon: float, event: ChosenUnionEvent, more: float = 0.0) -> float:
+    """The largest delta of who lets the way, and the share of new items, follow from the first
+    release, where a Gaussian of mu `more` comes last."""
+    first, shares = 1 / event.before, np.linspace(0, 1, 33)
+
+    def worst(left: float) -> float:
+        ways = [
+            (share * event.delta, math.hypot(math.sqrt(1 - share) / event.sigma, more))
+            for share in shares
+        ]
+        ways.append((event.rounds_delta, math.hypot(1 / event.rounds_sigma, more)))
+        return max(new + (1 - new) * curve(left, mu) for new, mu in ways)
+
+    def at(normal: float) -> float:
+        return float(norm.pdf(normal)) * worst(epsilon - first * normal - first**2 / 2)
+
+    return float(quad(at, -9, 9, limit=400, epsrel=1e-6)[0])
+
+
+EVENTS = [
+    (1.0, ChosenUnionEvent(224.0, 3.74, 9.1e-6, 3.885, 4.9e-6)),
+    (1.0, ChosenUnionEvent(9.0, 4.2, 5e-6, 4.3, 3e-6)),
+    (3.0, ChosenUnionEvent(77.0, 1.29, 4e-5, 1.34, 2.2e-5)),
+    (0.3, ChosenUnionEvent(12.0, 20.0, 1e-3, 6.0, 1e-4)),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "event"), EVENTS)
+@pytest.mark.parametrize("more", [0.0, 0.2])
+def test_no_attacker_gets_more_and_the_bound_is_close(
+    epsilon: float, event: ChosenUnionEvent, more: float
+) -> None:
+    last = [GaussianEvent(1 / more)] if more else []
+    bound, reached = compose([event, *last]).delta(epsilon), attacked(epsilon, event, more)
+    assert reached <= bound <= 1.06 * reached
+
+
+def test_the_larger_of_both_ways_is_not_enough() -> None:
+    """Each way alone composes to less than an attacker gets by choosing between them."""
+    epsilon, event = EVENTS[1]
+    first = GaussianEvent(event.before)
+    ways = (
+        [GaussianEvent(event.sigma)],
+        [DeltaEvent(event.delta)],
+        [GaussianEvent(event.rounds_sigma), DeltaEvent(event.rounds_delta)],
+    )
+    largest = max(compose([first, *way]).delta(epsilon) for way in ways)
+    assert 1.1 * largest < attacked(epsilon, event) <= compose([event]).delta(epsilon)
+
+
+@pytest.mark.parametrize(("epsilon", "event"), EVENTS)
+def test_it_costs_at_least_either_way_and_at_most_all_of_both(
+    epsilon: float, event: ChosenUnionEvent
+) -> None:
+    one = compose([SetUnionEvent(event.sigma, event.delta)]).delta(epsilon)
+    rounds = [GaussianEvent(event.rounds_sigma), DeltaEvent(event.rounds_delta)]
+    several = compose([GaussianEvent(event.before), *rounds]).delta(epsilon)
+    spent = compose([event])
+    assert max(one, several) <= spent.delta(epsilon)
+    least = GaussianEvent(min(event.sigma, event.rounds_sigma))
+    most = DeltaEvent(max(event.delta, event.rounds_delta))
+    apart = [GaussianEvent(event.before), least, most]
+    assert spent.delta(epsilon) <= compose(apart).delta(epsilon) * (1 + 1e-9)
+    found = spent.epsilon(spent.delta(epsilon) * (1 + 1e-9))
+    assert found == pytest.approx(epsilon, rel=1e-6)
+    assert spent.epsilon(event.delta / 2) == math.inf
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        lambda event: [GaussianEvent(9.0), event],
+        lambda event: [event, ApproximateEvent(0.1, 0.0)],
+    ],
+    ids=["asked for later", "beside an epsilon of its own"],
+)
+def test_elsewhere_it_pays_for_all_of_both(events: object) -> None:
+    event = EVENTS[0][1]
+    cost = event.cost
+    assert cost.sigma is not None
+    assert cost.delta is not None
+    apart: list[Event] = []
+    for each in events(event):  # type: ignore[operator]
+        apart += [GaussianEvent(cost.sigma), DeltaEvent(cost.delta)] if each is event else [each]
+    assert compose(events(event)) == compose(apart)  # type: ignore[operator]
+    assert cost.sigma <= 1 / math.hypot(1 / event.before, 1 / event.sigma)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-5), (3, math.exp(-10)), (0.05, 1e-7)])
+@pytest.mark.parametrize("counts", [None, 0.3])
+def test_the_price_of_auto_is_what_its_levels_cost(
+    epsilon: float, delta: float, counts: float | None
+) -> None:
+    plan = items(epsilon=epsilon, delta=delta, method="auto", counts=counts)
+    first, alone, *rounds = plan.levels
+    assert isinstance(first, ChoiceLevel)
+    assert isinstance(alone, AloneLevel)
+    event, new = plan.events[:2]
+    assert isinstance(event, ChosenUnionEvent)
+    assert isinstance(new, DeltaEvent)
+    assert event.before == first.sigma
+    assert event.sigma == alone.sigma
+    assert event.rounds_sigma == pytest.approx(
+        math.fsum(level.sigma**-2 for level in rounds) ** -0.5, rel=1e-12
+    )
+    for level, priced in ((first, new.delta), (alone, event.delta)):
+        noise = rounded_gaussian(level.sigma_grid)
+        own = new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
+        assert own == priced
+    assert 0.98 * delta < compose(plan.events).delta(epsilon) <= delta
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-5), (3, math.exp(-10)), (1, 1e-8)])
+def test_choosing_raises_thresholds_by_little(epsilon: float, delta: float) -> None:
+    _, alone, *rounds = items(epsilon=epsilon, delta=delta, method="auto").levels
+    (one,) = items(epsilon=epsilon, delta=delta, method="gaussian").levels
+    assert alone.threshold <= 1.002 * one.threshold
+    for level, same in zip(
+        rounds, items(epsilon=epsilon, delta=delta, method="adaptive").levels, strict=True
+    ):
+        assert level.threshold <= 1.002 * same.threshold

@@ -1,0 +1,89 @@
+"""Which of a block's words or grams were released, and their numbers among the released ones.
+
+Few released keys are sent to the executors whole, and each worker looks keys up among them. Where
+they are more than a worker should hold, Spark joins the keys of each block with them
+(`sql/spark/blocks_and_numbers.sql`), and a block comes with the numbers of its own keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql import SparkSession
+
+from dphh.udfs.kernel.blocks import block_at
+from dphh.udfs.kernel.positions import Released
+from dphh.udfs.spark.sent import everywhere
+from dphh.udfs.text.arrow_bytes import unpacked
+from dphh.udfs.text.hashes import Integers
+
+Numbers = NDArray[np.integer[Any]]
+#: Of the keys of a block, in a row of a batch, the numbers; -1 for each that was not released.
+NumbersOf = Callable[[pa.RecordBatch, int, Any], Numbers]
+
+
+def numbers_of_words(spark: SparkSession, released: Any | None) -> NumbersOf:
+    """Of a block's list of words. `released` is None where a join has brought the numbers."""
+    if released is None:
+        return lambda rows, row, words: _joined(rows, row, len(words))
+    sent = everywhere(spark, released)
+
+    def looked_up(rows: pa.RecordBatch, row: int, words: pa.Array) -> Numbers:
+        found = pc.index_in(words, value_set=sent.value.cast(words.type)).fill_null(-1)
+        numbers: Numbers = found.to_numpy()
+        return numbers
+
+    return looked_up
+
+
+def numbers_of_grams(spark: SparkSession, released: Integers | None) -> NumbersOf:
+    """The same of the key at each position of a block; the released keys are ascending."""
+    if released is None:
+
+        def joined(rows: pa.RecordBatch, row: int, keys: Integers) -> Numbers:
+            distinct, at = np.unique(keys, return_inverse=True)
+            return _joined(rows, row, len(distinct))[at]
+
+        return joined
+    sent = everywhere(spark, released)
+    made: list[Released] = []
+
+    def looked_up(rows: pa.RecordBatch, row: int, keys: Integers) -> Numbers:
+        if not made:
+            made.append(Released(sent.value))
+        return made[0].positions(keys)
+
+    return looked_up
+
+
+def _joined(rows: pa.RecordBatch, row: int, keys: int) -> Numbers:
+    """What the join has brought: (place, number) of each key that was released."""
+    numbers = np.full(keys, -1, dtype=np.int32)
+    known: Any = rows.column("numbers")[row].values
+    if known is not None:
+        numbers[known.field("place").to_numpy()] = known.field("number").to_numpy()
+    return numbers
+
+
+def words_of_block(rows: pa.RecordBatch, row: int) -> tuple[Integers, Any]:
+    words = vocabulary(rows, row)
+    return np.arange(len(words)), words.cast("string")
+
+
+def grams_of_block(rows: pa.RecordBatch, row: int) -> tuple[Integers, Any]:
+    """The distinct keys, with their places among them and -1, which stands for none."""
+    distinct = np.unique(block_at(rows, row, "keys").positions)
+    places = np.flatnonzero(distinct >= 0)
+    return places, distinct[places]
+
+
+def vocabulary(rows: pa.RecordBatch, row: int) -> pa.Array:
+    """The words that the positions of a block are numbers of."""
+    column: Any = rows.column("words")
+    words: pa.Array = unpacked(column[row].as_buffer()).column("word").combine_chunks()
+    return words
