@@ -580,7 +580,7 @@ def test_a_level_of_words_is_asked_for_with_its_own_noise_and_threshold() -> Non
 def test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold() -> None:
     session = Asked()
     level = PrunedLevel(2, CAP, BITS, 555, 0.1, "both", 2_000, 16)
-    session._noised_grams(level, "ngrams/level 2")
+    session._write_noised_grams(level, "ngrams/level 2")
     session._released_grams(level, None, "ngrams/level 2")  # type: ignore[arg-type]
     of_noise = {"sigma": 555, "purpose": "ngrams/level 2"}
     assert asked(session, "noised") == of_noise
