@@ -223,23 +223,27 @@ def _ask(question: str) -> None:
 
 @ledger.command()
 @click.argument("name")
+@click.option("--by", metavar="COLUMN", help="The column that holds the groups, such as country.")
 @click.option(
-    "--by",
-    required=True,
-    metavar="COLUMN",
-    help="The column that holds the groups, such as country.",
+    "--groups", help="The values, with commas between; '' revokes them. Without it, they are shown."
 )
-@click.option("--groups", default="", help="With commas between; none takes back what there was.")
 @ledger_option
-def groups(name: str, by: str, groups: str, ledger_file: str | None) -> None:
-    """Declare values of a column that everybody may know, such as countries.
+def groups(name: str, by: str | None, groups: str | None, ledger_file: str | None) -> None:
+    """Declare values of a column that everybody may know, such as countries; or show them.
 
     Then `--by COLUMN` of a verb counts within these, and analysts at the gateway may say it too.
     """
     book = _there(ledger_file)
-    book.declare_groups(name, by, groups)
-    for column, values in book.declared_groups().get(name, {by: ("none any more",)}).items():
-        click.echo(f"{name}, by {column}: {', '.join(values)}")
+    if groups is not None:
+        if by is None:
+            raise UsageError("--by: missing; name the column that holds the groups")
+        book.declare_groups(name, by, groups)
+    book.status(name)  # refuses a name that the ledger does not have
+    declared = book.declared_groups().get(name, {})
+    for column in [by] if by is not None else [*declared]:
+        click.echo(f"{name}, by {column}: {', '.join(declared.get(column, ('none',)))}")
+    if by is None and not declared:
+        click.echo(f"{name}: no groups are declared")
 
 
 @ledger.command()

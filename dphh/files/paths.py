@@ -19,6 +19,8 @@ from dphh.errors import UsageError
 
 MAGIC = re.compile(r"[*?\[]")
 _REMOTE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+#: Also with one slash, as `Path` writes an address; a drive has one letter.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _FILE = re.compile(r"(?:^|/)file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
 _DATABASE = re.compile(r"\.(duckdb|ddb)$", re.IGNORECASE)
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "http": "https", "abfs": "abfss"}
@@ -59,11 +61,15 @@ def absolute_path(path: str) -> str:
 
 
 def written_here(option: str, path: str | Path) -> Path:
-    """The path to write to. Refuses a store's address, which `Path` would turn into a folder."""
-    if is_remote(str(path)):
+    """The local path to write to, `file://` for its path. Refuses any other address, which `Path`
+    would turn into a folder of that name."""
+    text = str(path)
+    if text.lower().startswith("file:") and (address := _FILE.match(text)) is not None:
+        return Path(unquote(address[1]))
+    if _ADDRESS.match(text):
         raise UsageError(
-            f"{option}: found {str(path)!r}, but dphh writes to local files only; give a local "
-            "path, and copy the result to the store"
+            f"{option}: found {text!r}, but dphh writes to local files only; give a local path, "
+            "and copy the result to the store"
         )
     return Path(path)
 

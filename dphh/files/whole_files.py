@@ -8,11 +8,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dphh.errors import UsageError
+
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Write the file; a concurrent reader sees the old file or the new one, never a part."""
     with _written_beside(path, data, mode) as written:
         written.replace(path)
+
+
+def refuse_other_file(option: str, path: Path, start: bytes) -> None:
+    """Refuse to write over a file that does not begin as what is written: data, say, or a ledger.
+
+    start: the first bytes of every file of this kind.
+    """
+    if not path.is_file():
+        return  # new, or no file: whoever writes says what is wrong
+    with path.open("rb") as file:
+        found = file.read(len(start))
+    if found and found != start:
+        raise UsageError(
+            f"{option}: {path} is a file of another kind, and would be lost; name another file, "
+            "or remove this one first"
+        )
 
 
 def write_once(path: Path, data: bytes, mode: int = 0o666) -> None:

@@ -25,7 +25,7 @@ from dphh.ledger.entries import Account, unknown_account
 from dphh.ledger.history import Change, changes, note, of_both
 from dphh.ledger.marks import Marks, marks, pass_on_marks
 from dphh.ledger.moved import Earlier, earlier_on, is_there, moved_to, refuse_what_did_not_move
-from dphh.ledger.older_copy import behind, come_down
+from dphh.ledger.older_copy import behind, come_down, refuse_newer_copy
 from dphh.ledger.origins import source_of
 from dphh.ledger.paying import Look, by_name, look, moved_here
 from dphh.ledger.records import AccountRow, Prices
@@ -47,7 +47,8 @@ class Accounts:
             )
         # Resolved once: a later change of folder must not lead to another ledger, and SQLite names
         # the journal after the real file.
-        self.path = Path(os.path.realpath(Path(path or default_path()).expanduser()))
+        named = written_here("ledger", path or default_path())
+        self.path = Path(os.path.realpath(named.expanduser()))
 
     def __repr__(self) -> str:
         """Where it is, and what every account has spent and left."""
@@ -326,6 +327,9 @@ class Accounts:
         with reading(self.path) as con:
             if con is None:
                 raise UsageError(self.absent() or "")
+            if (older := behind(con, self.path)) is not None:
+                raise LedgerError(f"{older} Nothing was copied")
+            refuse_newer_copy(con, target)
             found = con.execute("PRAGMA integrity_check (1)").fetchone()[0]
             if found != "ok":
                 raise LedgerError(

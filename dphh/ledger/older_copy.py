@@ -17,7 +17,8 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-from dphh.errors import LedgerError
+from dphh.errors import LedgerError, UsageError
+from dphh.files.whole_files import refuse_other_file
 
 #: Appended to the ledger's own name.
 SUFFIX = ".seen"
@@ -48,6 +49,30 @@ def behind(con: sqlite3.Connection | None, path: Path) -> str | None:
         f"{note.name} beside it, and lower the caps at once by what you know was spent "
         "(`dphh ledger cap`)."
     )
+
+
+def refuse_newer_copy(con: sqlite3.Connection, copy: Path) -> None:
+    """Before a copy is written over another: refuse if that one has more, or is no ledger."""
+    refuse_other_file("backup", copy, b"SQLite format 3\0")
+    if not copy.is_file() or not copy.stat().st_size:
+        return
+    other = sqlite3.connect(f"{copy.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    try:
+        there = _last(other)
+    except sqlite3.Error:
+        raise UsageError(
+            f"backup: {copy} is no dphh ledger, and would be lost; name another file, or remove "
+            "this one first"
+        ) from None
+    finally:
+        other.close()
+    here = _last(con)
+    if any(ours < theirs for ours, theirs in zip(here, there, strict=True)):
+        raise UsageError(
+            f"backup: {copy} has {there[0]:,} runs and {there[1]:,} caps, and this ledger "
+            f"{here[0]:,} and {here[1]:,}: the copy is newer, or of another ledger, and would be "
+            "lost; name another file"
+        )
 
 
 def come_down(con: sqlite3.Connection, path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
-from dphh.files.whole_files import write_whole
+from dphh.files.whole_files import refuse_other_file, write_whole
 from dphh.report.drawing import Bar, Grid, Panel, Part, figure_html, figure_svg, figure_text
 from dphh.report.people import Count, People, Tokens, people_of
 from dphh.report.released import Released
@@ -61,6 +61,7 @@ class Chart:
             raise UsageError(f"chart: found {out.name!r}; give a name that ends in .svg or .html")
         page = f"<!doctype html><meta charset='utf-8'><title>{escape(self.title)}</title>"
         said = self._repr_svg_() if out.suffix == ".svg" else page + self._repr_html_()
+        refuse_other_file("chart", out, said.encode()[:4])
         try:
             write_whole(out, said.encode())
         except OSError as problem:

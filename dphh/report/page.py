@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
-from dphh.files.whole_files import write_whole
+from dphh.files.whole_files import refuse_other_file, write_whole
 from dphh.ledger.bars import account_html
 from dphh.report.chart import Chart, chart_html, chart_of, within_groups
 from dphh.report.people import PEOPLE
@@ -50,6 +50,7 @@ def write_page(
     if out.is_dir():
         raise UsageError(f"report: {out} is a folder; give a file, such as {out / 'report.html'}")
     page = page_of(release, title=title, counts=counts, ledger=ledger)
+    refuse_other_file("report", out, b"<!doctype html>")
     try:
         write_whole(out, page.encode())
     except OSError as problem:

@@ -11,7 +11,7 @@ from typing import Any
 from dphh.characters.cells import cell, cell_of_list
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
-from dphh.files.whole_files import write_whole
+from dphh.files.whole_files import refuse_other_file, write_whole
 from dphh.report.released import Released
 
 
@@ -21,8 +21,10 @@ def write_csv(release: Released, path: str | Path) -> Path:
 
 def write_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], path: str | Path) -> Path:
     out = written_here("to_csv", path)
+    text = _csv(names, rows).encode()
+    refuse_other_file("to_csv", out, text[: text.index(b"\n") + 1])
     try:
-        write_whole(out, _csv(names, rows).encode())
+        write_whole(out, text)
     except OSError as problem:
         raise UsageError(
             f"to_csv: {out} could not be written ({problem.strerror}); give another path"

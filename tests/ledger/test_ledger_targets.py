@@ -1,0 +1,89 @@
+"""Where a ledger lies, and what its copies and exports may be written over."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dphh import Ledger, LedgerError, UsageError
+from dphh.files.paths import written_here
+from dphh.ledger import Source
+from tests.ledger.asked import ask
+from tests.report.made import ladder
+
+SOURCE = Source("path", ("/data/a.parquet",), "who")
+
+
+def spent(path: Path, runs: int) -> Ledger:
+    book = Ledger(path)
+    book.add("reviews", SOURCE, 5.0, 1e-5)
+    for run in range(runs):
+        ask(book, f"run {run}", SOURCE, 0.1, 1e-8)
+    return book
+
+
+@pytest.mark.parametrize("named", ["s3://bucket/l.sqlite", "s3:/bucket/l.sqlite", "gs://b/l"])
+def test_a_ledger_at_a_stores_address_is_refused(named, tmp_path, monkeypatch):
+    """`Path` would make a folder of that name, so each working folder would have its own budget."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        UsageError, match=r"ledger: found '.*', but dphh writes to local"
+    ):
+        Ledger(named)
+    monkeypatch.setenv("DPHH_LEDGER", named)
+    with pytest.raises(UsageError, match="local files only"):
+        Ledger()
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_files_address_is_its_path():
+    assert written_here("out", "file:///tmp/a%20b") == Path("/tmp/a b")
+    assert written_here("out", "a:b/c") == Path("a:b/c")
+
+
+def test_a_copy_that_has_more_is_not_written_over(tmp_path):
+    book = spent(tmp_path / "l.sqlite", 1)
+    older = tmp_path / "older.sqlite"
+    book.backup(older)
+    ask(book, "another", SOURCE, 0.1, 1e-8)
+    ask(book, "and one more", SOURCE, 0.1, 1e-8)
+    newest = tmp_path / "newest.sqlite"
+    book.backup(newest)
+    book.backup(newest)  # the same again
+    before = newest.read_bytes()
+    shutil.copy(older, book.path)
+    with pytest.raises(LedgerError, match=r"older copy, or lost.* Nothing was copied"):
+        Ledger(book.path).backup(newest)
+    book.path.with_name("l.sqlite.seen").unlink()
+    with pytest.raises(UsageError, match="the copy is newer, or of another ledger"):
+        Ledger(book.path).backup(newest)
+    assert newest.read_bytes() == before
+
+
+def test_what_is_no_such_file_is_not_written_over(tmp_path):
+    book = spent(tmp_path / "l.sqlite", 1)
+    data = tmp_path / "support.csv"
+    data.write_text("customer,message\n1,hello\n")
+    with pytest.raises(UsageError, match=r"backup: .* would be lost"):
+        book.backup(data)
+    with pytest.raises(UsageError, match=r"export: .* would be lost"):
+        book.export(data)
+    with pytest.raises(UsageError, match=r"to_csv: .* would be lost"):
+        ladder().to_csv(data)
+    with pytest.raises(UsageError, match=r"report: .* would be lost"):
+        ladder().report(book.path)
+    with pytest.raises(UsageError, match=r"chart: .* would be lost"):
+        ladder().chart().save(_named(data, tmp_path / "data.svg"))
+    assert data.read_text() == "customer,message\n1,hello\n"
+    for target in (tmp_path / "runs.csv", tmp_path / "runs.parquet"):
+        book.export(target)
+        book.export(target)
+    with pytest.raises(UsageError, match="is another table"):
+        book.export(tmp_path / "runs.parquet", history=True)
+
+
+def _named(file: Path, name: Path) -> Path:
+    shutil.copy(file, name)
+    return name
