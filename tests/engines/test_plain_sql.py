@@ -25,9 +25,9 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
 from dphh.devices.reports.round import decoded
+from dphh.ladder.lift import LIFTS
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.ldp_trie import collector
-from dphh.ladder.lift import LIFTS
 from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.privacy.forecast_rounds import LIST_SIZES
