@@ -1,7 +1,7 @@
-"""Which tree this is: in a checkout `sql/` and `udfs/` stand beside `dphh/`, and are its own.
+"""Makes a checkout import its own `sql/` and `udfs/`.
 
-An installed dphh has them inside of it. Where another checkout is installed, Python would find that
-one's, and run this tree's driver on them.
+In a checkout `sql/` and `udfs/` lie beside `dphh/`; in an installed package they lie inside it.
+Without this, a checkout would import the `sql/` and `udfs/` of another installed copy.
 """
 
 from __future__ import annotations

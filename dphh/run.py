@@ -21,7 +21,7 @@ from dphh.columns import described, in_order, meanings
 from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits, Session
-from dphh.errors import CorpusError, LedgerError, NotHeldError, UsageError, withholding
+from dphh.errors import CorpusError, DphhError, LedgerError, NotHeldError, UsageError, withholding
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.budget import checked_draw
@@ -235,7 +235,7 @@ def _release_of(
         with suppress(LedgerError):
             book.failed(hold)
         spent = f"epsilon {price.privacy.booked_epsilon:g}, delta {price.privacy.delta:g}"
-        problem.add_note(
+        told = (
             f"the price is spent once ({spent}): the same request with run id {hold.run_id} goes "
             "on where this run was cut short"
             + (
@@ -245,6 +245,10 @@ def _release_of(
                 else ""
             )
         )
+        if isinstance(problem, DphhError):  # DuckDB, logs and `str` show no notes
+            problem.args = (f"{str(problem).rstrip('.')}. {told[0].upper()}{told[1:]}",)
+        else:
+            problem.add_note(told)
         raise
     return settled(book, release, hold)
 

@@ -41,6 +41,8 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
                 f"corpus: found a {type(corpus).__name__}; make it a corpus with "
                 "dphh.Corpus(source, user=..., text=...), or item=..., and pass that"
             )
+        if corpus is not None and corpus.source is not None:
+            _check_columns(corpus)
         _refuse_known_values(options, verb.options, verb.name)
         check_known(options, verb.options, verb.name)
         check_given(options, verb.options, verb.name)
@@ -59,6 +61,15 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
         [first, *verb.options.values()], return_annotation=Plan
     )
     return plan
+
+
+def _check_columns(corpus: Corpus) -> None:
+    """A column that a table in memory lacks, before a plan is made for it."""
+    from dphh.sources.reading import at_hand, refuse_missing_columns  # slow to import
+
+    if at_hand(corpus):
+        names = getattr(corpus.source, "column_names", None) or corpus.source.columns
+        refuse_missing_columns(corpus, [str(name) for name in names])
 
 
 #: What other libraries call the values that are asked about.

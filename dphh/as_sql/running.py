@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from dphh.as_sql.rows import rows_of
@@ -82,14 +82,18 @@ def _items(price: Price) -> Iterator[Part]:
         first, alone, *rounds = levels
         yield "level 1, choice", _set_union(first, "items/choice")
         few = f"if fewer than {CHOICE_COMMON} were found, which are not released"
-        yield f"level 1, {few}", _set_union(alone, f"items/round {alone.round}")
+        yield f"level 1, {few}", _if_chosen(_set_union(alone, f"items/round {alone.round}"))
         for title, steps in _adaptive(rounds):
-            yield f"{title}, if not", steps
+            yield f"{title}, if not", _if_chosen(steps)
         return
     for level in levels:
         forget = [Step("forget_released")] if level.round > 1 else []
         title = f"level {level.level}, round {level.round}"
         yield title, [*forget, *_set_union(level, f"items/round {level.round}")]
+
+
+def _if_chosen(steps: Sequence[Step]) -> list[Step]:
+    return [replace(step, may_run=True) for step in steps]
 
 
 def _adaptive(levels: Sequence[SetUnionLevel]) -> Iterator[Part]:

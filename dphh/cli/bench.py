@@ -24,7 +24,7 @@ TIMES = 3
 @click.command()
 @click.option("--users", default=USERS, show_default=True, help="People of the made-up corpus.")
 @click.option(
-    "--engine", type=click.Choice(ENGINES), default="duckdb", show_default=True, help="What runs."
+    "--engine", type=click.Choice(ENGINES), default="duckdb", show_default=True, help="Engine."
 )
 def bench(users: int, engine: str) -> None:
     """Time every central verb on a made-up corpus, beside a plain GROUP BY in DuckDB.

@@ -35,7 +35,10 @@ def terms_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--threads", type=click.IntRange(min=1), help="How many a run may use."),
         click.option("--memory-limit", metavar="SIZE", help="What a run may take, such as 4GB."),
         click.option(
-            "--engine", type=click.Choice(ENGINES), default="duckdb", help="What runs the runs."
+            "--engine",
+            type=click.Choice(ENGINES),
+            default="duckdb",
+            help="Engine that executes runs: duckdb, polars or spark.",
         ),
         ledger_option,
     ):
@@ -202,7 +205,7 @@ def analysts(context: click.Context, as_json: bool, ledger_file: str | None) -> 
 @click.option(
     "--ca-cert",
     type=click.Path(path_type=Path),
-    help="With --connect: whom to believe who the host is, if not those this machine believes.",
+    help="With --connect: file of the certificates to trust, instead of those this machine trusts.",
 )
 @terms_options
 @click.argument("shell_arguments", nargs=-1)

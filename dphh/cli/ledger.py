@@ -223,7 +223,12 @@ def _ask(question: str) -> None:
 
 @ledger.command()
 @click.argument("name")
-@click.option("--by", required=True, metavar="COLUMN", help="The column whose values they are.")
+@click.option(
+    "--by",
+    required=True,
+    metavar="COLUMN",
+    help="The column that holds the groups, such as country.",
+)
 @click.option("--groups", default="", help="With commas between; none takes back what there was.")
 @ledger_option
 def groups(name: str, by: str, groups: str, ledger_file: str | None) -> None:

@@ -47,7 +47,7 @@ _RUN = [
         type=click.Choice(ENGINES),
         default="duckdb",
         show_default=True,
-        help="What runs the queries.",
+        help="Engine that executes the run.",
     ),
     ledger_option,
     click.option(

@@ -31,7 +31,7 @@ class Climbing(ABC):
         that it lacks."""
 
     @abstractmethod
-    def _noised_grams(self, level: PrunedLevel, purpose: str) -> None:
+    def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         """Write the noised sums of the valid grams that some user holds to `noised`."""
 
     @abstractmethod
@@ -46,7 +46,7 @@ class Climbing(ABC):
         self, level: PrunedLevel, ladder: Ladder, valid: ValidGrams, purpose: str
     ) -> Any:
         self._place_all(ladder)
-        self._noised_grams(level, purpose)
+        self._write_noised_grams(level, purpose)
         released = self._released_grams(level, valid, purpose)
         self.drop("noised")
         self.drop("lifted")

@@ -75,9 +75,13 @@ class Service:
     def _of_verb(self, analyst: str, what: str, macro: Macro, arguments: Arguments) -> pa.Table:
         corpus = corpus_name(what, arguments)
         if corpus not in self._corpora(analyst):
-            raise UsageError(
-                f"corpus: found no corpus {corpus!r} of yours; FROM dphh_ledger() lists yours"
-            )
+            found = f"corpus: found no corpus {corpus!r} of yours; FROM dphh_ledger() lists yours"
+            if analyst == OWNER:
+                found += (
+                    ". Add a file first: `dphh ledger add NAME FILE --user U --text T --epsilon E "
+                    "--delta D`"
+                )
+            raise UsageError(found)
         arguments = with_declared(arguments, self._ledger, corpus)
         # What is counted, or known before, is what they may see.
         for option in ("of", "domain", "prior"):

@@ -255,8 +255,8 @@ class Accounts:
         return tuple(self.status(row.label) for row in rows)
 
     def caps_corpora(self) -> bool:
-        """Whether any corpus has a name here: then rows with a NULL user id knows which files need
-        one."""
+        """Whether any corpus is capped here. If so, a corpus whose files cannot be traced must name
+        its account."""
         named, _ = self._named()
         return bool(named)
 

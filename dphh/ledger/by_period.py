@@ -146,10 +146,10 @@ def together(piece: Piece, prices: Sequence[Booking]) -> tuple[Together, ...]:
     epsilon = sum(price.epsilon for price in piece.prices)
     delta = sum(price.delta for price in piece.prices)
     alike = [released_apart(events, epsilon, delta, k) for k in SAID] if piece.prices else []
-    return (*alike, *_all(prices))
+    return (*alike, *_spent_over_all_periods(prices))
 
 
-def _all(prices: Sequence[Booking]) -> Iterable[Together]:
+def _spent_over_all_periods(prices: Sequence[Booking]) -> Iterable[Together]:
     if not prices:
         return
     number = how_many(merged([span for price in prices for span in price.read]))

@@ -26,7 +26,8 @@ def check_budget(epsilon: float, delta: float, called: str = "epsilon") -> None:
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise UsageError(
             f"{called}: found {epsilon:g}; give a number above 0, such as 1.0, "
-            f"and at most {LARGEST_EPSILON:g}: a larger one protects no one"
+            f"and at most {LARGEST_EPSILON:g}: a larger one protects no one. "
+            "At a small delta less can be proved: items and ngrams reach 60 at delta 1e-8"
         )
     if not 0 < delta < 1:
         raise UsageError(

@@ -332,5 +332,5 @@ def _check_number(kind: str, name: str, value: object) -> None:
         most = "finite" if math.isinf(highest) else f"at most {highest:g}"
         raise UsageError(
             f"{name} of an event of kind {kind} must be a number, {least} and {most}, "
-            f"found {value!r}; record the step as it was run."
+            f"found {value!r}. Give the value that the run used."
         )

@@ -32,9 +32,10 @@ REPORTS = (
 NOTHING = "This release has no weights: what was found is shown in the order of the alphabet."
 USERS = "People, as counted with noise, each with the interval of its count."
 LONGER = (
-    "A part of a longer phrase is left out where as many people may hold the longer one, which "
-    "then says all that it says."
+    "A part of a longer phrase is left out where nearly as many people hold the longer one, by "
+    "both counts."
 )
+PERHAPS_NOBODY = "What may have nobody, by an interval that begins at 0, comes last."
 IN_GROUPS = "Who is in several groups counts in each, so the groups do not add up to all people."
 
 
@@ -130,10 +131,10 @@ def within_groups(release: Released, top: int, counts: Released | None = None) -
             for tokens in those
             if (count := people.counts[tokens][place]) is not None
         ]
-        counted.sort(key=lambda each: (-each[0].users, items[each[1]]))
+        counted.sort(key=lambda each: (each[0].low <= 0, -each[0].users, items[each[1]]))
         bars = tuple(_bar(items[tokens], count) for count, tokens in counted[:top])
         panels.append(Panel(f"{people.by}: {group}", bars, len(counted) - len(bars)))
-    said = f"Each {people.by} has an order and a scale of its own. {people.held}."
+    said = f"Each {people.by} has an order and a scale of its own. {people.held}. {PERHAPS_NOBODY}"
     return Chart(_title(release), said, tuple(panels), of_people=True)
 
 

@@ -16,6 +16,8 @@ from dphh.wording.lines import padded, shorten, width_of, wrapped
 
 #: Characters up to which a label is shown; the release's table has the whole text.
 _CUT = 60
+#: So many groups side by side fit on a sheet of paper.
+_ACROSS = 5
 
 
 @dataclass(frozen=True)
@@ -87,20 +89,29 @@ def _panel_html(panel: Panel) -> str:
         f"<td class='bar'>{_bar_html(bar, panel.longest)}</td><td>{_said(bar)}</td></tr>"
         for bar in panel.bars
     )
-    return f"<div>{_table(panel, rows)}</div>"
+    return f"<div>{_table(panel, rows)}{_more(panel)}</div>"
 
 
 def _grid_html(grid: Grid) -> str:
     if isinstance(grid, Lines):
         return _lines_html(grid)
-    head = "".join(f"<th scope='col'>{shown.html(group, _CUT)}</th>" for group in grid.groups)
+    places = range(len(grid.groups))
+    tables = "".join(
+        _columns_html(grid, places[start : start + _ACROSS]) for start in places[::_ACROSS]
+    )
+    return f"<div class='grid'>{tables}{_more(grid)}</div>"
+
+
+def _columns_html(grid: Grid, places: Sequence[int]) -> str:
+    """Of a grid that is wider than a sheet of paper, the groups at these places."""
+    head = "".join(f"<th scope='col'>{shown.html(grid.groups[at], _CUT)}</th>" for at in places)
     rows = "".join(
         f"<tr><th scope='row'>{shown.html(text, _CUT)}</th>"
-        + "".join(f"<td>{_bar_html(bar, grid.longest)}{_said(bar)}</td>" for bar in bars)
+        + "".join(f"<td>{_bar_html(bars[at], grid.longest)}{_said(bars[at])}</td>" for at in places)
         + "</tr>"
         for text, bars in grid.rows
     )
-    return f"<div class='grid'>{_table(grid, f'<tr><td></td>{head}</tr>{rows}')}</div>"
+    return _table(grid, f"<tr><td></td>{head}</tr>{rows}")
 
 
 def _lines_html(lines: Lines) -> str:
@@ -113,7 +124,8 @@ def _lines_html(lines: Lines) -> str:
     axis = (
         f"<svg class='axis' width='100%' height='{_LINE}'>{_axis(lines.groups, 4, _LINE - 4)}</svg>"
     )
-    return f"<div>{_table(lines, f'{rows}<tr><th></th><td>{axis}</td><td></td></tr>')}</div>"
+    table = _table(lines, f"{rows}<tr><th></th><td>{axis}</td><td></td></tr>")
+    return f"<div>{table}{_more(lines)}</div>"
 
 
 def _plotted(bars: Sequence[Bar]) -> str:
@@ -156,9 +168,11 @@ def _last(bars: Sequence[Bar]) -> Bar:
 
 
 def _table(part: Part, rows: str) -> str:
-    more = f"<p class='more'>and {part.more:,} more</p>" if part.more else ""
-    caption = f"<caption>{shown.html(part.title)}</caption>"
-    return f"<table>{caption}<tbody>{rows}</tbody></table>{more}"
+    return f"<table><caption>{shown.html(part.title)}</caption><tbody>{rows}</tbody></table>"
+
+
+def _more(part: Part) -> str:
+    return f"<p class='more'>and {part.more:,} more</p>" if part.more else ""
 
 
 def _bar_html(bar: Bar, longest: float) -> str:

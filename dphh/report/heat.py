@@ -52,7 +52,7 @@ def heat_html(title: str, down: str, across: str, cells: Cells) -> str:
             f"<caption style='text-align:left'>{escape(of)}</caption>"
             f"<tr><th>{escape(corner)}</th>{head}</tr>{body}</table>"
         )
-    note = "<p class='more'>The more colour, the rarer the items that are found.</p>"
+    note = "<p class='more'>The stronger the colour, the fewer users an item needs to be found.</p>"
     return (
         f"<style>{CHART_CSS}</style><div class='dphh'><p><b>{escape(title)}</b></p>"
         f"{''.join(maps)}{note}</div>"

@@ -7,7 +7,7 @@ group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot
 from typing import NamedTuple
@@ -15,6 +15,8 @@ from typing import NamedTuple
 from dphh.report.released import Released
 from dphh.wording.counted import groups_of, intervals_hold
 
+#: The share of a part's users that makes a longer phrase say all that the part says.
+NEARLY = 0.8
 #: The columns of a release that counts users.
 PEOPLE = ("users", "low", "high")
 Tokens = tuple[str, ...]
@@ -48,13 +50,13 @@ class People:
         return sum(count.users for count in self.counts[tokens] if count is not None)
 
     def said_by_longer(self) -> set[Tokens]:
-        """Parts of longer phrases that may have as many users in every group, so that the longer
-        phrase makes them redundant. As many: the counts differ by at most their noise."""
+        """Parts of longer phrases that hardly anybody holds without the longer one, which makes
+        them redundant."""
         said = set()
         for longer, theirs in self.counts.items():
             for part in parts_of(longer):
                 own = self.counts.get(part)
-                if own is not None and all(map(_as_many, theirs, own)):
+                if own is not None and _says_it_all(theirs, own):
                     said.add(part)
         return said
 
@@ -88,7 +90,25 @@ def parts_of(tokens: Tokens) -> set[Tokens]:
     }
 
 
-def _as_many(longer: Count | None, part: Count | None) -> bool:
+def _says_it_all(longer: Sequence[Count | None], part: Sequence[Count | None]) -> bool:
+    """Whether nearly all who hold a part hold the longer phrase, by their counts.
+
+    In every group the counts differ by their noise at most. That alone would also drop a part that
+    many hold for a longer phrase that few do, where the noise is large. So in the groups in which
+    the part is surely held, the longer phrase is surely held too, and by nearly as many.
+    """
+    if not all(map(_within_noise, longer, part)):
+        return False
+    pairs = [(one, own) for one, own in zip(longer, part, strict=True) if one and own]
+    sure = [(one, own) for one, own in pairs if own.low > 0]
+    if sure and not any(one.low > 0 for one, _ in sure):
+        return False
+    return sum(one.users for one, _ in sure or pairs) >= NEARLY * sum(
+        own.users for _, own in sure or pairs
+    )
+
+
+def _within_noise(longer: Count | None, part: Count | None) -> bool:
     if longer is None or part is None:
         return False
     noise = hypot(part.users - part.low, longer.high - longer.users)

@@ -140,7 +140,7 @@ def _delimited(corpus: Corpus) -> Any:
                 has = f"{names.count(column)} columns" if column in names else "no column"
                 raise CorpusError(
                     f"{option}: one of the corpus's files has {has} {column!r}; "
-                    f"{nearest(column, names)}Its first line must name the columns; it has "
+                    f"{nearest(column, names)}its first line must name the columns; it has "
                     f"{plural(len(names), 'field')} (not shown, as they may be data)"
                 )
         # By position: DuckDB treats names that differ only in case as equal.
@@ -205,7 +205,7 @@ def _json_lines(corpus: Corpus) -> Any:
         if first and column not in first:
             raise CorpusError(
                 f"{option}: the first line has no {column!r}, and its keys define the "
-                f"columns; {nearest(column, first)}Name another column, or write null in the first "
+                f"columns; {nearest(column, first)}name another column, or write null in the first "
                 "line if there is no value"
             )
     content = corpus.content

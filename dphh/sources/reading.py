@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError
 from dphh.files.paths import absolute_path, is_remote, keeps_waiting
+from dphh.sources.quoted import identifier
 from dphh.wording.options import nearest
 
 #: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
@@ -48,12 +49,21 @@ NO_PERIOD = (
     "a day, and 'column by week' the week that it is in; without 'by' a column of whole numbers "
     "says the period itself"
 )
-ROWS_OF_NULL_USERS = (
-    "user: found rows with a NULL user id (in one of its columns; or, where the corpus has a "
-    "period, with a date that is NULL, infinite or not written YYYY-MM-DD); dphh cannot bound what "
-    "rows without a user contribute: leave them out (where='... IS NOT NULL'), or give each its "
-    "own user id, and run again"
+_NULL_USERS = (
+    "user: found rows with a NULL user id{}; dphh cannot bound what rows without a user "
+    "contribute: leave them out (where='{}'), or give each a user id"
 )
+ROWS_OF_NULL_USERS = _NULL_USERS.format("", "COLUMN IS NOT NULL")
+
+
+def null_users_of(corpus: Corpus) -> str:
+    """The message for rows with a NULL user id, with the columns of this corpus."""
+    columns, dates = [column for _, column in corpus.columns_of_user], ""
+    if corpus.period is not None:
+        columns.append(corpus.period.column)
+        dates = ", or with a date that is NULL, infinite or not written YYYY-MM-DD"
+    plain = [each if each.isidentifier() else identifier(each) for each in columns]
+    return _NULL_USERS.format(dates, " AND ".join(f"{each} IS NOT NULL" for each in plain))
 
 
 @dataclass(frozen=True)

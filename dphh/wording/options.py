@@ -63,8 +63,8 @@ def check_known(given: Collection[str], known: Collection[str], what: str) -> No
     for name in given:
         if name not in known:
             raise UsageError(
-                f"{name}: {what} has no such option; {nearest(name, known)}Its options are "
-                f"{', '.join(known)}"
+                f"{name}: {what} has no such option; {nearest(name, known)}the options "
+                f"are {', '.join(known)}"
             )
 
 

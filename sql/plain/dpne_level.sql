@@ -1,7 +1,8 @@
 -- DPNE, a level k >= 2 (Kim et al. 2021, Algorithm 1): the k-grams that many users share, among
 -- those whose parts were released.
 -- In: texts (user_id, tokens); released, with all levels below. $pruning is 'both' or 'single'.
--- Out: new rows of released (level, tokens, noisy).
+-- Out: new rows of released (level, tokens, noisy). S_k is the rows of level k; V_1 <- S_1 is the
+-- rows of level 1 (set_union.sql); the output of Algorithm 1 is all rows of released.
 INSERT INTO released
 WITH
 
@@ -14,7 +15,8 @@ numbered AS (
     FROM released
 ),
 
--- V_k <- (S_1 x S_(k-1)) n (S_(k-1) x S_1), as the beginnings and the endings of valid grams.
+-- V_k <- (S_1 x S_(k-1)) intersected with (S_(k-1) x S_1), as the beginnings and the endings of
+-- valid grams. S_1 needs no lookup of its own: all words of a gram in S_(k-1) are in S_1.
 -- A valid gram begins with a released gram of k - 1 tokens.
 beginnings AS (
     SELECT
@@ -41,8 +43,8 @@ grams AS (
     FROM texts, unnest(range(1, len(texts.tokens) - $level + 2)) AS starts (start)
 ),
 
--- U_i <- W_i n V_k. Keep valid grams, each once a user. A valid gram's key combines the numbers of
--- its beginning and its ending.
+-- U_i <- W_i intersected with V_k. Keep valid grams, each once a user. A valid gram's key combines
+-- the numbers of its beginning and its ending. DuckDB's [:-2] is all but the last token.
 held AS (
     SELECT DISTINCT
         grams.user_id,

@@ -8,7 +8,7 @@ import pytest
 
 from dphh import items
 from dphh.levels import CHOICE_COMMON
-from dphh.mechanisms.set_union.levels import items_levels
+from dphh.mechanisms.items.levels import items_levels
 from tests.engines.levels import session_on
 
 BUDGET: dict[str, Any] = {"epsilon": 8, "delta": 1e-3, "max_items": 10}

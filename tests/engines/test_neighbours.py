@@ -115,7 +115,7 @@ def test_grams_of_every_level_of_dpne(engine, pruning, others, newcomer):
             for number in (2, 3, 4):
                 level = PrunedLevel(number, 4, BITS, 16, 0.01, pruning, threshold_grid=-(10**9))
                 session._place_all(ladder)
-                session._noised_grams(level, f"level {number}")
+                session._write_noised_grams(level, f"level {number}")
                 yield sums(noised(session))
                 session.drop("noised")
                 valid = ladder.valid_grams()

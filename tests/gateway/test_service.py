@@ -201,3 +201,11 @@ def test_a_name_cannot_stand_for_a_request_that_did_not_give_it(
     assert shared.runs() == []
     assert "process ended" not in ask(shared, 0.5, given)
     assert [run.run_id for run in shared.runs()] == [own]
+
+
+def test_the_owner_is_told_how_to_add_a_file(shared: Ledger, working: type[_Worker]) -> None:
+    asked = {"corpus": "new.parquet", "epsilon": 1.0, "run_id": "t0"}
+    for name, told in (("owner", True), ("alice", False)):
+        with pytest.raises(UsageError, match=r"found no corpus 'new\.parquet'") as refused:
+            _service(shared.path).answer(name, "items", asked)
+        assert ("dphh ledger add NAME FILE --user" in str(refused.value)) == told

@@ -392,14 +392,18 @@ def test_where_not_all_can_be_told_that_is_said(folder: Path) -> None:
     assert unseen(Corpus(some, name="data", **READ)) is None
 
 
+def _on_connect(files: list[str]) -> Any:
+    return SimpleNamespace(inputFiles=lambda: files, sparkSession=None)
+
+
 def test_spark_lists_the_files_of_its_frames_and_not_how_many_users_they_are_of() -> None:
     """By Spark Connect, where whether they are all cannot be told; else test_spark_frames.py."""
-    few = SimpleNamespace(inputFiles=lambda: ["file:///data/a%20b.parquet"])
+    few = _on_connect(["file:///data/a%20b.parquet"])
     assert origin_of_spark(few) == Origin(("file:///data/a b.parquet",), False)
     by_user = [f"file:///data/user={user}/part-0.parquet" for user in range(3)]
-    assert origin_of_spark(SimpleNamespace(inputFiles=lambda: by_user)).files == ("file:///data/",)
+    assert origin_of_spark(_on_connect(by_user)).files == ("file:///data/",)
     many = [f"file:///data/{user}.parquet" for user in range(20)]
-    assert origin_of_spark(SimpleNamespace(inputFiles=lambda: many)).files == ("file:///data/",)
+    assert origin_of_spark(_on_connect(many)).files == ("file:///data/",)
 
 
 def test_a_source_with_files_comes_back_from_json(folder: Path) -> None:

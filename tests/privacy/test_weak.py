@@ -19,8 +19,8 @@ from dphh.privacy.weak import warnings
         (10.0, 1e-5, []),
         (10.5, 1e-5, ["epsilon 10.5"]),
         (1.0, 2e-5, ["of every 100,000 users"]),
-        (1.0, 0.5, ["some 500 of every 1,000"]),
-        (1000.0, 0.01, ["e^1000 times as likely", "some 10 of every 1,000"]),
+        (1.0, 0.5, ["about 500 of every 1,000"]),
+        (1000.0, 0.01, ["e^1000 times as likely", "about 10 of every 1,000"]),
     ],
 )
 def test_each_of_the_two_that_is_large_is_said(

@@ -56,6 +56,9 @@ def test_a_longer_phrase_goes_before_what_only_repeats_it():
     (panel,) = counts.chart().panels
     assert [bar.text for bar in panel.bars] == ["not arrived", "order has not arrived"]
     # Counts that noise drowns do not hide what many people hold.
+    noisy = counted({"order lost": (495, 219, 770), "thanks order lost": (119, 0, 394)})
+    bars = noisy.chart().panels[0].bars
+    assert [bar.text for bar in bars] == ["order lost", "thanks order lost"]
     noisy = counted({"a b": (1_500, 500, 2_500), "a b c": (0, 0, 1_000)})
     assert [bar.text for bar in noisy.chart().panels[0].bars] == ["a b", "a b c"]
 

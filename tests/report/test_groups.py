@@ -9,6 +9,8 @@ import polars as pl
 import pytest
 
 from dphh import Corpus, UsageError, counts, items, ngrams, plan_from_json, trie
+from dphh.columns import OTHER
+from dphh.report.chart import within_groups
 from dphh.report.page import page_of
 from dphh.testing import SeededRandomness
 from tests.report.made import ladder, within_country
@@ -58,6 +60,26 @@ def test_the_page_has_a_part_for_each_country_in_its_own_order():
     assert titles == ["country: DE", "country: US", "country: other"]
     assert "291–309" in by_country
     assert "By country" not in Seen(page_of(ladder())).text
+
+
+def test_what_may_have_nobody_comes_last_in_a_country():
+    release = within_country(
+        {"login lost": {"DE": (145, 0, 420), "US": (9, 0, 284)},
+         "order lost": {"DE": (120, 80, 160), "US": (700, 660, 740)}}
+    )  # fmt: skip
+    chart = within_groups(release, 10)
+    assert [bar.text for bar in chart.panels[0].bars] == ["order lost", "login lost"]
+    assert "comes last" in chart.measure
+
+
+def test_many_groups_are_several_tables_each_as_wide_as_paper():
+    groups = [f"country {i}" for i in range(12)]
+    of_groups = {group: (100 + i, 90, 110 + i) for i, group in enumerate([*groups, OTHER])}
+    page = within_country({"order lost": of_groups}, groups).chart()._repr_html_()
+    tables = page.split("<table>")[1:]
+    assert [table.count("scope='col'") for table in tables] == [5, 5, 3]
+    assert [table.count("order lost") for table in tables] == [1, 1, 1]
+    assert all(page.count(f">{group}<") == 1 for group in groups)
 
 
 def test_a_page_of_counts_by_group_names_each_phrase_once():

@@ -580,7 +580,7 @@ def test_a_level_of_words_is_asked_for_with_its_own_noise_and_threshold() -> Non
 def test_a_level_of_grams_is_asked_for_with_its_own_noise_and_threshold() -> None:
     session = Asked()
     level = PrunedLevel(2, CAP, BITS, 555, 0.1, "both", 2_000, 16)
-    session._noised_grams(level, "ngrams/level 2")
+    session._write_noised_grams(level, "ngrams/level 2")
     session._released_grams(level, None, "ngrams/level 2")  # type: ignore[arg-type]
     of_noise = {"sigma": 555, "purpose": "ngrams/level 2"}
     assert asked(session, "noised") == of_noise
@@ -610,7 +610,8 @@ def test_each_round_of_a_forecast_adds_up_by_its_own_rule() -> None:
         def fetch(self, name: str, **parameters: Any) -> Any:
             super().fetch(name, **parameters)
             names = ("class", "bin", "grams", "negatives", "noisy", "key", "first", "second")
-            return pa.table({name: pa.array([0], pa.int64()) for name in names})
+            numbers = {name: pa.array([0], pa.int64()) for name in names}
+            return pa.table({**numbers, "word": pa.array([None], pa.string())})
 
     class Step:
         def run(self, rounds: Any) -> ForecastRelease:

@@ -341,3 +341,11 @@ def test_a_macro_that_runs_after_many_results_keeps_nobody_waiting(ledger: Ledge
         timeout=60, check=True, capture_output=True, text=True,
     )  # fmt: skip
     assert said.stdout == "600000\n"
+
+
+def test_an_error_of_a_run_says_in_sql_what_was_spent(con: Any, ledger: Ledger) -> None:
+    con.execute("CREATE VIEW v AS SELECT nullif(1, 1) AS who, upper('a b') AS what")
+    asked = "FROM dphh_items('v', user_column := 'who', text_column := 'what', epsilon := 1, "
+    with pytest.raises(duckdb.Error, match=r"NULL user id.*spent once \(epsilon 1.*pays anew"):
+        con.sql(f"{asked} delta := 1e-6)").fetchall()
+    assert [run.state for run in ledger.runs()] == ["failed"]

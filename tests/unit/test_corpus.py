@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
-from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError
+from dphh import TRIEHH_WORDS, Corpus, CorpusError, UsageError, items
 from dphh.corpus import as_sequences, corpus_from_json
 from dphh.ledger import Source, source_of
 from dphh.ledger.corpora import corpus_of
@@ -140,3 +141,13 @@ def test_a_corpus_prints_where_its_data_is_and_no_row_of_it():
     )
     listed = repr(Corpus(["/a", "/b"], user="u", text="t", as_="characters"))
     assert listed == "Corpus(['/a', '/b'], user='u', text='t', as_='characters')"
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame])
+def test_a_plan_over_a_table_that_lacks_a_column_says_so_at_once(make):
+    table = make({"who": [1], "what": ["a"]})
+    with pytest.raises(
+        CorpusError, match="user: the corpus has no column 'hwo'; did you mean 'who"
+    ):
+        items(Corpus(table, user="hwo", text="what"), epsilon=1, delta=1e-7)
+    assert items(Corpus(table, user="who", text="what"), epsilon=1, delta=1e-7).price

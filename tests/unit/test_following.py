@@ -108,5 +108,5 @@ def test_a_user_gives_a_norm_of_a_unit_to_so_many_items_and_names_all(
 def test_an_item_without_a_noised_weight_is_an_error_and_not_a_default() -> None:
     """A default for what nobody held before would say that nobody did."""
     rule = Followed(1024, 3, 5, np.array([WHOLE, 0]))
-    with pytest.raises(RuntimeError, match="was not there"):
+    with pytest.raises(RuntimeError, match="did not have"):
         given_by([[0, 1]], rule)

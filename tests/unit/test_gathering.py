@@ -142,7 +142,7 @@ def test_short_users_share_a_row_and_a_long_one_takes_several(monkeypatch):
 
 def test_a_user_of_more_words_than_a_list_may_hold_is_told_and_not_turned_around():
     """Numbers of four bytes would say that the row has less than no position."""
-    with pytest.raises(EngineOutOfMemory, match="is never divided"):
+    with pytest.raises(EngineOutOfMemory, match="cannot be divided"):
         rows_of_users(np.arange(2), np.array([5, 2**31]), np.empty(0, dtype=np.int32))
 
 

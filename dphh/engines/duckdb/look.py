@@ -23,7 +23,7 @@ from dphh.errors import CorpusError
 from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
-from dphh.sources.reading import ROWS_OF_NULL_USERS, at_hand, files_named
+from dphh.sources.reading import at_hand, files_named, null_users_of
 from dphh.sources.text_files import reading_text
 
 #: Shorter texts are not listed: 2,048 of them take at most 128 MiB.
@@ -47,7 +47,7 @@ def look_first(corpus: Corpus, session: Session) -> None:
         return
     try:
         if _has_rows_of_null_users(corpus, session):
-            raise CorpusError(ROWS_OF_NULL_USERS)
+            raise CorpusError(null_users_of(corpus))
     except CorpusError as problem:
         raise CorpusError(f"{problem}. Nothing was spent") from None
 

@@ -35,7 +35,7 @@ class SharedMemory:
     def settle(self) -> None:
         if not self.is_kept:
             return
-        beside = self._beside()
+        beside = self._memory_outside_duckdb()
         if self.limit is None or beside is None:
             return
         share = max(self.limit - self.limit // CALLS - beside, self.limit // LEAST)
@@ -49,7 +49,7 @@ class SharedMemory:
     def _set(self, share: int) -> None:
         self._con.execute(f"SET memory_limit = '{share} bytes'")
 
-    def _beside(self) -> int | None:
+    def _memory_outside_duckdb(self) -> int | None:
         """The process's memory that DuckDB does not count; None except on Linux."""
         if not _STATM.exists():
             return None

@@ -13,7 +13,7 @@ from dphh.levels import PrunedLevel
 
 
 class Ngrams(Rounds, Climbing):
-    def _noised_grams(self, level: PrunedLevel, purpose: str) -> None:
+    def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         self._noised("grams_level", level, purpose)
 
     def _released_grams(self, level: PrunedLevel, valid: ValidGrams, purpose: str) -> Any:

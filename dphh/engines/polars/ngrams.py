@@ -18,7 +18,7 @@ from dphh.udfs.text.hashes import of_numbers
 
 
 class Ngrams(Rounds, Climbing):
-    def _noised_grams(self, level: PrunedLevel, purpose: str) -> None:
+    def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         rule = self._rule(level, purpose, of_numbers)
         histogram = queries.grams_level(self.table("positions"), rule)
         self._noised(self.fetch("grams_level", histogram), level, purpose)

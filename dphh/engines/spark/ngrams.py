@@ -24,7 +24,7 @@ from dphh.udfs.spark.listed_words import (
 
 
 class Ngrams(Rounds, Climbing):
-    def _noised_grams(self, level: PrunedLevel, purpose: str) -> None:
+    def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         rule = self._rule(level, purpose)
         self._noised(
             "contributions_of_grams",

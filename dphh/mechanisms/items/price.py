@@ -93,7 +93,7 @@ def price_items(
     `counts`.
     """
     if method not in METHODS:
-        raise UsageError(f"method: found {method!r}; say one of {', '.join(METHODS)}")
+        raise UsageError(f"method: found {method!r}; give one of {', '.join(METHODS)}")
     if domain is not None:
         beside = {
             "counts": counts is not None,

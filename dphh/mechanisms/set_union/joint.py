@@ -61,7 +61,11 @@ def price_union(epsilon: float, delta: float, max_items: int, counting: Counting
     )
     shared_out = (
         ("users without new items: the Gaussian curve", for_curve * delta - spare),
-        ("users with only new items: new items over the threshold", for_new * delta),
+        (
+            "users with only new items instead (the larger of the two counts): "
+            "new items over the threshold",
+            for_new * delta,
+        ),
         (TABLE, spare),
     )
     return (level,), events, shared_out
@@ -145,7 +149,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
             "one round: users without new items, the Gaussian curve",
             for_curve * least / PARTS * delta,
         ),
-        ("one round: users with only new items, new items over the threshold", event.delta),
+        ("one round: users with only new items instead, new items over the threshold", event.delta),
         ("or rounds: Gaussian curve", event.rounds_delta),
         ("or rounds: new items over the thresholds", event.rounds_delta),
         ("new items over the first round's threshold", first_new),

@@ -115,14 +115,15 @@ class _Search:
         if theta not in self._rates:
             nearest = min(self._rates, key=lambda other: abs(other - theta), default=None)
             guess = self._rates.get(nearest or 0) or self.cap / 4
-            self._rates[theta] = self._largest(theta, guess, COARSE, 1.5, 1e-3)[0]
+            found = self._largest_sampling_probability(theta, guess, COARSE, 1.5, 1e-3)
+            self._rates[theta] = found[0]
         return self._rates[theta]
 
     def refined(self, theta: int) -> tuple[float, float]:
         """The largest rate, and its delta."""
-        return self._largest(theta, self.rate(theta), FINE, 1.004, 1e-4)
+        return self._largest_sampling_probability(theta, self.rate(theta), FINE, 1.004, 1e-4)
 
-    def _largest(
+    def _largest_sampling_probability(
         self, theta: int, guess: float, resolution: Resolution, stride: float, precision: float
     ) -> tuple[float, float]:
         costs: dict[float, float] = {}

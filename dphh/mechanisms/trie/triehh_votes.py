@@ -48,7 +48,7 @@ class FixedSize:
         return self.users
 
     @property
-    def chance(self) -> float:
+    def sampling_probability(self) -> float:
         """The probability that a user is sampled."""
         return self.batch / self.users
 
@@ -75,7 +75,7 @@ class Bernoulli:
         return LARGEST_POPULATION
 
     @property
-    def chance(self) -> float:
+    def sampling_probability(self) -> float:
         """The probability that a user is sampled."""
         return self.p
 
@@ -154,8 +154,8 @@ def holders_needed(sampling: Sampling, theta: int, levels: int, rate: float = RA
     def found(holders: int) -> bool:
         return float(discovery_rate(sampling, theta, levels, holders)) >= rate
 
-    # The rate is met somewhere between theta and many times theta / chance.
-    high = max(theta, math.ceil(theta / sampling.chance))
+    # The rate is met somewhere between theta and many times theta / sampling_probability.
+    high = max(theta, math.ceil(theta / sampling.sampling_probability))
     while high < sampling.most_holders and not found(high):
         high *= 2
     high = min(high, sampling.most_holders)
