@@ -10,13 +10,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.audit import cells_union, cells_votes
+from tests.audit import cells_prior, cells_union, cells_votes
 from tests.audit.measure import Cell, Measured
 
-CELLS = (*cells_union.CELLS, *cells_votes.CELLS)
+CELLS = (*cells_union.CELLS, *cells_prior.CELLS, *cells_votes.CELLS)
 #: Of many small runs, which cost less on Polars.
 MANY_RUNS = ("forecast_new_pair", "forecast_shared_pair", "dpne_new_pair", "counts_over")
-MANY_RUNS += ("trie_paper_reversed", "ldp_trie_messages", "ldp_trie_aggregate")
+MANY_RUNS += (
+    "lifted_pair",
+    "lifted_pair_at_one",
+    "trie_paper_reversed",
+    "ldp_trie_messages",
+    "ldp_trie_aggregate",
+)
 
 
 def engine_of(cell: Cell) -> str:

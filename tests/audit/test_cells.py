@@ -12,6 +12,7 @@ import pytest
 
 from dphh.udfs.draws import noise
 from tests.audit.__main__ import CELLS, engine_of
+from tests.audit.cells_prior import unlisted_words
 from tests.audit.cells_union import counts_within, dpne_all_levels, sips_shared
 from tests.audit.measure import DAILY, Cell, Measured
 from tests.conftest import full
@@ -37,7 +38,7 @@ def test_no_pair_of_neighbours_differs_by_more_than_is_claimed(cell: Cell, tmp_p
     check(cell(engine_of(cell), tmp_path, 10 if full() else 1))
 
 
-@pytest.mark.parametrize("cell", [sips_shared, dpne_all_levels, counts_within])
+@pytest.mark.parametrize("cell", [sips_shared, dpne_all_levels, counts_within, unlisted_words])
 def test_half_the_noise_is_caught(
     cell: Cell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,8 +25,11 @@ import pyarrow as pa
 import pytest
 
 from dphh import Corpus
+from dphh.ladder.lift import LIFTS, public_lift
 from dphh.ladder.rungs import Ladder, first_ladder
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
+from dphh.priors.made import prior_of_items
+from dphh.priors.prior import Prior
 from dphh.privacy.forecast_rounds import bins
 from dphh.testing import SeededRandomness
 from dphh.udfs.draws import noise
@@ -78,7 +81,14 @@ class Watched:
         self.of_engine.close()
 
 
-def climbed(engine: str, folder: Path, rows: Rows, mu: float, less: dict[Draw, int]) -> Seen:
+def climbed(
+    engine: str,
+    folder: Path,
+    rows: Rows,
+    mu: float,
+    less: dict[Draw, int],
+    prior: Prior | None = None,
+) -> Seen:
     """All levels above the words, which are all released; `less`: by how much draws are less."""
     seen = Seen()
     run = begun(
@@ -99,7 +109,11 @@ def climbed(engine: str, folder: Path, rows: Rows, mu: float, less: dict[Draw, i
         session._rounds = watched
         session.hold(Reading(ends=True))
         for level in LEVELS:
-            table = session.forecast_level(run.step(), ladder, str(level))
+            lift = None
+            if prior is not None:
+                numbers = [WORDS.index(word) for word in prior.vocabulary.to_pylist()]
+                lift = public_lift(prior, np.array(numbers), ladder.rungs)
+            table = session.forecast_level(run.step(lift), ladder, str(level))
             released = ForecastRelease.from_table(table)
             seen.ladders.append(ladder)
             seen.released.append(released)
@@ -162,13 +176,23 @@ def what_one_adds(seen: Seen, rows: Rows, texts: Sequence[str]) -> dict[Draw, in
         for key in keys:
             adds[f"{level}/round 1", str(key)] = plain
             noisy = sums[key] + seen.noise[f"{level}/round 1", str(key)]
-            left, right = key >> 32, key % 2**32
-            row = rounds.valid.left[left] + rounds.valid.right[right], law.of(np.array([noisy]))[0]
+            row = class_of(rounds.valid, key), law.of(np.array([noisy]))[0]
             g[key] = int(rounds.weights[row])
         norm = isqrt(sum(x * x for x in g.values()) - 1) + 1
         for key, x in g.items():
             adds[f"{level}/round 2", str(key)] = rounds.unit_2 * x // norm
     return adds
+
+
+def class_of(valid: Any, key: int) -> int:
+    left, right = key >> 32, key % 2**32
+    of_forecasts = int(valid.left[left] + valid.right[right])
+    if valid.public is None:
+        return of_forecasts
+    public = valid.public
+    lacking = of_forecasts + int(public.shifts[public.left[left] + public.right[right]])
+    listed = dict(zip(public.keys.tolist(), public.classes.tolist(), strict=True))
+    return listed.get(key, lacking)
 
 
 def shown(seen: Seen) -> list[list[Any]]:
@@ -217,6 +241,34 @@ def test_noise_that_makes_up_for_a_newcomer_makes_the_same_release(
     with_user = climbed(engine, tmp_path, [*rows[:first], *newcomer, *rows[first:]], mu, adds)
     assert shown(with_user) == shown(without)
     assert all(len(released.keys) > 5 for released in without.released)
+    check_norms(without, adds)
+
+
+@pytest.mark.parametrize("engine", DRAWN)
+@pytest.mark.parametrize(("seed", "users", "mu"), [(1, 60, 0.08), (2, 60, 0.3), (4, 60, 1.0)])
+def test_the_same_with_a_prior_that_lifts_what_the_newcomer_holds(
+    engine, seed, users, mu, tmp_path
+):
+    """A pair that the public text has 100 times as often as chance would."""
+    rows, newcomer = corpus_and_newcomer(seed, users)
+    said = [text.split() for _, text in newcomer]
+    lifted = next([*pair] for text in said for pair in pairwise(text) if {*pair} <= {*WORDS})
+    items = [[word] for word in WORDS] + [lifted, ["w0", "w1"], ["w5", "w5"]]
+    items = [item for place, item in enumerate(items) if item not in items[:place]]
+    counts = [100 if len(item) == 1 else 9_000 if item == lifted else 3 for item in items]
+    prior = prior_of_items(pa.array(items), counts, LEVELS[-1])
+    without = climbed(engine, tmp_path, rows, mu, {}, prior)
+    of_lifted = WORDS.index(lifted[0]) << 32 | WORDS.index(lifted[1])
+    assert LIFTS[class_of(without.rounds[0].valid, of_lifted) % len(LIFTS)] >= 10
+    adds = what_one_adds(without, rows, [text for _, text in newcomer])
+    assert adds["2/round 1", str(of_lifted)] > 0
+    with_user = climbed(engine, tmp_path, [*rows, *newcomer], mu, adds, prior)
+    assert shown(with_user) == shown(without)
+    assert all(len(released.keys) > 5 for released in without.released)
+    check_norms(without, adds)
+
+
+def check_norms(without: Seen, adds: dict[Draw, int]) -> None:
     # Two tables a level, each moved by the unit at most.
     for level, rounds in zip(LEVELS, without.rounds, strict=True):
         of_rounds = (("round 1", "list sizes"), rounds.unit_1), (("round 2",), rounds.unit_2)

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 
 from dphh import Corpus, counts, items, ngrams
 from dphh.devices.reports.round import decoded
+from dphh.ladder.lift import LIFTS
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.ngrams.forecast.climb import Step
@@ -258,7 +259,8 @@ def forecast_levels_on(engine, corpus, plan, randomness):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, seed):
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, seed, with_prior):
     """Raw sums, rows, signs and what passes, of all that somebody holds; of all else, how many."""
     rng = np.random.default_rng(seed)
     words = ["a", "b", "é", "日本", "x\x1f", "", None, *(f"w{i}" for i in range(12))]
@@ -267,7 +269,8 @@ def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, seed):
         for n in range(500)
     ]
     corpus = corpus_of(rows, pl.String)
-    plan = ngrams(corpus, max_n=4, epsilon=20, delta=1e-2)
+    prior = {"prior": public_items(rng), "prior_is_public": True} if with_prior else {}
+    plan = ngrams(corpus, max_n=4, epsilon=20, delta=1e-2, **prior)
     done, seen = forecast_levels_on(engine, corpus, plan, SeededRandomness(seed))
     plain = Plain(rows, SeededRandomness(seed))
     released = {}
@@ -278,6 +281,9 @@ def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, seed):
             assert {(word,): score for word, score in zip(
                 step.rows["item"].to_pylist(), step.rows["score"].to_pylist(), strict=True
             )} == {word: noisy / 2.0**level.grid_bits for word, noisy in found.items()}  # fmt: skip
+    if with_prior:  # level 1 is compared in test_listed_words.py
+        plain.release(1, [(word,) for word in done[0].rows["item"].to_pylist()])
+        done, seen = done[1:], seen[1:]
     released[1] = sorted(plain.released(1))
     above = [step for step in done if not isinstance(step.level, SetUnionLevel)]
     for step, told in zip(above, seen, strict=True):
@@ -294,10 +300,24 @@ def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, seed):
         }
         assert found.passed.keys() == passed.keys() & found.held.keys()
         check_absent(told, found, passed, released[n - 1])
+        if with_prior:
+            lifts = {row[0] % len(LIFTS) for row in found.held.values()}
+            assert len(lifts) > 2 or n > 2
         plain.forget(n)
         plain.release(n, released[n])
     assert len(seen) == 3
     assert all(released.values())
+
+
+def public_items(rng):
+    """Words, and longer n-grams of which some are much more frequent than chance has them."""
+    words = ["a", "b", "é", "nobody's", *(f"w{i}" for i in range(12))]
+    items = [[word] for word in words]
+    items += [[one, other] for one in words for other in words if rng.random() < 0.5]
+    pairs = {tuple(item) for item in items if len(item) == 2}
+    items += [[*pair, word] for pair in sorted(pairs) for word in words if (pair[1], word) in pairs]
+    counts = [2_000] * len(words) + rng.choice([1, 40, 1_500], len(items) - len(words)).tolist()
+    return pl.DataFrame({"item": items, "count": counts})
 
 
 def check_absent(told, found, passed, below):
