@@ -22,6 +22,7 @@ from dphh.corpus import Corpus
 from dphh.engines import engine_of, open_session
 from dphh.engines.session import Limits, Session
 from dphh.errors import CorpusError, DphhError, LedgerError, NotHeldError, UsageError, withholding
+from dphh.files.stopping import received
 from dphh.journal import journaled, setting_of
 from dphh.ledger import Hold, Ledger
 from dphh.ledger.budget import checked_draw
@@ -245,7 +246,8 @@ def _release_of(
                 else ""
             )
         )
-        if isinstance(problem, DphhError):  # DuckDB, logs and `str` show no notes
+        # DuckDB, logs and `str` show no notes; who interrupts a run is told of that alone.
+        if isinstance(problem, DphhError) and received() is None:
             problem.args = (f"{str(problem).rstrip('.')}. {told[0].upper()}{told[1:]}",)
         else:
             problem.add_note(told)

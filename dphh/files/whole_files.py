@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dphh.errors import UsageError
@@ -31,6 +31,23 @@ def refuse_other_file(option: str, path: Path, start: bytes) -> None:
             f"{option}: {path} is a file of another kind, and would be lost; name another file, "
             "or remove this one first"
         )
+
+
+def refuse_other_table(option: str, path: Path, names: Sequence[str]) -> None:
+    """Refuse to write a Parquet file over one that has other columns, or over any other file."""
+    refuse_other_file(option, path, b"PAR1")
+    if not path.is_file() or not path.stat().st_size:
+        return
+    import pyarrow as pa  # slow to import
+    import pyarrow.parquet as pq
+
+    with suppress(OSError, pa.ArrowException):
+        if pq.read_schema(path).names == [*names]:
+            return
+    raise UsageError(
+        f"{option}: {path} is another table, and would be lost; name another file, or remove this "
+        "one first"
+    )
 
 
 def write_once(path: Path, data: bytes, mode: int = 0o666) -> None:

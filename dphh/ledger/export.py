@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dphh.characters.cells import cell
 from dphh.errors import LedgerError, UsageError
-from dphh.files.whole_files import refuse_other_file
+from dphh.files.whole_files import refuse_other_file, refuse_other_table
 from dphh.ledger.entries import Entry
 from dphh.ledger.history import Change
 from dphh.privacy.events import events_to_json
@@ -30,7 +29,7 @@ def export(frame: pl.DataFrame, target: Path, book: Path) -> None:
         header = frame.clear().write_csv().encode()
         refuse_other_file("export", target, header)
     else:
-        _refuse_other_table(target, frame.columns)
+        refuse_other_table("export", target, frame.columns)
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with draft.open("wb") as file:
@@ -47,22 +46,6 @@ def export(frame: pl.DataFrame, target: Path, book: Path) -> None:
             f"Could not export to {target}: {error.strerror or error}. See that its folder "
             "exists, has space and may be written to."
         ) from error
-
-
-def _refuse_other_table(target: Path, names: Sequence[str]) -> None:
-    refuse_other_file("export", target, b"PAR1")
-    if not target.is_file() or not target.stat().st_size:
-        return
-    import pyarrow as pa  # slow to import
-    import pyarrow.parquet as pq
-
-    with suppress(OSError, pa.ArrowException):
-        if pq.read_schema(target).names == [*names]:
-            return
-    raise UsageError(
-        f"export: {target} is another table, and would be lost; name another file, or remove this "
-        "one first"
-    )
 
 
 def _drawn_text(entry: Entry) -> str | None:

@@ -52,13 +52,16 @@ def behind(con: sqlite3.Connection | None, path: Path) -> str | None:
 
 
 def refuse_newer_copy(con: sqlite3.Connection, copy: Path) -> None:
-    """Before a copy is written over another: refuse if that one has more, or is no ledger."""
+    """Before a copy is written over another: refuse what is no earlier copy of this ledger."""
     refuse_other_file("backup", copy, b"SQLite format 3\0")
     if not copy.is_file() or not copy.stat().st_size:
         return
+    if copy.with_name(copy.name + SUFFIX).exists():
+        raise UsageError(f"backup: {copy} is a ledger in use; name another file")
     other = sqlite3.connect(f"{copy.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     try:
-        there = _last(other)
+        missing = _runs(other) - _runs(con)
+        changes = [_changes(each) for each in (other, con)]
     except sqlite3.Error:
         raise UsageError(
             f"backup: {copy} is no dphh ledger, and would be lost; name another file, or remove "
@@ -66,13 +69,22 @@ def refuse_newer_copy(con: sqlite3.Connection, copy: Path) -> None:
         ) from None
     finally:
         other.close()
-    here = _last(con)
-    if any(ours < theirs for ours, theirs in zip(here, there, strict=True)):
+    if missing or changes[0] > changes[1]:
         raise UsageError(
-            f"backup: {copy} has {there[0]:,} runs and {there[1]:,} caps, and this ledger "
-            f"{here[0]:,} and {here[1]:,}: the copy is newer, or of another ledger, and would be "
-            "lost; name another file"
+            f"backup: {copy} has {len(missing):,} runs that this ledger has not, and "
+            f"{changes[0]:,} changes by owners for {changes[1]:,}: it is newer, or a copy of "
+            "another ledger; name another file"
         )
+
+
+def _runs(con: sqlite3.Connection) -> set[str]:
+    return {run_id for (run_id,) in con.execute("SELECT run_id FROM runs")}
+
+
+def _changes(con: sqlite3.Connection) -> int:
+    """How often owners changed caps, shares or groups; an earlier dphh's ledger does not tell."""
+    there = con.execute("SELECT 1 FROM sqlite_master WHERE name = 'history'").fetchone()
+    return con.execute("SELECT count(*) FROM history").fetchone()[0] if there else 0
 
 
 def come_down(con: sqlite3.Connection, path: Path) -> None:

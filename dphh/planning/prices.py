@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.errors import UsageError
-from dphh.files.whole_files import write_whole
+from dphh.files.whole_files import refuse_other_table, write_whole
 from dphh.price import Price
 from dphh.registry import VERBS
 
@@ -71,6 +71,7 @@ def price_table(
 
 
 def write_prices(table: pa.Table, file: Path) -> None:
+    refuse_other_table("--prices", file, table.column_names)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     write_whole(file, sink.getvalue().to_pybytes())

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from dphh import Ledger, LedgerError, UsageError
 from dphh.files.paths import written_here
 from dphh.ledger import Source
+from dphh.planning.prices import write_prices
 from tests.ledger.asked import ask
 from tests.report.made import ladder
 
@@ -28,9 +30,7 @@ def spent(path: Path, runs: int) -> Ledger:
 def test_a_ledger_at_a_stores_address_is_refused(named, tmp_path, monkeypatch):
     """`Path` would make a folder of that name, so each working folder would have its own budget."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        UsageError, match=r"ledger: found '.*', but dphh writes to local"
-    ):
+    with pytest.raises(UsageError, match=r"ledger: found '.*', but dphh writes to local"):
         Ledger(named)
     monkeypatch.setenv("DPHH_LEDGER", named)
     with pytest.raises(UsageError, match="local files only"):
@@ -57,9 +57,28 @@ def test_a_copy_that_has_more_is_not_written_over(tmp_path):
     with pytest.raises(LedgerError, match=r"older copy, or lost.* Nothing was copied"):
         Ledger(book.path).backup(newest)
     book.path.with_name("l.sqlite.seen").unlink()
-    with pytest.raises(UsageError, match="the copy is newer, or of another ledger"):
+    with pytest.raises(UsageError, match="it is newer, or a copy of another ledger"):
         Ledger(book.path).backup(newest)
     assert newest.read_bytes() == before
+
+
+def test_another_ledger_is_not_written_over(tmp_path):
+    book, other = spent(tmp_path / "l.sqlite", 3), spent(tmp_path / "other.sqlite", 1)
+    with pytest.raises(UsageError, match="is a ledger in use"):
+        book.backup(other.path)
+    other.path.with_name("other.sqlite.seen").unlink()
+    ask(other, "its own", SOURCE, 0.1, 1e-8)
+    other.path.with_name("other.sqlite.seen").unlink()
+    with pytest.raises(UsageError, match="1 runs that this ledger has not"):
+        book.backup(other.path)
+
+
+def test_a_copy_follows_after_an_account_was_removed(tmp_path):
+    book = spent(tmp_path / "l.sqlite", 1)
+    book.add("unused", Source("path", ("/data/b.parquet",), "who"), 1.0, 1e-6)
+    book.backup(tmp_path / "monday.sqlite")
+    book.remove("unused")
+    book.backup(tmp_path / "monday.sqlite")
 
 
 def test_what_is_no_such_file_is_not_written_over(tmp_path):
@@ -76,6 +95,8 @@ def test_what_is_no_such_file_is_not_written_over(tmp_path):
         ladder().report(book.path)
     with pytest.raises(UsageError, match=r"chart: .* would be lost"):
         ladder().chart().save(_named(data, tmp_path / "data.svg"))
+    with pytest.raises(UsageError, match=r"--prices: .* would be lost"):
+        write_prices(pa.table({"a": [1]}), data)
     assert data.read_text() == "customer,message\n1,hello\n"
     for target in (tmp_path / "runs.csv", tmp_path / "runs.parquet"):
         book.export(target)
