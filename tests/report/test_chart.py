@@ -59,6 +59,8 @@ def test_a_longer_phrase_goes_before_what_only_repeats_it():
     noisy = counted({"order lost": (495, 219, 770), "thanks order lost": (119, 0, 394)})
     bars = noisy.chart().panels[0].bars
     assert [bar.text for bar in bars] == ["order lost", "thanks order lost"]
+    half = counted({"order lost": (1_000, 600, 1_400), "my order lost": (500, 100, 900)})
+    assert len(half.chart().panels[0].bars) == 2
     noisy = counted({"a b": (1_500, 500, 2_500), "a b c": (0, 0, 1_000)})
     assert [bar.text for bar in noisy.chart().panels[0].bars] == ["a b", "a b c"]
 
