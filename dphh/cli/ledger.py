@@ -193,7 +193,7 @@ def cap(
 ) -> None:
     """Change a corpus's cap, or how it is kept. Raising it asks first. A person's cap stays where
     none is given."""
-    book = Ledger(ledger_file)
+    book = _there(ledger_file)
     before, person = book.status(name), _of_a_person(person_epsilon, person_delta)
     raised = [_raised(before.cap, epsilon, delta)]
     if person is not None:

@@ -14,7 +14,7 @@ from dphh.characters.unseen import steerless_json
 from dphh.cli.signatures import flag, given, option
 from dphh.corpus import HELP, WHICH_ROWS, Corpus, narrowed
 from dphh.engines import ENGINES
-from dphh.errors import DphhError
+from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.unit.period import checked_period
@@ -132,6 +132,8 @@ def corpus_asked(
             "files as CORPUS"
         )
     if "user" not in content:
+        if (lost := ledger.behind()) is not None:
+            raise UsageError(lost)
         names = sorted(account.name for account in ledger.accounts() if account.name)
         known = f" (the ledger names {', '.join(names)})" if names else ""
         raise click.UsageError(

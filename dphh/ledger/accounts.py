@@ -237,6 +237,8 @@ class Accounts:
         with reading(self.path) as con:
             if con is not None:
                 return None
+        if (lost := behind(None, self.path)) is not None:
+            return lost
         return (
             f"There is no ledger at {self.path}. If there was one it was moved or removed, and "
             "what was spent is in it alone: put it back, or name its file (--ledger, DPHH_LEDGER). "

@@ -174,7 +174,8 @@ def _sight(release: Released) -> str:
     if finds:
         said += (
             f" Held by at least {finds['users']:,} people who "
-            f"hold nothing else, an item is found with probability {finds['probability']:g}."
+            f"hold nothing else, an item is found with probability {finds['probability']:g}. "
+            "People who hold more count for less, so more of them are needed."
         )
     if chance := _by_chance(release):
         be = "is" if chance == 1 else "are"

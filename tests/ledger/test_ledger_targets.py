@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 
 from dphh import Ledger, LedgerError, UsageError
+from dphh.cli import cli
 from dphh.files.paths import written_here
 from dphh.ledger import Source
 from dphh.planning.prices import write_prices
@@ -108,3 +110,17 @@ def test_what_is_no_such_file_is_not_written_over(tmp_path):
 def _named(file: Path, name: Path) -> Path:
     shutil.copy(file, name)
     return name
+
+
+def test_a_ledger_that_was_lost_is_said_to_be(tmp_path, monkeypatch):
+    """The note beside it tells that there was one, where a name alone could be a path."""
+    book = spent(tmp_path / "l.sqlite", 2)
+    book.path.unlink()
+    monkeypatch.setenv("DPHH_LEDGER", str(book.path))
+    for asked in (
+        ["items", "reviews", "--epsilon", "1", "--delta", "1e-6"],
+        ["ledger", "cap", "reviews", "--epsilon", "9", "--delta", "1e-6"],
+        ["ledger", "show"],
+    ):
+        done = CliRunner().invoke(cli, asked)
+        assert "replaced by an older copy, or lost" in f"{done.output}{done.exception}", asked
