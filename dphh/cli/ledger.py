@@ -110,6 +110,16 @@ def add(
         said = f"({account.cap.epsilon:g}, {account.cap.delta:g}), and was left alone"
         click.echo(f"note: {name} is there, with the cap {said}; dphh ledger cap sets it", err=True)
     click.echo(accounts_text([account]))
+    if not book.moved_here(source):
+        _say_shared(book, name)
+
+
+def _say_shared(book: Ledger, name: str) -> None:
+    """Other names of the same data: what may be spent is what the strictest of them leaves."""
+    others = [other for other in book.accounts_touched(name) if other != name]
+    if others:
+        said = f"a run on {name} is also paid by {', '.join(others)}, while that has room"
+        click.echo("\n".join(wrapped(said, "note: ", "      ")), err=True)
 
 
 def _look(corpus: Corpus) -> None:
@@ -291,6 +301,8 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
         if account.name in gone:
             said = gone_text(account, account.source.where)
             click.echo("\n".join(wrapped(said, "warning: ", "         ")))
+    if name is not None and accounts[0].cap is not None:
+        _say_shared(book, name)
     for run in runs:
         cost = f"({run.epsilon:g}, {run.delta:g})"  # with a long one, a line is 80 columns
         click.echo(f"   {run.when:%Y-%m-%d} {run.verb:<8} {run.state:<9} {cost:<14} {run.run_id}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -124,3 +125,16 @@ def test_a_ledger_that_was_lost_is_said_to_be(tmp_path, monkeypatch):
     ):
         done = CliRunner().invoke(cli, asked)
         assert "replaced by an older copy, or lost" in f"{done.output}{done.exception}", asked
+
+
+def test_other_names_of_the_same_data_are_said(tmp_path, monkeypatch):
+    pl.DataFrame({"who": [1], "what": ["a"]}).write_parquet(tmp_path / "a.parquet")
+    monkeypatch.setenv("DPHH_LEDGER", str(tmp_path / "l.sqlite"))
+    cap = ["--epsilon", "1", "--delta", "1e-6"]
+    of = [str(tmp_path / "a.parquet"), "--user", "who", "--text", "what", *cap]
+    first = CliRunner().invoke(cli, ["ledger", "add", "support", *of])
+    second = CliRunner().invoke(cli, ["ledger", "add", "orders", *of])
+    shown = CliRunner().invoke(cli, ["ledger", "show", "support"])
+    assert "also paid by" not in first.output
+    assert "a run on orders is also paid by support" in " ".join(second.output.split())
+    assert "a run on support is also paid by orders" in " ".join(shown.output.split())
