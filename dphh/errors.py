@@ -59,7 +59,7 @@ class UnknownRunError(LedgerError):
 
 
 class NotHeldError(LedgerError):
-    """The caller did not reserve this attempt at a run, or has already given it back."""
+    """This attempt at a run has no reservation: it never made one, or its own was cancelled."""
 
 
 class BudgetRefused(DphhError):  # noqa: N818 - the ledger refuses; nothing is in error

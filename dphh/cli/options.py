@@ -73,7 +73,7 @@ _RUN = [
     click.option(
         "--again", is_flag=True, help="Spend again on a request that has its release already."
     ),
-    click.option("--memory-limit", metavar="SIZE", help="What the engine may take, such as 4GB."),
+    click.option("--memory-limit", metavar="SIZE", help="Memory for the engine, such as 4GB."),
     click.option("--threads", type=click.IntRange(min=1), help="How many the engine may use."),
     click.option("--quiet", is_flag=True, help="Nothing on standard error but errors."),
 ]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dphh.ladder.lift import LIFTS, STEP, Lift, lift_steps
+from dphh.ladder.lift import LIFTS, STEP, Lift, lift_index
 from dphh.ladder.rungs import PAIR, Integers, Rung
 
 Floats = NDArray[np.float64]
@@ -175,7 +175,7 @@ def _expected(
     lowest = int(e.min(initial=0) + f.min(initial=0))
     e, f = e - e.min(initial=0), f - f.min(initial=0)
     sums = np.arange(int(e.max(initial=0) + f.max(initial=0)) + 1) + lowest
-    return e, f, lowest, lift_steps(sums, np.zeros(1, dtype=np.int64))
+    return e, f, lowest, lift_index(sums, np.zeros(1, dtype=np.int64))
 
 
 def valid_classes(
@@ -219,7 +219,7 @@ def valid_classes(
         sums = e[ends] + f[begins]
         moved = listed = lifts * (a[ends] + b[begins])
         moved = moved + shifts[sums]
-        listed = listed + lift_steps(sums + lowest_expected, lift.counts_of_keys)
+        listed = listed + lift_index(sums + lowest_expected, lift.counts_of_keys)
     classes = int(max(group.max(initial=0), listed.max(initial=0))) + 1
     ways = () if lift is None else _ways(classes, lowest)
     order = np.argsort(group, kind="stable")

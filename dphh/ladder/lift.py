@@ -39,9 +39,9 @@ class Lift:
     counts_of_keys: Integers
 
 
-def lift_steps(expected: Integers, counts: Integers) -> Integers:
-    """floor(ln lift / STEP) by e_l + e_r and the pair's public count, as its place in LIFTS."""
-    lift = (counts + 1) / (np.exp(STEP * (expected + 1)) + 1)
+def lift_index(expected_steps: Integers, counts: Integers) -> Integers:
+    """The index in LIFTS of floor(ln lift / STEP), from e_l + e_r and the pair's public count."""
+    lift = (counts + 1) / (np.exp(STEP * (expected_steps + 1)) + 1)
     steps = np.floor(np.log(np.maximum(lift, LEAST)) / STEP).astype(np.int64)
     places: Integers = np.searchsorted(LIFTS, steps, side="right") - 1
     return places

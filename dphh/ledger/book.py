@@ -43,7 +43,7 @@ from dphh.ledger.paying import (
     first_to_refuse,
     look,
     payers,
-    refuse_untold,
+    refuse_unknown_origin,
     repeated,
     where_all_lie,
 )
@@ -99,7 +99,7 @@ class Ledger(Accounts):
                 rows = records.accounts(con)
                 if where_all_lie(rows) != where_all_lie(named) or marks.key is None:
                     continue  # of a new ledger, the key is there from now on
-                refuse_untold(request, named)
+                refuse_unknown_origin(request, named)
                 paying = payers(con, rows, request, seen)
                 if self.analyst is not None:
                     check_own(con, paying, request, self.analyst)
@@ -125,7 +125,7 @@ class Ledger(Accounts):
         another run may come first."""
         try:
             named, _ = self._named()
-            refuse_untold(request, named)
+            refuse_unknown_origin(request, named)
             refusing = first_to_refuse(self._payers(request), request, self.analyst)
         except BudgetRefused as problem:
             return str(problem)

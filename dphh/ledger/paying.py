@@ -113,8 +113,9 @@ def moved_here(label: str, file: str) -> str:
     )
 
 
-def refuse_untold(request: Request, named: Sequence[AccountRow]) -> None:
-    """Rows that may be of capped files, for all that can be told, are nobody's to spend unnamed."""
+def refuse_unknown_origin(request: Request, named: Sequence[AccountRow]) -> None:
+    """Refuse rows whose files are not all known, unless the request names the account that pays:
+    they may come from files of a capped corpus."""
     if request.whole or request.account is not None or not named:
         return
     some = "not all files that these rows come from can be told"

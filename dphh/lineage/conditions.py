@@ -82,7 +82,7 @@ def both(*said: str | None) -> str | None:
 
 @lru_cache(maxsize=256)
 def condition(where: str) -> Condition:
-    """The condition as its parsed tree, checked node by node, is written."""
+    """The condition as SQL that DuckDB writes from its parsed tree, after a check of every node."""
     import duckdb
 
     if len(where) > LONGEST:

@@ -1,12 +1,14 @@
 """An upper bound on the path accountant's maximum over all k (docs/path-accountant.md).
 
-Over all sequences of numbers k_i of users who share the prefixes of one user's word, delta(epsilon)
-is at most e^epsilon G_0(e^-epsilon), where
+At each of L levels a user votes with probability p, and a prefix stays that has theta votes. One
+that k other users hold stays with probability b(k) = P[Bin(k, p) >= theta] without the one user,
+and a(k) = b(k + 1) with that user. Over all sequences of numbers k_i of users who share the
+prefixes of one user's word, delta(epsilon) is at most e^epsilon G_0(e^-epsilon), where
 
-    G_L(t) = [t - 1]_+,    G_{i-1}(t) = max over k of V(t; b(k), a(k)),
-    V(t; b, a) = [t (1 - a) - (1 - b)]_+ + b G_i(t a / b).
+    G_L(t) = [t - 1]_+,    G_{i-1}(t) = max over k of V_i(t; b(k), a(k)),
+    V_i(t; b, a) = [t (1 - a) - (1 - b)]_+ + b G_i(t a / b), whose last term is t a for b = 0.
 
-- V is convex in (b, a), so its maximum over the points (b(k), a(k)) is at most that over the
+- V_i is convex in (b, a), so its maximum over the points (b(k), a(k)) is at most that over the
   corners of any polygon around them. The points are on a concave curve, below the lines through any
   two neighbours, whose slopes (k + 1)(1 - p) / (k + 2 - theta) decrease with k: the polygon is
   bounded by some of these lines, by a = p + (1 - p) b, and by the line b = 0.

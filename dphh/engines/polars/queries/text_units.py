@@ -44,15 +44,15 @@ def cut_graphemes(item: pl.Expr, size: int) -> pl.Expr:
 
 
 def cut_bytes(item: pl.Expr, size: int) -> pl.Expr:
-    return _cut_digits(spelled_bytes(item.list.first().cast(pl.Binary)), size)
+    return _cut_hex_bytes(spelled_bytes(item.list.first().cast(pl.Binary)), size)
 
 
 def cut_spelled_bytes(item: pl.Expr, size: int) -> pl.Expr:
     """Like `cut_bytes`, for an item whose bytes are already hexadecimal digits."""
-    return _cut_digits(item.list.first(), size)
+    return _cut_hex_bytes(item.list.first(), size)
 
 
-def _cut_digits(digits: pl.Expr, size: int) -> pl.Expr:
+def _cut_hex_bytes(digits: pl.Expr, size: int) -> pl.Expr:
     return digits.str.extract_all(f".{{1,{2 * size}}}")
 
 
