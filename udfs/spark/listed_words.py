@@ -8,32 +8,29 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from dphh.udfs.kernel.blocks import block_at, row_of
 from dphh.udfs.kernel.listed_words import listed_places
 from dphh.udfs.spark.ladder import POSITIONS, Row, register_table
-from dphh.udfs.spark.looked_up import vocabulary
-from dphh.udfs.spark.sent import everywhere
+from dphh.udfs.spark.looked_up import brought, numbers_of_words, vocabulary
 from dphh.udfs.text.hashes import of_spellings
 
 
 def register_other_words_of_blocks(spark: SparkSession, listed: Any) -> None:
     """`dphh_other_words_of_blocks(table(numbered_blocks))`: each word of a block that the list
     lacks, and its number in the block."""
-    sent = everywhere(spark, listed)
+    numbers_of = numbers_of_words(spark, listed)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             words = vocabulary(rows, row).cast(pa.string())
-            lacking = pc.invert(pc.is_in(words, value_set=sent.value.cast(words.type)))
-            numbers = np.flatnonzero(lacking.to_numpy(False)).astype(np.int32)
+            numbers = np.flatnonzero(numbers_of(rows, row, words) < 0).astype(np.int32)
             block = rows.column("block")[row].as_py()
             yield {
                 "block": np.full(len(numbers), block),
                 "number": numbers,
-                "word": words.filter(lacking),
+                "word": words.take(pa.array(numbers)),
             }
 
     register_table(
@@ -49,14 +46,12 @@ def register_positions_of_listed(
     Whole users are bounded within their block, by keys that hold within the block; then a word that
     the list lacks takes the key that the query gave.
     """
-    sent = everywhere(spark, listed)
+    others, numbers_of = len(listed), numbers_of_words(spark, listed)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
-        others = len(sent.value)
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
-            found = pc.index_in(words, value_set=sent.value.cast(words.type)).fill_null(-1)
-            numbers = np.append(found.to_numpy(), np.int32(-1))
+            numbers = np.append(numbers_of(rows, row, words), -1).astype(np.int32)
             lacking = np.flatnonzero(numbers[:-1] < 0).astype(np.int32)
             numbers[lacking] = others + lacking
             hashes = of_spellings(words)
@@ -71,7 +66,9 @@ def register_positions_of_listed(
                 lambda keys, hashes=hashes: hashes[keys - others],  # type: ignore[misc]
             ).astype(np.int64)
             other = keys >= others
-            keys[other] = _given(rows, row, len(words))[keys[other] - others]
+            # Of each word of the block the key that it was given; a listed word was given none.
+            given = brought(rows, row, "other_keys", np.full(len(words), -1, dtype=np.int64))
+            keys[other] = given[keys[other] - others]
             yield {**row_of(block.with_positions(keys), "keys"), "words": _NOTHING}
 
     register_table(spark, "dphh_positions", of_blocks, POSITIONS)
@@ -79,12 +76,3 @@ def register_positions_of_listed(
 
 #: Words stay beside keys only where pruning on a single side needs them.
 _NOTHING = pa.array([None], pa.binary())
-
-
-def _given(rows: pa.RecordBatch, row: int, words: int) -> Any:
-    """Of each word of a block the key that it was given; a word of the list was given none."""
-    keys = np.full(words, -1, dtype=np.int64)
-    given: Any = rows.column("other_keys")[row].values
-    if given is not None:
-        keys[given.field("number").to_numpy()] = given.field("key").to_numpy()
-    return keys

@@ -63,11 +63,16 @@ def numbers_of_grams(spark: SparkSession, released: Integers | None) -> NumbersO
 
 def _joined(rows: pa.RecordBatch, row: int, keys: int) -> Numbers:
     """What the join has brought: (place, number) of each key that was released."""
-    numbers = np.full(keys, -1, dtype=np.int32)
-    known: Any = rows.column("numbers")[row].values
+    return brought(rows, row, "numbers", np.full(keys, -1, dtype=np.int32))
+
+
+def brought(rows: pa.RecordBatch, row: int, column: str, values: Numbers) -> Numbers:
+    """Put what a join has brought, structs of a place and a value, into `values`."""
+    known: Any = rows.column(column)[row].values
     if known is not None:
-        numbers[known.field("place").to_numpy()] = known.field("number").to_numpy()
-    return numbers
+        places, given = known.flatten()
+        values[places.to_numpy()] = given.to_numpy()
+    return values
 
 
 def words_of_block(rows: pa.RecordBatch, row: int) -> tuple[Integers, Any]:
