@@ -24,9 +24,12 @@ def refuse_other_file(option: str, path: Path, start: bytes) -> None:
     """
     if not path.is_file():
         return  # new, or no file: whoever writes says what is wrong
-    with path.open("rb") as file:
-        found = file.read(len(start))
-    if found and found != start:
+    try:
+        with path.open("rb") as file:
+            found: bytes | None = file.read(len(start))
+    except OSError:
+        found = None  # what it is cannot be told
+    if found not in (b"", start):
         raise UsageError(
             f"{option}: {path} is a file of another kind, and would be lost; name another file, "
             "or remove this one first"

@@ -93,11 +93,15 @@ class DuckDBRun(DuckDBRows):
         super().__init__(corpus, limits)
         self.randomness = randomness
         self.whole_users = WholeUsers()
-        register_noise(self.con, randomness)
-        register_votes(self.con, randomness)
-        register_reports(self.con, randomness)
-        register_whole_users(self.con, self.whole_users)
-        register_forecast(self.con, randomness, self.whole_users)
+        try:
+            register_noise(self.con, randomness)
+            register_votes(self.con, randomness)
+            register_reports(self.con, randomness)
+            register_whole_users(self.con, self.whole_users)
+            register_forecast(self.con, randomness, self.whole_users)
+        except BaseException:
+            self.close()
+            raise
 
     def execute(self, name: str, **parameters: Any) -> None:
         """Run the statements of one file of `sql/`, each with the parameters that it names."""
