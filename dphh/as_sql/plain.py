@@ -73,10 +73,12 @@ def _queries(price: Price) -> Iterator[Query]:
             yield Query("what is found", FOUND.format(bits=bits))
         case (_, "forecast"):
             yield _step("texts", Step("plain/nothing_released"))
-            for level in price.levels:
-                if isinstance(level, SetUnionLevel):
-                    yield from _ladder(level)
-                elif isinstance(level, ListedWordsLevel):
+            words = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+            if words:
+                yield _step("texts", Step("plain/nothing_told"))
+            yield from _adaptive(words)
+            for level in price.levels[len(words) :]:
+                if isinstance(level, ListedWordsLevel):
                     yield from _listed(level)
                 else:
                     yield from _rounds(level)
@@ -154,10 +156,10 @@ def _adaptive(levels: Sequence[SetUnionLevel], only_if: str = "") -> Iterator[Qu
             "grid_bits": level.grid_bits,
             "sigma": level.sigma_grid,
             "salt": SALT,
-            "threshold": level.threshold_grid,
+            "threshold": following.threshold if following else level.threshold_grid,
             "purpose": section,
         }
-        own = {"parts": parts_told(levels[0].sigma_grid, level.sigma_grid)}
+        own = {"parts": parts_told(levels[0].grid, level.grid)}
         yield _step(section, Step("plain/union_round", known))
         passed = {"threshold": _threshold(level, only_if)}
         yield _step(section, Step("plain/union_round_released", passed))

@@ -76,14 +76,14 @@ def _items(price: Price) -> Iterator[Part]:
     yield "whole users", [GATHER]
     levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "adaptive":
-        yield from _adaptive(levels)
+        yield from _adaptive(levels, "items")
         return
     if price.method == "auto":
         first, alone, *rounds = levels
         yield "level 1, choice", _set_union(first, "items/choice")
         few = f"if fewer than {CHOICE_COMMON} were found, which are not released"
         yield f"level 1, {few}", _if_chosen(_set_union(alone, f"items/round {alone.round}"))
-        for title, steps in _adaptive(rounds):
+        for title, steps in _adaptive(rounds, "items"):
             yield f"{title}, if not", _if_chosen(steps)
         return
     for level in levels:
@@ -96,13 +96,13 @@ def _if_chosen(steps: Sequence[Step]) -> list[Step]:
     return [replace(step, may_run=True) for step in steps]
 
 
-def _adaptive(levels: Sequence[SetUnionLevel]) -> Iterator[Part]:
+def _adaptive(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[Part]:
     """Rounds whose weights depend on earlier rounds, computed in the engine."""
     for number, level in enumerate(levels):
-        known = _bounded(level, f"items/round {level.round}") | {"is_test": False}
+        known = _bounded(level, f"{purpose}/round {level.round}") | {"is_test": False}
         later = {"salt": SALT}
         if following := follows(levels[:number], level):
-            parts = parts_told(levels[0].sigma_grid, levels[number - 1].sigma_grid)
+            parts = parts_told(levels[0].grid, levels[number - 1].grid)
             before = [
                 Step("told_so_far", {"parts": parts}),
                 Step("forget_released"),
@@ -166,12 +166,10 @@ def _placed(level: int, single: bool) -> Step:
 
 def _forecast(price: Price) -> Iterator[Part]:
     yield "whole users", [GATHER]
-    for level in price.levels:
-        if isinstance(level, SetUnionLevel):
-            forget = [Step("forget_released", may_run=True)] if level.round > 1 else []
-            steps = _set_union(level, f"ngrams/words, round {level.round}")
-            yield f"level 1, round {level.round}", [*forget, *steps]
-            continue
+    words = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    for number, (title, steps) in enumerate(_adaptive(words, "ngrams/words")):
+        yield title, _if_chosen(steps) if number else steps
+    for level in price.levels[len(words) :]:
         if isinstance(level, ListedWordsLevel):
             placed = Step(
                 "positions_of_listed",

@@ -21,6 +21,10 @@ Round = Callable[[SetUnionLevel, Following | None], Any]
 
 
 class RoundsOf(Protocol):
+    #: Whether longer n-grams are still to be found in the original texts.
+    @property
+    def keeps_texts(self) -> bool: ...
+
     def run(self, draw: Round) -> Any: ...
 
 
@@ -58,8 +62,8 @@ class InRounds(ABC):
         def draw(level: SetUnionLevel, following: Following | None) -> Any:
             nonlocal before
             if ran:
-                self._remember(parts_told(ran[0].sigma_grid, ran[-1].sigma_grid))
-                self.forget(before)
+                self._remember(parts_told(ran[0].grid, ran[-1].grid))
+                self.forget(before, rounds.keeps_texts)
             ran.append(level)
             self._given(level, following, f"{purpose}/round {level.round}")
             before = self._passed(level.threshold_grid)
