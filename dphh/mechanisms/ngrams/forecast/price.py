@@ -52,7 +52,8 @@ FILTERED = (
     "Gaussian's own tail; both directions"
 )
 THEOREM = (
-    "forecast ladder (docs/forecast.md): DP-SIPS for words (Swanberg et al. 2023), two Gaussian "
+    "forecast ladder (docs/forecast.md): rounds of set union for words, whose weights "
+    "follow earlier rounds (after DP-SIPS: Swanberg et al. 2023; docs/items.md), two Gaussian "
     f"rounds over the valid grams for every longer length, {FILTERED}"
 )
 THEOREM_WITH_LIST = (
