@@ -80,7 +80,7 @@ def write_prices(table: pa.Table, file: Path) -> None:
 def _asked(
     max_items: Sequence[int], lengths: Sequence[int]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    for most, method in product(max_items, ("gaussian", "sips")):
+    for most, method in product(max_items, ("auto", "gaussian", "sips")):
         yield "items", {"max_items": most, "method": method}
     for most, method, length in product(max_items, ("forecast", "dpne"), lengths):
         yield "ngrams", {"max_items": most, "method": method, "max_n": length}

@@ -34,7 +34,7 @@ def with_prior(
     declared = options.get("prior_is_public") or False
     if prior is None or isinstance(prior, GivenPrior):
         return options
-    if options.get("method") not in (None, "forecast", "gaussian"):
+    if options.get("method") not in (None, "forecast", "auto"):
         return options  # refused when it is priced
     if not isinstance(declared, bool):
         raise UsageError(f"prior_is_public: found {declared!r}; it is True or False")

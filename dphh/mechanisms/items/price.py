@@ -59,7 +59,7 @@ def price_items(
     epsilon: float,
     delta: float,
     max_items: int = 100,
-    method: Method = "gaussian",
+    method: Method = "auto",
     counts: float | None = None,
     by: str | None = None,
     groups: str | Sequence[str] = (),
@@ -98,7 +98,7 @@ def price_items(
         beside = {
             "counts": counts is not None,
             "prior": prior is not None,
-            "method": method != "gaussian",
+            "method": method != "auto",
         }
         if found := [name for name, is_given in beside.items() if is_given]:
             raise UsageError(
@@ -106,7 +106,7 @@ def price_items(
                 "round; leave it out"
             )
         return _of_domain(domain, epsilon, delta, max_items, by, groups, min_users)
-    if prior is not None and method != "gaussian":
+    if prior is not None and method != "auto":
         raise UsageError(
             f"prior: is a method of its own, and found method={method!r}; leave one of them out"
         )

@@ -119,7 +119,7 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
     if not least:
         raise UsageError(
             f"delta: found {delta:g}, of which too little is left for method 'auto' at epsilon "
-            f"{epsilon:g}; give a larger delta, or method='gaussian'"
+            f"{epsilon:g}; give a larger delta"
         )
     event, counts = priced(least / PARTS)
     # So much noise may need so coarse a grid that users count for fewer items.

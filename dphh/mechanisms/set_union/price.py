@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, get_args
 
+from dphh.errors import UsageError
 from dphh.levels import AloneLevel, ChoiceLevel, SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting, found_counts
 from dphh.mechanisms.set_union.joint import price_choice, price_union
@@ -50,10 +51,13 @@ def price_set_union(
     epsilon: float, delta: float, max_items: int, method: Method, counting: Counting
 ) -> Price:
     if method == "auto":
-        levels, events, shared_out = price_choice(epsilon, delta, max_items, counting)
-    elif method == "gaussian":
+        try:
+            levels, events, shared_out = price_choice(epsilon, delta, max_items, counting)
+        except UsageError:  # so small a budget that nothing of it can be spent on a choice
+            method = "gaussian"
+    if method == "gaussian":
         levels, events, shared_out = price_union(epsilon, delta, max_items, counting)
-    else:
+    elif method != "auto":
         shares = sips_shares()
         levels, events, shared_out = price_rounds(
             epsilon, delta, shares, [max_items] * len(shares), counting, method == "adaptive"
