@@ -128,10 +128,10 @@ def plan_table(sections: Sequence[Section]) -> pa.Table:
             first, *more = [*long, *textwrap.wrap(text, room)] or [""]
             lines.append({"section": heading, "what": "" if long else what, "said": first})
             lines += [{"section": heading, "what": "", "said": line} for line in more]
-    return _numbered(lines, PLAN_SCHEMA)
+    return _with_row_numbers(lines, PLAN_SCHEMA)
 
 
-def _numbered(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+def _with_row_numbers(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     numbered = [{**row, "line": line} for line, row in enumerate(rows, start=1)]
     return pa.Table.from_pylist(numbered, schema=schema)
 
@@ -142,7 +142,7 @@ def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
     if not isinstance(plain, bool):
         raise UsageError(f"plain: found {plain!r}; give true or false")
     rows = [{"section": each.section, "sql": each.sql} for each in plan.queries(plain=plain)]
-    return _numbered(rows, SQL_SCHEMA)
+    return _with_row_numbers(rows, SQL_SCHEMA)
 
 
 def ledger_table(accounts: Iterable[Account | Share], groups: Mapping[str, Groups]) -> pa.Table:

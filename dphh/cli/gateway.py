@@ -104,7 +104,7 @@ def serve(
     known = Analysts.of(book)
     analysts: Analysts | SignedIn = known
     if oidc_issuer is not None:
-        analysts = _signed_in(known, oidc_issuer, oidc_audience, oidc_claim)
+        analysts = _sign_in_checker(known, oidc_issuer, oidc_audience, oidc_claim)
     gateway = Gateway(book, analysts, host=host, port=port, terms=terms)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
@@ -117,7 +117,7 @@ def serve(
     gateway.close()
 
 
-def _signed_in(known: Analysts, issuer: str, audience: str | None, claim: str) -> SignedIn:
+def _sign_in_checker(known: Analysts, issuer: str, audience: str | None, claim: str) -> SignedIn:
     from dphh.gateway.provider import Provider, SignedIn
 
     if audience is None:

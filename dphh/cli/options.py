@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 #: What a command says of a corpus: not what a verb says, what opens it, or what it is called.
-_CONTENT = {
+_CONTENT_OPTIONS = {
     name: parameter
     for name, parameter in signature(Corpus.__init__, eval_str=True).parameters.items()
     if name in HELP
@@ -41,7 +41,7 @@ ledger_option = click.option(
     help="The ledger's file, if not $DPHH_LEDGER or your own.",
 )
 
-_RUN = [
+_RUN_OPTIONS = [
     click.option(
         "--engine",
         type=click.Choice(ENGINES),
@@ -85,9 +85,13 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
     def add(command: Command) -> Command:
         options = [
             option(
-                parameter, HELP[name], _called(name, beside), required=False, often=name == "user"
+                parameter,
+                HELP[name],
+                _option_name(name, beside),
+                required=False,
+                often=name == "user",
             )
-            for name, parameter in _CONTENT.items()
+            for name, parameter in _CONTENT_OPTIONS.items()
         ]
         return with_options(command, options)
 
@@ -96,17 +100,17 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
 
 def content_given(context: click.Context, beside: Collection[str] = ()) -> dict[str, Any]:
     """What was said of the corpus, as keywords of `Corpus`."""
-    names = {_called(name, beside): name for name in _CONTENT}
+    names = {_option_name(name, beside): name for name in _CONTENT_OPTIONS}
     return {names[called]: value for called, value in given(context, list(names)).items()}
 
 
-def _called(name: str, beside: Collection[str]) -> str:
+def _option_name(name: str, beside: Collection[str]) -> str:
     """Beside a verb's own `--keep`, the corpus's is `--keep-tokens`."""
     return f"{name}_tokens" if name in beside else name
 
 
 def run_options(command: Command) -> Command:
-    return with_options(command, _RUN)
+    return with_options(command, _RUN_OPTIONS)
 
 
 def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Command:
@@ -143,12 +147,12 @@ def corpus_asked(
     return Corpus(asked, **content)
 
 
-def _reserved_since(known: set[str], book: Ledger) -> bool:
+def _has_new_run(known: set[str], book: Ledger) -> bool:
     """Whether the ledger has a run that it had not: it is paid for, unless it was given back."""
     return any(entry.run_id not in known and entry.state != "cancelled" for entry in book.runs())
 
 
-def _left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
+def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
     """What is left of the accounts that pay for this corpus; none where nobody has capped it."""
     from dphh.report.terminal import accounts_of
 
@@ -200,20 +204,22 @@ def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
         )
     except DphhError as problem:
         if run["as_json"]:
-            problem.spent = _reserved_since(known, book)
+            problem.spent = _has_new_run(known, book)
         raise
     finally:
         if status is not None:
             status.stop()
-    _show(release, plan, book, run, spent=release.run_id not in known)
+    _show_release(release, plan, book, run, spent=release.run_id not in known)
 
 
-def _show(release: Release, plan: Plan, book: Ledger, run: dict[str, Any], *, spent: bool) -> None:
+def _show_release(
+    release: Release, plan: Plan, book: Ledger, run: dict[str, Any], *, spent: bool
+) -> None:
     if run["as_json"]:
         said = {
             "found": items_in(release.table),
             "spent": spent,
-            "left": _left(plan, book),
+            "left": _budget_left(plan, book),
         }
         outcome = {**release.manifest, **said}
         shown = json.dumps(outcome, indent=2, ensure_ascii=False, sort_keys=True)

@@ -47,7 +47,7 @@ def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            table = _answer(message)
+            table = _answer_message(message)
     except (BudgetRefused, UsageError) as problem:
         # These errors are about the request and its price, which the analyst may know.
         asked = " ".join(map(str, problem.args))  # unescaped: str() would escape file names
@@ -70,14 +70,14 @@ def _names_a_place(said: str, ledger: str) -> bool:
     return any(place in said for place in places)
 
 
-def _answer(message: Message) -> pa.Table:
+def _answer_message(message: Message) -> pa.Table:
     what, arguments = message["what"], message["arguments"]
     asker = message["analyst"]
     run_id, token = message["hold"] or (None, None)
     book = Ledger(message["ledger"], None if asker == OWNER else asker, token)
     macro = macros()[what]
-    with _little():
-        plan = _plan(macro, arguments, book)
+    with _limited_resources():
+        plan = _plan_of_message(macro, arguments, book)
         if asker != OWNER:
             _refuse_counting(plan, book.declared_groups().get(corpus_name(what, arguments), {}))
     if macro.spends:
@@ -97,7 +97,7 @@ def _answer(message: Message) -> pa.Table:
     return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])
 
 
-def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
+def _plan_of_message(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
     assert macro.verb is not None
     corpus = owners_corpus(corpus_name(macro.verb.name, arguments), book, given_content(arguments))
     if corpus is None:
@@ -121,7 +121,7 @@ def _refuse_counting(plan: Plan, declared: Groups) -> None:
 
 
 @contextmanager
-def _little() -> Iterator[None]:
+def _limited_resources() -> Iterator[None]:
     """Limit time and memory of pricing. Pricing reads no data, so only an absurd option is slow."""
     import resource
 

@@ -51,16 +51,16 @@ def public_lift(prior: Prior, numbers: Integers, rungs: Sequence[Rung]) -> Lift:
     """`numbers`: of each word of the prior its number among the released ones, or -1."""
     top = len(rungs)
     keys, counts = _released_pairs(prior, numbers, rungs, top + 1)
-    before = np.array([prior.total]) if top == 1 else _counts(prior, numbers, rungs, top - 1)
+    before = np.array([prior.total]) if top == 1 else _public_counts(prior, numbers, rungs, top - 1)
     order = np.argsort(keys)
-    return Lift(_counts(prior, numbers, rungs, top), before, keys[order], counts[order])
+    return Lift(_public_counts(prior, numbers, rungs, top), before, keys[order], counts[order])
 
 
-def _counts(prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int) -> Integers:
+def _public_counts(prior: Prior, numbers: Integers, rungs: Sequence[Rung], length: int) -> Integers:
     """How often the public text has each released gram of this length."""
     keys, counts = _released_pairs(prior, numbers, rungs, length)
     found = np.zeros(len(rungs[length - 1]), dtype=np.int64)
-    places = _places(rungs[length - 1].keys, keys)
+    places = _index_or_minus_1(rungs[length - 1].keys, keys)
     found[places[places >= 0]] = counts[places >= 0]
     return found
 
@@ -78,13 +78,13 @@ def _released_pairs(
     parts, counts = [part[some] for part in parts], public.counts[some]
     for rung in rungs[1 : length - 1]:
         pairs = pairwise(parts)
-        parts = [_places(rung.keys, (left << PAIR) | right) for left, right in pairs]
+        parts = [_index_or_minus_1(rung.keys, (left << PAIR) | right) for left, right in pairs]
         some = np.flatnonzero(np.all([part >= 0 for part in parts], axis=0))
         parts, counts = [part[some] for part in parts], counts[some]
     return (parts[0] if length == 1 else (parts[0] << PAIR) | parts[1]), counts
 
 
-def _places(ascending: Integers, sought: Integers) -> Integers:
+def _index_or_minus_1(ascending: Integers, sought: Integers) -> Integers:
     """Where each stands, or -1."""
     if not len(ascending):
         return np.full(len(sought), -1, dtype=np.int64)

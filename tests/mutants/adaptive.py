@@ -128,8 +128,8 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive: all rounds draw under one name",
-        'self._given(level, following, f"{purpose}/round {level.round}")',
-        'self._given(level, following, f"{purpose}/round 1")',
+        'self._write_noised_round(level, following, f"{purpose}/round {level.round}")',
+        'self._write_noised_round(level, following, f"{purpose}/round 1")',
         _PLAIN,
     ),
     Mutant(

@@ -164,7 +164,7 @@ MUTANTS = (
     ),
     Mutant(
         "a folder of private rows is for all to read",
-        "        _owner_alone(made)\n",
+        "        _restrict_to_owner(made)\n",
         "        os.chmod(made, 0o755)\n",
         ("tests/unit/test_private_folder.py::test_it_is_for_its_user_alone_and_goes",),
     ),
@@ -179,7 +179,7 @@ MUTANTS = (
     ),
     Mutant(
         "a signal ends the process at once",
-        "        signal.signal(number, _stop)\n",
+        "        signal.signal(number, _raise_stopped)\n",
         "        signal.signal(number, signal.SIG_DFL)\n",
         (
             "tests/unit/test_stopping.py"
@@ -216,7 +216,7 @@ MUTANTS = (
     ),
     Mutant(
         "the guard runs the text instead of the tree",
-        "        written = self._written(statement)\n",
+        "        written = self._canonical_statement(statement)\n",
         "        self._written(statement)\n        written = statement\n",
         (f"{_GUARD}::test_what_runs_is_written_from_the_tree_not_the_text",),
         older=True,

@@ -18,7 +18,7 @@ class LocalTries(DuckDBRun):
         self.load()
         self.execute("ldp_local_words", characters=list(characters))
         self.refuse_null_users("local_words")
-        self.execute("ldp_seats", seats=seats, idle=self._wanting(seats, pad), purpose=SEATS)
+        self.execute("ldp_seats", seats=seats, idle=self._missing_users(seats, pad), purpose=SEATS)
         self.execute("ldp_contributions")
         self.drop("local_words")
         self.drop("seats")
@@ -62,7 +62,7 @@ class LocalTries(DuckDBRun):
         self.drop("reports")
         return kept
 
-    def _wanting(self, seats: int, pad: bool) -> int:
+    def _missing_users(self, seats: int, pad: bool) -> int:
         with engine_errors("local_words"):
             ((users,),) = self.con.execute(
                 "SELECT count(DISTINCT user_id) FROM local_words"

@@ -23,12 +23,12 @@ PLAIN_TYPE = re.compile(
 )
 _WHOLE_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
 #: How literals are written of the types whose comparisons let DuckDB skip row groups.
-_COMPARED = {
+_LITERAL_OF_TYPE = {
     "DATE": "DATE",
     "TIMESTAMP": "TIMESTAMP",
     "TIMESTAMP WITH TIME ZONE": "TIMESTAMPTZ",
 }
-_NAIVE = re.compile(r"DATE|TIMESTAMP(_S|_MS|_NS)?")
+_TYPES_WITHOUT_ZONE = re.compile(r"DATE|TIMESTAMP(_S|_MS|_NS)?")
 
 
 def user_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
@@ -55,7 +55,7 @@ def counts_sql(corpus: Corpus, types: Mapping[str, str]) -> str:
         return holds
     period = period_sql(corpus.period, types)
     within = [f"{period} BETWEEN {first} AND {last}" for first, last in corpus.periods]
-    literal_of = _COMPARED.get(types[corpus.period.column])
+    literal_of = _LITERAL_OF_TYPE.get(types[corpus.period.column])
     near = near_sql(
         corpus.period,
         corpus.periods,
@@ -79,7 +79,7 @@ def period_sql(period: Period, types: Mapping[str, str]) -> str:
         day = f"written_date({column})"
     elif kind == "TIMESTAMP WITH TIME ZONE":
         day = f"CAST(timezone({literal(period.zone)}, {column}) AS DATE)"
-    elif _NAIVE.fullmatch(kind):
+    elif _TYPES_WITHOUT_ZONE.fullmatch(kind):
         day = f"CAST({column} AS DATE)"
     else:
         raise CorpusError(NO_PERIOD.format(period=period, kind=kind))

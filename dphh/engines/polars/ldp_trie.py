@@ -28,12 +28,12 @@ class LocalTries(PolarsRun):
             "local_words", local_tries.ldp_local_words(self.load(), characters), "ldp_local_words"
         )
         self.refuse_null_users(self.tables["local_words"]["user_id"])
-        seated = self._seats(seats, pad)
+        seated = self._users_in_seats(seats, pad)
         held = local_tries.ldp_contributions(self.table("local_words"), seated.lazy())
         self.make("contributions", held, "ldp_contributions")
         self.drop("local_words")
 
-    def _seats(self, seats: int, pad: bool) -> pl.DataFrame:
+    def _users_in_seats(self, seats: int, pad: bool) -> pl.DataFrame:
         """The users in a secret random order, which includes made-up idle users."""
         users = self.fetch("ldp_seats", self.table("local_words").select("user_id").unique())
         idle = users_wanting(users.height, seats, pad)
@@ -52,9 +52,9 @@ class LocalTries(PolarsRun):
         )
 
     def local_level(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> Any:
-        chosen = self._choice(level, prefixes, known, purpose)
+        chosen = self._chosen_prefixes(level, prefixes, known, purpose)
         if level.mode == "messages":
-            reports = self._messages(level, chosen, purpose)
+            reports = self._reports_by_value(level, chosen, purpose)
         else:
             held = chosen.group_by("value").agg(holders=pl.len().cast(pl.Int64))
             reports = pl.DataFrame(
@@ -64,7 +64,9 @@ class LocalTries(PolarsRun):
         kept = self.fetch("ldp_kept", local_tries.ldp_kept(reports.lazy(), values, level.keep))
         return kept.select("value", "reports").to_arrow()
 
-    def _choice(self, level: LocalLevel, prefixes: Any, known: Any, purpose: str) -> pl.DataFrame:
+    def _chosen_prefixes(
+        self, level: LocalLevel, prefixes: Any, known: Any, purpose: str
+    ) -> pl.DataFrame:
         held = self.fetch(
             "ldp_choice",
             local_tries.next_prefixes(
@@ -84,7 +86,9 @@ class LocalTries(PolarsRun):
         greedy = level.sampling == "greedy"
         return self.fetch("ldp_choice", local_tries.ldp_choice(drawn, level.contributions, greedy))
 
-    def _messages(self, level: LocalLevel, chosen: pl.DataFrame, purpose: str) -> pl.DataFrame:
+    def _reports_by_value(
+        self, level: LocalLevel, chosen: pl.DataFrame, purpose: str
+    ) -> pl.DataFrame:
         """Every user of the level sends all reports; a report without a value says "nothing" (with
         subsets a separate value for each report of a user, with coins none). Returns, for each
         value, the number of reports that contain it."""

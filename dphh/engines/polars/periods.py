@@ -15,7 +15,7 @@ from dphh.sources.near_periods import FIRST, LAST
 from dphh.sources.reading import NO_PERIOD, NO_UNITS
 from dphh.unit.period import Period, Spans
 
-_NUMBERS = {
+_PERIOD_FUNCTIONS = {
     "day": sql.period_by_day,
     "week": sql.period_by_week,
     "month": sql.period_by_month,
@@ -51,10 +51,10 @@ def counts_expression(corpus: Corpus, schema: pl.Schema) -> pl.Expr:
     counted = holds & pl.any_horizontal(
         period.is_null(), *(period.is_between(first, last) for first, last in corpus.periods)
     )
-    return counted & _near(corpus.period, corpus.periods, schema[corpus.period.column])
+    return counted & _near_periods(corpus.period, corpus.periods, schema[corpus.period.column])
 
 
-def _near(period: Period, periods: Spans, kind: pl.DataType) -> pl.Expr:
+def _near_periods(period: Period, periods: Spans, kind: pl.DataType) -> pl.Expr:
     """`sources/near_periods.py`, as Polars says it."""
     zone = kind.time_zone if isinstance(kind, pl.Datetime) else None
     spans = (period.days if zone is None else period.moments)(periods)
@@ -103,4 +103,4 @@ def period_expression(period: Period, schema: pl.Schema) -> pl.Expr:
         day = column
     else:
         raise CorpusError(NO_PERIOD.format(period=period, kind=kind))
-    return _NUMBERS[period.by](day)
+    return _PERIOD_FUNCTIONS[period.by](day)

@@ -25,13 +25,13 @@ class Tries(PolarsRun, Walking):
         self.refuse_null_users(self.tables["sequences"]["user_id"])
         sequences = self.table("sequences")
         if choice == "drawn":
-            one_each = tries.sequences_drawn(sequences, self._draws().lazy())
+            one_each = tries.sequences_drawn(sequences, self._draws_of_sequences().lazy())
         else:
             one_each = tries.sequences_most_frequent(sequences)
         self.make("one_each", one_each, step=f"sequences_{choice.replace('-', '_')}")
         self.drop("sequences")
 
-    def _draws(self) -> pl.DataFrame:
+    def _draws_of_sequences(self) -> pl.DataFrame:
         """Which of their sorted rows each user with several rows gets: a random word, modulo."""
         several = tries.users_of_several(self.table("sequences"))
         users = self.fetch("sequences_drawn", several)
@@ -52,7 +52,9 @@ class Tries(PolarsRun, Walking):
             purpose,
             _names_of_prefixes(voters) if wants_keys(self.randomness, purpose) else None,
         )
-        return _grown(voters.with_columns(votes=pl.Series(votes, dtype=pl.Int64)), level.theta)
+        return _grown_prefixes(
+            voters.with_columns(votes=pl.Series(votes, dtype=pl.Int64)), level.theta
+        )
 
     def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         one_each = self.tables["one_each"]
@@ -69,14 +71,14 @@ class Tries(PolarsRun, Walking):
         votes = self.fetch(
             "trie_batch_level", tries.trie_batch_level(batch.lazy(), below.lazy(), level.level)
         )
-        return _grown(votes, level.theta)
+        return _grown_prefixes(votes, level.theta)
 
-    def _walk_on(self, level: int, step: Any) -> None:
+    def _move_walkers(self, level: int, step: Any) -> None:
         found = pl.DataFrame(step).with_columns(pl.col("token").cast(pl.String))
         walkers = tries.walk_on(self.table("walkers"), found.lazy(), level)
         self.make("walkers", walkers, step="walk_on")
 
-    def _set_out(self) -> None:
+    def _start_at_root(self) -> None:
         self.make("walkers", tries.walkers(self.table("one_each")))
         self.drop("one_each")
 
@@ -88,7 +90,7 @@ def _names_of_prefixes(voters: pl.DataFrame) -> Any:
     return voters.select(spelled).to_series().to_arrow()
 
 
-def _grown(votes: pl.DataFrame, theta: int) -> Any:
+def _grown_prefixes(votes: pl.DataFrame, theta: int) -> Any:
     """The prefixes that grow on the trie: those with at least theta votes, without the votes."""
     grown = votes.filter(pl.col("votes") >= theta).select("node", "token", "ended")
     return grown.sort("node", "ended", "token").to_arrow()

@@ -19,11 +19,11 @@ def send_dphh(spark: SparkSession) -> None:
         path = Path(folder) / "dphh_of_the_driver.zip"
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
             for package in _PACKAGES:
-                _pack(packed, package)
+                _add_package(packed, package)
         spark.addArtifacts(str(path), pyfile=True)
 
 
-def _pack(packed: zipfile.ZipFile, package: str) -> None:
+def _add_package(packed: zipfile.ZipFile, package: str) -> None:
     (home, *_) = import_module(package).__path__
     for file in sorted(each for each in Path(home).rglob("*") if each.suffix in (".py", ".sql")):
         name = f"{package.replace('.', '/')}/{file.relative_to(home).as_posix()}"

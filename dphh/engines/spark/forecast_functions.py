@@ -21,8 +21,10 @@ from dphh.udfs.spark.functions import register_arrow
 from dphh.udfs.spark.sent import everywhere
 from dphh.udfs.text.hashes import Integers
 
-_FALLEN = "array<struct<bin: bigint, grams: bigint>>"
-_LIFTED = "array<struct<position: bigint, key: bigint, bin: bigint, first: bigint, second: bigint>>"
+_BINS_TYPE = "array<struct<bin: bigint, grams: bigint>>"
+_LIFTED_TYPE = (
+    "array<struct<position: bigint, key: bigint, bin: bigint, first: bigint, second: bigint>>"
+)
 
 
 def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidClasses) -> None:
@@ -43,14 +45,16 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
             fallen = bins_of_class(group, grams, bins(sigma), randomness, purpose)
             return {"bin": np.arange(len(fallen)), "grams": np.array(fallen, dtype=np.int64)}
 
-        return _lists(of_class, ("bin", "grams"), group, grams, sigma, purpose)
+        return _list_column(of_class, ("bin", "grams"), group, grams, sigma, purpose)
 
     def absent_negatives(
         group: pa.Array, column: pa.Array, grams: pa.Array, sigma: pa.Array, purpose: pa.Array
     ) -> pa.Array:
         drawn = [
             negatives_of_row(group, column, grams, bins(sigma), randomness, purpose)
-            for group, column, grams, sigma, purpose in _rows(group, column, grams, sigma, purpose)
+            for group, column, grams, sigma, purpose in _rows_of_columns(
+                group, column, grams, sigma, purpose
+            )
         ]
         return pa.array(drawn, pa.int64())
 
@@ -73,15 +77,15 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
                 randomness,
                 purpose,
             )
-            return _by_place(lifted)
+            return _lifted_by_position(lifted)
 
         names = ("position", "key", "bin", "first", "second")
-        return _lists(of_class, names, group, rows, sigma, purpose)
+        return _list_column(of_class, names, group, rows, sigma, purpose)
 
     register_arrow(spark, "dphh_bin", bin_of, "bigint", draws=False)
-    register_arrow(spark, "dphh_absent_bins", absent_bins, _FALLEN)
+    register_arrow(spark, "dphh_absent_bins", absent_bins, _BINS_TYPE)
     register_arrow(spark, "dphh_absent_negatives", absent_negatives, "bigint")
-    register_arrow(spark, "dphh_absent_that_pass", absent_that_pass, _LIFTED)
+    register_arrow(spark, "dphh_absent_that_pass", absent_that_pass, _LIFTED_TYPE)
 
 
 def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGrams) -> None:
@@ -95,7 +99,7 @@ def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGra
             table = found.to_table().combine_chunks()
             return {name: table.column(name).chunk(0) for name in names}
 
-        return _lists(of_level, names, held, sigma, threshold, purpose)
+        return _list_column(of_level, names, held, sigma, threshold, purpose)
 
     names = ("position", "key", "noisy")
     register_arrow(
@@ -103,7 +107,7 @@ def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGra
     )
 
 
-def _by_place(lifted: Lifted) -> dict[str, Any]:
+def _lifted_by_position(lifted: Lifted) -> dict[str, Any]:
     """At each position a key that may pass, and at the first ones what passes."""
     more = len(lifted.proposed) - len(lifted.bins)
     told = {
@@ -117,15 +121,15 @@ def _by_place(lifted: Lifted) -> dict[str, Any]:
     return {"position": np.arange(len(lifted.proposed)), "key": lifted.proposed, **told}
 
 
-def _rows(*columns: pa.Array) -> list[tuple[Any, ...]]:
+def _rows_of_columns(*columns: pa.Array) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
-def _lists(
+def _list_column(
     of_row: Callable[[tuple[Any, ...]], dict[str, Any]], names: tuple[str, ...], *columns: pa.Array
 ) -> pa.Array:
     """Of each row a list of structs of integers."""
-    made = [of_row(row) for row in _rows(*columns)]
+    made = [of_row(row) for row in _rows_of_columns(*columns)]
     lengths = np.array([len(row[names[0]]) for row in made], dtype=np.int64)
     values = [
         pa.concat_arrays([pa.array([], pa.int64()), *(pa.array(row[name]) for row in made)])

@@ -50,8 +50,8 @@ class Items(SparkRun):
 
     def noise_words(self, level: SetUnionLevel, purpose: str) -> None:
         """To `noised`, whatever the threshold."""
-        rule = self._rule(level, purpose)
-        self._noised(
+        rule = self._weighting_rule(level, purpose)
+        self._write_noised(
             "contributions_of_words",
             lambda: register_sums_of_words(self.spark, rule),
             level,
@@ -100,13 +100,13 @@ class Items(SparkRun):
             self.load()
             self.within_reach = True
 
-    def _rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> EqualWeights:
-        return equal_weights(level.max_items, level.grid_bits, self._salt(purpose), of_numbers)
+    def _weighting_rule(self, level: SetUnionLevel | PrunedLevel, purpose: str) -> EqualWeights:
+        return equal_weights(level.max_items, level.grid_bits, self._draw_salt(purpose), of_numbers)
 
-    def _salt(self, purpose: str) -> int:
+    def _draw_salt(self, purpose: str) -> int:
         return int(self.randomness.words(1, f"{purpose}/salt")[0])
 
-    def _noised(
+    def _write_noised(
         self,
         step: str,
         register: Callable[[], None],

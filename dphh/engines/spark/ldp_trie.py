@@ -25,7 +25,7 @@ class LocalTries(SparkRun):
         self.refuse_null_users("local_words")
         with engine_errors("dphh_word"):
             register_word(self.spark, self.randomness)
-        self.execute("ldp_draws", idle=self._wanting(seats, pad), purpose=SEATS)
+        self.execute("ldp_draws", idle=self._missing_users(seats, pad), purpose=SEATS)
         self.execute("ldp_seats", seats=seats)
         self.execute("ldp_contributions")
         for done in ("local_words", "draws", "seats"):
@@ -70,7 +70,7 @@ class LocalTries(SparkRun):
             self.drop(done)
         return kept
 
-    def _wanting(self, seats: int, pad: bool) -> int:
+    def _missing_users(self, seats: int, pad: bool) -> int:
         """How many users are wanting."""
         with engine_errors("local_words"):
             users = self.ask("local_words", "SELECT DISTINCT user_id FROM local_words", {}).count()

@@ -28,7 +28,7 @@ PLAIN = (IntegralType, BooleanType, DateType, NullType)
 
 #: How literals are written of the types whose comparisons let Spark skip row groups; comparisons of
 #: timestamps without a zone do not.
-_COMPARED: dict[type[DataType], str] = {DateType: "DATE", TimestampType: "TIMESTAMP"}
+_LITERAL_OF_TYPE: dict[type[DataType], str] = {DateType: "DATE", TimestampType: "TIMESTAMP"}
 
 
 def user_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
@@ -67,7 +67,7 @@ def counts_sql(corpus: Corpus, types: Mapping[str, DataType]) -> str:
         corpus.period,
         corpus.periods,
         identifier(corpus.period.column),
-        _COMPARED.get(kind),
+        _LITERAL_OF_TYPE.get(kind),
         zoned=kind is TimestampType,
     )
     return f"{holds} AND ({' OR '.join([f'{period} IS NULL', *within])}){near}"

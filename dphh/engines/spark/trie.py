@@ -36,7 +36,7 @@ class Tries(SparkRun, Walking):
             theta=level.theta,
             purpose=purpose,
         )
-        return self._grown(level.theta)
+        return self._grown_prefixes(level.theta)
 
     def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         self.show("trie", trie.nodes())
@@ -46,19 +46,19 @@ class Tries(SparkRun, Walking):
         self.execute("trie_batch_level", level=level.level, batch=level.batch)
         self.drop("draws")
         self.drop("trie")
-        return self._grown(level.theta)
+        return self._grown_prefixes(level.theta)
 
-    def _walk_on(self, level: int, step: Any) -> None:
+    def _move_walkers(self, level: int, step: Any) -> None:
         self.show("grown", step)
         self.execute("walk_on", level=level)
         self.drop("grown")
         self.rename("next_walkers", "walkers")
 
-    def _set_out(self) -> None:
+    def _start_at_root(self) -> None:
         self.execute("walkers")
         self.drop("one_each")
 
-    def _grown(self, theta: int) -> Any:
+    def _grown_prefixes(self, theta: int) -> Any:
         grown = self.fetch("grown", theta=theta)
         self.drop("votes")
         return grown

@@ -16,15 +16,15 @@ def period_by_week(day: pl.Expr) -> pl.Expr:
 
 
 def period_by_month(day: pl.Expr) -> pl.Expr:
-    return _year(day) * 12 + day.dt.month().cast(pl.Int64) - 1
+    return _year_of(day) * 12 + day.dt.month().cast(pl.Int64) - 1
 
 
 def period_by_quarter(day: pl.Expr) -> pl.Expr:
-    return _year(day) * 4 + day.dt.quarter().cast(pl.Int64) - 1
+    return _year_of(day) * 4 + day.dt.quarter().cast(pl.Int64) - 1
 
 
 def period_by_year(day: pl.Expr) -> pl.Expr:
-    return _year(day)
+    return _year_of(day)
 
 
 def period_by_number(number: pl.Expr) -> pl.Expr:
@@ -48,5 +48,5 @@ def spelled_in_bytes(value: pl.Expr) -> list[pl.Expr]:
     return [text.str.len_bytes().cast(pl.String), pl.lit(":"), text]
 
 
-def _year(day: pl.Expr) -> pl.Expr:
+def _year_of(day: pl.Expr) -> pl.Expr:
     return day.dt.year().cast(pl.Int64)
