@@ -99,7 +99,7 @@ class Accounts:
         of_a_person = checked_person(person, cap, source.period)
         source = source.absolute()
         fingerprint = source.fingerprint()
-        earlier = self._earlier(source)
+        earlier = self._earlier_runs_on(source)
         with writing(self.path) as con:
             rows = records.accounts(con)
             there = next((row for row in rows if row.name == name), None)
@@ -137,7 +137,7 @@ class Accounts:
         with reading(self.path) as con:
             row = by_name([] if con is None else records.accounts(con), name)
         source = moved_to(row.source, where, name)
-        earlier = self._earlier(source)
+        earlier = self._earlier_runs_on(source)
         if not sure:
             refuse_what_did_not_move(row, source, earlier)
         with writing(self.path) as con:
@@ -169,7 +169,7 @@ class Accounts:
     def remove(self, name: str) -> None:
         """Forget an account that nothing was ever charged to, such as one with a wrong column."""
         with writing(self.path) as con:
-            account = self._unpaid(con, name, "removed")
+            account = self._never_charged(con, name, "removed")
             shares = ["shares"] if has_shares(con) else []
             for table in ("caps", "marks", "deleted", "declared", *shares):
                 con.execute(f"DELETE FROM {table} WHERE account = ?", (account.id,))
@@ -181,14 +181,14 @@ class Accounts:
         """Another name for an account that nothing was ever charged to."""
         checked_name(new)
         with writing(self.path) as con:
-            account = self._unpaid(con, name, "renamed")
+            account = self._never_charged(con, name, "renamed")
             if any(row.name == new for row in records.accounts(con)):
                 raise UsageError(f"The account {new!r} exists. Choose another name.")
             con.execute("UPDATE accounts SET name = ? WHERE id = ?", (new, account.id))
             note(con, records.now(con), "name", new, name, new)
         return self.status(new)
 
-    def _unpaid(self, con: sqlite3.Connection, name: str, what: str) -> AccountRow:
+    def _never_charged(self, con: sqlite3.Connection, name: str, what: str) -> AccountRow:
         account = by_name(records.accounts(con), name)
         # A cancelled run's charge stays: its request names the account.
         charged = con.execute("SELECT count(*) FROM charges WHERE account = ?", (account.id,))
@@ -225,11 +225,11 @@ class Accounts:
         """The named accounts that share data with a source (or with an account, by its name)."""
         if isinstance(source, str):
             source = self.status(source).source
-        return tuple(each.account.label for each in self._look(source).shared)
+        return tuple(each.account.label for each in self._look_at_accounts(source).shared)
 
     def moved_here(self, source: Source) -> tuple[str, ...]:
         """Of files that were an account's before they were moved: why it pays for a source."""
-        shared = self._look(source).shared
+        shared = self._look_at_accounts(source).shared
         return tuple(moved_here(each.account.label, each.moved) for each in shared if each.moved)
 
     def absent(self) -> str | None:
@@ -254,23 +254,25 @@ class Accounts:
         """Named accounts that had files, of which none is there any more."""
         with reading(self.path) as con:
             have = set() if con is None else records.have_files(con)
-        rows = [row for row in self._named()[0] if row.id in have and not is_there(row.source)]
+        rows = [
+            row for row in self._named_accounts()[0] if row.id in have and not is_there(row.source)
+        ]
         return tuple(self.status(row.label) for row in rows)
 
     def caps_corpora(self) -> bool:
         """Whether any corpus is capped here. If so, a corpus whose files cannot be traced must name
         its account."""
-        named, _ = self._named()
+        named, _ = self._named_accounts()
         return bool(named)
 
     def accounts(self) -> list[Account]:
         """Every corpus, in the order in which the ledger met them."""
-        return [row.account(prices) for row, prices in self._priced()]
+        return [row.account(prices) for row, prices in self._accounts_with_prices()]
 
     def status(self, name: str, periods: Spans | None = None) -> Account:
         """One corpus by its name or, if it has none, by its path or label; as it is for one more
         run over these periods, where its unit is a user in one."""
-        found = [(row, prices) for row, prices in self._priced(name)]
+        found = [(row, prices) for row, prices in self._accounts_with_prices(name)]
         if not found:
             raise unknown_account(name)
         row, prices = min(found, key=lambda each: each[0].name is None)
@@ -347,10 +349,10 @@ class Accounts:
                 "has space and may be written to."
             ) from error
 
-    def _look(self, source: Source) -> Look:
-        return look(source.absolute(), *self._named())
+    def _look_at_accounts(self, source: Source) -> Look:
+        return look(source.absolute(), *self._named_accounts())
 
-    def _earlier(self, source: Source) -> Earlier:
+    def _earlier_runs_on(self, source: Source) -> Earlier:
         while True:
             with reading(self.path) as con:
                 if con is not None and (known := marks(con)).key is not None:
@@ -361,14 +363,14 @@ class Accounts:
                 pass  # a new ledger, or an earlier dphh's: it has a key from now on
         return earlier_on(source, rows, runs, known)
 
-    def _named(self) -> tuple[list[AccountRow], Marks]:
+    def _named_accounts(self) -> tuple[list[AccountRow], Marks]:
         """The named accounts, and the marks of all."""
         with reading(self.path) as con:
             rows = [] if con is None else records.accounts(con)
             known = Marks() if con is None else marks(con)
         return [row for row in rows if row.name is not None], known
 
-    def _priced(self, label: str | None = None) -> list[tuple[AccountRow, Prices]]:
+    def _accounts_with_prices(self, label: str | None = None) -> list[tuple[AccountRow, Prices]]:
         """Accounts and what their runs cost, read at one moment."""
         with reading(self.path) as con:
             rows = [] if con is None else records.accounts(con)

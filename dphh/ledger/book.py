@@ -89,7 +89,7 @@ class Ledger(Accounts):
         while True:
             # Folders are walked before the file is locked; if an account came or moved meanwhile,
             # again.
-            named, marks = self._named()
+            named, marks = self._named_accounts()
             seen = look(request.source, named, marks, to_keep=True)
             with writing(self.path) as con:
                 if once and files and (found := records.asked_before(con, request, files)):
@@ -124,9 +124,9 @@ class Ledger(Accounts):
         """What `reserve` would refuse this with now; None where it would not. Only looks, so
         another run may come first."""
         try:
-            named, _ = self._named()
+            named, _ = self._named_accounts()
             refuse_unknown_origin(request, named)
-            refusing = first_to_refuse(self._payers(request), request, self.analyst)
+            refusing = first_to_refuse(self._payers_of(request), request, self.analyst)
         except BudgetRefused as problem:
             return str(problem)
         return None if refusing is None else refusing.refusal(request)
@@ -136,13 +136,13 @@ class Ledger(Accounts):
         Only looks."""
         found = [
             ahead(f"{payer.account.label}{met.of}", met.prices, met.cap, met.price)
-            for payer in self._payers(request)
+            for payer in self._payers_of(request)
             for met in payer.met(request)
         ]
         return min(found, key=lambda each: (each.runs_left, -each.share), default=None)
 
-    def _payers(self, request: Request) -> list[Payer]:
-        seen = look(request.source, *self._named())
+    def _payers_of(self, request: Request) -> list[Payer]:
+        seen = look(request.source, *self._named_accounts())
         with reading(self.path) as con:
             if con is not None:
                 return payers(con, records.accounts(con), request, seen)
@@ -162,7 +162,7 @@ class Ledger(Accounts):
             if con is None:
                 raise not_held(hold)
             source = Source.from_json(json.loads(records.held(con, hold)["source"]))
-        touched = {each.account.id for each in look(source, *self._named()).shared}
+        touched = {each.account.id for each in look(source, *self._named_accounts()).shared}
         with writing(self.path) as con:
             found = records.held(con, hold)
             beginning = None

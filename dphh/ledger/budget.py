@@ -39,7 +39,7 @@ SETTLED_BY_OWNERS: tuple[Kept, ...] = ("open", "divergence", "sums")
 
 #: By how much the composition of a run's events may pass its claim: what floats lose, rounded up.
 _ROUNDING = 1e-9
-_DOWN = Context(prec=4, rounding=ROUND_DOWN)
+_FOUR_DIGITS_DOWN = Context(prec=4, rounding=ROUND_DOWN)
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ class GivenBack:
 
     def __str__(self) -> str:
         return (
-            f"{_part(self.of_noise)} of the cap's noise and {_part(self.of_thresholds)} of its "
-            f"thresholds' delta, by {plural(self.runs, 'run')} that drew less than was reserved"
+            f"{_percent_given_back(self.of_noise)} of the cap's noise and "
+            f"{_percent_given_back(self.of_thresholds)} of its thresholds' delta, by {plural(self.runs, 'run')} that drew less than was reserved"
         )
 
 
-def _part(share: float) -> str:
+def _percent_given_back(share: float) -> str:
     """In percent; what is there and would round to none is said to be less than what shows."""
     return "less than 0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
@@ -169,15 +169,15 @@ def fits(prices: Sequence[Booking], cap: Cap) -> bool:
     if not prices:
         return True
     alone = len(prices) == 1
-    if _kept(cap, prices) == "divergence" and not alone:
+    if _how_cap_is_kept(cap, prices) == "divergence" and not alone:
         most = allowed(cap.epsilon, cap.delta)
-        return _drawn(prices, most).within(most)
-    epsilon, delta = _sums(prices)
-    if epsilon <= _exact(cap.epsilon) and delta <= _exact(cap.delta):
+        return _amounts_drawn(prices, most).within(most)
+    epsilon, delta = _sums_of_claims(prices)
+    if epsilon <= _as_fraction(cap.epsilon) and delta <= _as_fraction(cap.delta):
         return True
     if not alone and cap.kept != "composed":
         return False
-    return _composed(prices).delta(cap.epsilon) <= cap.delta
+    return _composition_of(prices).delta(cap.epsilon) <= cap.delta
 
 
 def promise(cap: Cap) -> str:
@@ -208,15 +208,15 @@ def used(prices: Sequence[Booking], cap: Cap) -> float:
     """What share of a cap its runs have used, of what is scarcest; above 1 where they pass it."""
     if not prices:
         return 0.0
-    match _kept(cap, prices):
+    match _how_cap_is_kept(cap, prices):
         case "divergence":
             most = allowed(cap.epsilon, cap.delta)
-            took = _drawn(prices, most)
+            took = _amounts_drawn(prices, most)
             shares = [(took.divergence, most.divergence), (float(took.delta), float(most.delta))]
         case "composed":
             shares = [(spent(prices, cap).epsilon, cap.epsilon)]
         case _:
-            epsilon, delta = _sums(prices)
+            epsilon, delta = _sums_of_claims(prices)
             shares = [(float(epsilon), cap.epsilon), (float(delta), cap.delta)]
     share = max(share_of(took, whole) for took, whole in shares)
     return min(share, 1.0) if fits(prices, cap) else max(share, 1.0)
@@ -228,13 +228,13 @@ def share_of(took: float, whole: float) -> float:
 
 def spent(prices: Sequence[Booking], cap: Budget | None) -> Budget:
     """The smallest epsilon that holds at the cap's delta; without a cap, at the sum of deltas."""
-    epsilon, delta = _sums(prices)
+    epsilon, delta = _sums_of_claims(prices)
     at = cap.delta if cap is not None else min(_rounded_up(delta), 1.0)
-    basic = _rounded_up(epsilon) if delta <= _exact(at) or cap is None else math.inf
-    if isinstance(cap, Cap) and _kept(cap, prices) == "divergence":
+    basic = _rounded_up(epsilon) if delta <= _as_fraction(at) or cap is None else math.inf
+    if isinstance(cap, Cap) and _how_cap_is_kept(cap, prices) == "divergence":
         most = allowed(cap.epsilon, cap.delta)
-        prices = [replace(price, events=_counted(price, most)) for price in prices]
-    return Budget(min(basic, _composed(prices).epsilon(at) if prices else 0.0), at)
+        prices = [replace(price, events=_charged_events(price, most)) for price in prices]
+    return Budget(min(basic, _composition_of(prices).epsilon(at) if prices else 0.0), at)
 
 
 def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
@@ -246,19 +246,19 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
     """
     if not prices and (delta is None or delta <= cap.delta):
         return Budget(cap.epsilon, cap.delta if delta is None else delta)
-    if _kept(cap, prices) == "divergence":
-        return _divergence_left(prices, cap, delta)
-    sum_epsilon, sum_delta = _sums(prices)
+    if _how_cap_is_kept(cap, prices) == "divergence":
+        return _left_of_divergence(prices, cap, delta)
+    sum_epsilon, sum_delta = _sums_of_claims(prices)
     if delta is None:
-        remaining = _rounded_down(max(_exact(cap.delta) - sum_delta, Fraction(0)))
+        remaining = _rounded_down(max(_as_fraction(cap.delta) - sum_delta, Fraction(0)))
         if remaining == 0 and cap.kept == "composed":
-            remaining = max(cap.delta - _composed(prices).delta(cap.epsilon), 0.0) / 2
+            remaining = max(cap.delta - _composition_of(prices).delta(cap.epsilon), 0.0) / 2
         delta = remaining
     basic = 0.0
-    if sum_delta + _exact(delta) <= _exact(cap.delta):
-        basic = _rounded_down(max(_exact(cap.epsilon) - sum_epsilon, Fraction(0)))
+    if sum_delta + _as_fraction(delta) <= _as_fraction(cap.delta):
+        basic = _rounded_down(max(_as_fraction(cap.epsilon) - sum_epsilon, Fraction(0)))
     if cap.kept == "composed":
-        basic = max(basic, _composed_left(prices, cap, delta))
+        basic = max(basic, _epsilon_left_by_composition(prices, cap, delta))
     return Budget(min(basic, cap.epsilon), delta)
 
 
@@ -281,19 +281,19 @@ def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking, whos
     )
 
 
-def _composed(prices: Sequence[Booking]) -> Composition:
+def _composition_of(prices: Sequence[Booking]) -> Composition:
     return compose([event for price in prices for event in price.events])
 
 
-def _kept(cap: Cap, prices: Sequence[Booking]) -> Kept:
+def _how_cap_is_kept(cap: Cap, prices: Sequence[Booking]) -> Kept:
     return kept_for(prices[0], cap.delta) if cap.kept == "open" and prices else cap.kept
 
 
-def _drawn(prices: Sequence[Booking], most: Amounts) -> Amounts:
-    return drawn((event for price in prices for event in _counted(price, most)), most.order)
+def _amounts_drawn(prices: Sequence[Booking], most: Amounts) -> Amounts:
+    return drawn((event for price in prices for event in _charged_events(price, most)), most.order)
 
 
-def _counted(price: Booking, most: Amounts) -> tuple[Event, ...]:
+def _charged_events(price: Booking, most: Amounts) -> tuple[Event, ...]:
     """What a run drew; of one that fits the cap only by being alone, what it reserved: nothing may
     follow it, however it went (docs/ledger.md, "What never ran")."""
     if price.drew is None or not drawn(price.events, most.order).within(most):
@@ -303,14 +303,14 @@ def _counted(price: Booking, most: Amounts) -> tuple[Event, ...]:
 
 def given_back(prices: Sequence[Booking], cap: Cap) -> GivenBack | None:
     """What never ran of runs that were booked."""
-    if _kept(cap, prices) != "divergence":
+    if _how_cap_is_kept(cap, prices) != "divergence":
         return None
     most = allowed(cap.epsilon, cap.delta)
-    less = [price for price in prices if _counted(price, most) != price.events]
+    less = [price for price in prices if _charged_events(price, most) != price.events]
     if not less:
         return None
     before = drawn((event for price in less for event in price.events), most.order)
-    after = _drawn(less, most)
+    after = _amounts_drawn(less, most)
     return GivenBack(
         len(less),
         max(before.divergence - after.divergence, 0.0) / most.divergence,
@@ -318,9 +318,9 @@ def given_back(prices: Sequence[Booking], cap: Cap) -> GivenBack | None:
     )
 
 
-def _divergence_left(prices: Sequence[Booking], cap: Cap, delta: float | None) -> Budget:
+def _left_of_divergence(prices: Sequence[Booking], cap: Cap, delta: float | None) -> Budget:
     most = allowed(cap.epsilon, cap.delta)
-    rest = _drawn(prices, most).up_to(most)
+    rest = _amounts_drawn(prices, most).up_to(most)
     if delta is None:
         delta = float(rest.delta) / NEW_ITEMS_SHARE * (1 - 1e-9)
     if delta == 0 or rest.divergence == 0 or NEW_ITEMS_SHARE * delta > rest.delta:
@@ -329,7 +329,7 @@ def _divergence_left(prices: Sequence[Booking], cap: Cap, delta: float | None) -
     return Budget(min(epsilon, cap.epsilon), delta)
 
 
-def _composed_left(prices: Sequence[Booking], cap: Budget, delta: float) -> float:
+def _epsilon_left_by_composition(prices: Sequence[Booking], cap: Budget, delta: float) -> float:
     """The same by composition alone: bisects the noise, which is monotone in what it costs."""
     if delta == 0 or cap.delta == 0:
         return 0.0
@@ -348,26 +348,26 @@ def _composed_left(prices: Sequence[Booking], cap: Budget, delta: float) -> floa
     return gaussian_epsilon(GAUSSIAN_SHARE * delta, high)
 
 
-def _sums(prices: Sequence[Booking]) -> tuple[Fraction, Fraction]:
-    epsilon = sum((_exact(price.epsilon) for price in prices), Fraction(0))
-    return epsilon, sum((_exact(price.delta) for price in prices), Fraction(0))
+def _sums_of_claims(prices: Sequence[Booking]) -> tuple[Fraction, Fraction]:
+    epsilon = sum((_as_fraction(price.epsilon) for price in prices), Fraction(0))
+    return epsilon, sum((_as_fraction(price.delta) for price in prices), Fraction(0))
 
 
-def _exact(number: float) -> Fraction:
+def _as_fraction(number: float) -> Fraction:
     """The decimal that stands for this float, as a fraction: exact under addition."""
     return Fraction(repr(number))
 
 
 def _rounded_up(number: Fraction) -> float:
     near = float(number)
-    return near if _exact(near) >= number else math.nextafter(near, math.inf)
+    return near if _as_fraction(near) >= number else math.nextafter(near, math.inf)
 
 
 def _rounded_down(number: Fraction) -> float:
     near = float(number)
-    return near if _exact(near) <= number else math.nextafter(near, 0.0)
+    return near if _as_fraction(near) <= number else math.nextafter(near, 0.0)
 
 
 def cut(number: float) -> str:
     """Four digits, rounded down, so that what is shown would be granted."""
-    return f"{float(_DOWN.create_decimal(repr(number))):.4g}"
+    return f"{float(_FOUR_DIGITS_DOWN.create_decimal(repr(number))):.4g}"

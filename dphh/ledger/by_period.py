@@ -51,8 +51,8 @@ class Met(NamedTuple):
     def refusal(self, name: str, asked: Booking) -> str:
         if self.price is None:
             return (
-                f"Refused: the run reads {_many(asked)} at once, and the account {name!r} caps "
-                f"what a person may lose over all periods ({self.cap}). Who is in several periods "
+                f"Refused: the run reads {_describe_periods(asked)} at once, and the account "
+                f"{name!r} caps what a person may lose over all periods ({self.cap}). Who is in several periods "
                 "of one run is promised too little for any cap to hold. Nothing was spent. Read "
                 "one period at a time (periods=, --periods): such runs compose."
             )
@@ -90,7 +90,7 @@ def pieces(prices: Sequence[Booking], asked: Spans) -> list[Piece]:
     for first, last in asked:
         starts = sorted({first, *(cut for cut in cuts if first < cut <= last)})
         for start, following in zip(starts, [*starts[1:], last + 1], strict=True):
-            runs = tuple(n for n, price in enumerate(prices) if _reads(price.read, start))
+            runs = tuple(n for n, price in enumerate(prices) if _reads_period(price.read, start))
             piece = Piece(start, following - 1, [prices[n] for n in runs])
             found.setdefault(runs, piece)
     return list(found.values())
@@ -172,10 +172,10 @@ def refuse_first(met: Iterable[Met], name: str, asked: Booking) -> None:
             raise BudgetRefused(each.refusal(name, asked))
 
 
-def _reads(read: Spans, number: int) -> bool:
+def _reads_period(read: Spans, number: int) -> bool:
     return any(first <= number <= last for first, last in read)
 
 
-def _many(asked: Booking) -> str:
+def _describe_periods(asked: Booking) -> str:
     number = how_many(asked.read)
     return "all periods" if asked.read == ALWAYS else f"{number:,} periods"

@@ -20,7 +20,7 @@ from dphh.wording.options import nearest
 #: So many files are looked at.
 MOST = 1000
 #: What folders' names spell is a column too.
-_SPELLED = re.compile(r"([^/=]+)=[^/]*/")
+_PARTITION_FOLDER = re.compile(r"([^/=]+)=[^/]*/")
 
 
 def refuse_columns_that_no_file_has(corpus: Corpus) -> None:
@@ -35,7 +35,7 @@ def refuse_columns_that_no_file_has(corpus: Corpus) -> None:
             names = pq.read_schema(file).names
         except (OSError, pa.ArrowException):
             return  # the first run says what is wrong with it
-        found |= dict.fromkeys([*names, *_SPELLED.findall(file)])
+        found |= dict.fromkeys([*names, *_PARTITION_FOLDER.findall(file)])
     for option, column in corpus.columns.items():
         if found and column not in found:
             meant = nearest(column, found)

@@ -124,11 +124,11 @@ class Account:
                 for part in ("cap", "spent", "left", "given_back")
             },
             "used": self.used,
-            **self._of_periods,
+            **self._json_of_periods,
         }
 
     @property
-    def _of_periods(self) -> dict[str, Any]:
+    def _json_of_periods(self) -> dict[str, Any]:
         if self.period is None:
             return {}
         return {
@@ -172,14 +172,14 @@ class Request:
     @property
     def digest(self) -> str:
         """Tells the same request again from another one, however its events are worded."""
-        return self._digest(priced_in(self.price.events))
+        return self._digest_with(priced_in(self.price.events))
 
     @property
     def digests(self) -> tuple[str, str]:
         """As it is written, and as an earlier dphh wrote it, with the notes of its events."""
-        return self.digest, self._digest(events_to_json(self.price.events))
+        return self.digest, self._digest_with(events_to_json(self.price.events))
 
-    def _digest(self, events: list[Json]) -> str:
+    def _digest_with(self, events: list[Json]) -> str:
         asked = [
             self.verb,
             self.parameters,

@@ -84,7 +84,7 @@ def drawn(events: Iterable[Event], order: float) -> Amounts:
         if cost.sigma is not None:
             divergences.append(order / 2 / cost.sigma**2)
         if cost.response is not None:
-            divergences.append(_of_response(cost.response, order))
+            divergences.append(_divergence_of_response(cost.response, order))
         if cost.certain is not None:
             divergences.append(cost.certain)
         if cost.delta is not None:
@@ -95,12 +95,15 @@ def drawn(events: Iterable[Event], order: float) -> Amounts:
 def less_drawn(some: Iterable[Event], whole: Iterable[Event]) -> bool:
     """Whether some events draw no more than others at every order: no more noise, no more delta,
     and of steps of an epsilon of their own the very same."""
-    (noise, delta, others), (most_noise, most_delta, same) = _told(some), _told(whole)
+    (noise, delta, others), (most_noise, most_delta, same) = (
+        _sums_and_steps(some),
+        _sums_and_steps(whole),
+    )
     most = 1 + 2.0**-40  # more than a few roundings
     return noise <= most_noise * most and delta <= most_delta * Fraction(most) and others == same
 
 
-def _told(events: Iterable[Event]) -> tuple[float, Fraction, list[Event]]:
+def _sums_and_steps(events: Iterable[Event]) -> tuple[float, Fraction, list[Event]]:
     """The sum of 1 / sigma^2, of delta, and the steps of an epsilon of their own."""
     noise: list[float] = []
     delta = Fraction(0)
@@ -124,7 +127,7 @@ def draws_noise(events: Iterable[Event]) -> bool:
     )
 
 
-def _of_response(epsilon: float, order: float) -> float:
+def _divergence_of_response(epsilon: float, order: float) -> float:
     """Of randomised response, rounded up: its loss is epsilon or, less often, -epsilon."""
     log_p = -math.log1p(math.exp(-epsilon))
     more, less = (order - 1) * epsilon, -order * epsilon

@@ -34,21 +34,21 @@ def with_files_of_periods(source: Source) -> Source:
 
 
 def _may_hold(file: str, period: Period, read: Spans) -> bool:
-    found = _from_to(file, period)
+    found = _first_and_last_period(file, period)
     return found is None or any(found[0] <= last and first <= found[1] for first, last in read)
 
 
-def _from_to(file: str, period: Period) -> tuple[int, int] | None:
+def _first_and_last_period(file: str, period: Period) -> tuple[int, int] | None:
     """The first period of a file and the last; None where nobody can tell."""
     if keeps_waiting(file):
         return None
     try:
         footer = pq.read_metadata(file)
     except (OSError, pa.ArrowException):
-        return _by_folder(file, period)
+        return _period_of_folder(file, period)
     names = [footer.schema.column(place).path for place in range(footer.num_columns)]
     if period.column not in names:
-        return _by_folder(file, period)
+        return _period_of_folder(file, period)
     place = names.index(period.column)
     groups = [footer.row_group(group).column(place) for group in range(footer.num_row_groups)]
     ends: list[Any] = []
@@ -63,7 +63,7 @@ def _from_to(file: str, period: Period) -> tuple[int, int] | None:
     return None if not ends or None in ends else (min(ends), max(ends))
 
 
-def _by_folder(file: str, period: Period) -> tuple[int, int] | None:
+def _period_of_folder(file: str, period: Period) -> tuple[int, int] | None:
     spelled = re.search(rf"(?:^|/){re.escape(period.column)}=([^/]*)/", file)
     if spelled is None:
         return None

@@ -44,8 +44,8 @@ def is_known(ledger: Ledger, source: Source) -> bool:
 
 
 def _have_equal_files(some: Iterable[str], others: Iterable[str]) -> bool:
-    sizes = _by_size(others)
-    for size, files in _by_size(some).items():
+    sizes = _files_by_size(others)
+    for size, files in _files_by_size(some).items():
         for file in files:
             for other in sizes.get(size, ()):
                 with suppress(OSError):
@@ -54,7 +54,7 @@ def _have_equal_files(some: Iterable[str], others: Iterable[str]) -> bool:
     return False
 
 
-def _by_size(files: Iterable[str]) -> dict[int, list[str]]:
+def _files_by_size(files: Iterable[str]) -> dict[int, list[str]]:
     """Files that hold something, by how many bytes."""
     found: dict[int, list[str]] = defaultdict(list)
     for file in files:

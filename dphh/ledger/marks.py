@@ -40,9 +40,9 @@ FIRST, LAST = 4 * 1024, 16 * 1024
 #: it: there are few of these, and few contents that so small a file may have.
 SMALL = 64 * 1024
 #: How a Parquet file ends, plain or encrypted. In a folder nothing else is read.
-_PARQUET = (b"PAR1", b"PARE")
+_PARQUET_MAGIC = (b"PAR1", b"PARE")
 #: Files of other formats are told by their names, as readers tell them.
-_BY_NAME = re.compile(r"\.((csv|tsv|jsonl|ndjson)(\.gz|\.zst)?|duckdb|ddb)$", re.IGNORECASE)
+_DATA_FILE_NAME = re.compile(r"\.((csv|tsv|jsonl|ndjson)(\.gz|\.zst)?|duckdb|ddb)$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ class Marks:
         found = {}
         for file in files:
             try:
-                mark = self._of_file(file)
+                mark = self._mark_of_file(file)
             except OSError:
                 continue
             if mark is not None:
                 found[file] = mark
         return found
 
-    def _of_file(self, file: str) -> bytes | None:
+    def _mark_of_file(self, file: str) -> bytes | None:
         status = os.stat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
             return None  # whoever opens a pipe may wait for good
@@ -76,21 +76,21 @@ class Marks:
         assert self.key is not None
         told = (status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino)
         with one_verb_at_a_time:  # the file may be a ledger, which unlocks when anything closes it
-            return _mark(self.key, file, *told)
+            return _compute_mark(self.key, file, *told)
 
     def known_to(self, account: int, marks: Mapping[str, bytes]) -> str | None:
         """A file among these that was one of the account's."""
-        known = set(_cut(self.of_accounts.get(account, b"")))
+        known = set(_split_into_marks(self.of_accounts.get(account, b"")))
         return min((file for file, mark in marks.items() if mark in known), default=None)
 
 
 @lru_cache(maxsize=1 << 16)
-def _mark(key: bytes, file: str, size: int, changed: int, *_identity: int) -> bytes | None:
+def _compute_mark(key: bytes, file: str, size: int, changed: int, *_identity: int) -> bytes | None:
     with open(file, "rb", buffering=0) as opened:
         first = opened.read(FIRST)
         opened.seek(max(0, size - LAST))
         last = opened.read(LAST)
-    if not last.endswith(_PARQUET) and _BY_NAME.search(file) is None:
+    if not last.endswith(_PARQUET_MAGIC) and _DATA_FILE_NAME.search(file) is None:
         return None
     told = blake2b(b"%d %d " % (size, changed), key=key, digest_size=BYTES)
     told.update(first)
@@ -111,7 +111,7 @@ def keep_marks(con: sqlite3.Connection, account: int, found: Collection[bytes]) 
     if not found:
         return
     row = con.execute("SELECT slots FROM marks WHERE account = ?", (account,)).fetchone()
-    slots = _cut(secrets.token_bytes(SLOTS * BYTES) if row is None else row[0])
+    slots = _split_into_marks(secrets.token_bytes(SLOTS * BYTES) if row is None else row[0])
     missing = sorted(set(found) - set(slots))
     free = [place for place, mark in enumerate(slots) if mark not in found]
     chance = secrets.SystemRandom()
@@ -133,5 +133,5 @@ def forget_marks(con: sqlite3.Connection, account: int) -> None:
     con.execute("DELETE FROM marks WHERE account = ?", (account,))
 
 
-def _cut(slots: bytes) -> list[bytes]:
+def _split_into_marks(slots: bytes) -> list[bytes]:
     return [slots[start : start + BYTES] for start in range(0, len(slots), BYTES)]

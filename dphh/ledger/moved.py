@@ -30,7 +30,7 @@ class Earlier:
     #: Accounts that do not lie there, of which files came there; and one such file each.
     moved: Mapping[int, str]
     #: Whether runs on a source, as the ledger writes it, read any of these files.
-    _shares: dict[str, bool] = field(default_factory=dict)
+    _read_by_source: dict[str, bool] = field(default_factory=dict)
 
     def charge(self, con: sqlite3.Connection, account: int) -> None:
         """To an account that has the files now, in the caller's transaction."""
@@ -40,17 +40,17 @@ class Earlier:
             if charged in self.moved
         }
         for run in records.runs(con):
-            if run["sequence"] in theirs or self._read(run["source"]):
+            if run["sequence"] in theirs or self._was_read_by(run["source"]):
                 charge = (account, run["sequence"])
                 con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?, NULL)", charge)
         keep_marks(con, account, set(self.found.values()))
         records.settle_how_kept(con, account)
 
-    def _read(self, earlier: str) -> bool:
-        if earlier not in self._shares:
+    def _was_read_by(self, earlier: str) -> bool:
+        if earlier not in self._read_by_source:
             source = Source.from_json(json.loads(earlier))
-            self._shares[earlier] = places(source).overlap(self.here)
-        return self._shares[earlier]
+            self._read_by_source[earlier] = places(source).overlap(self.here)
+        return self._read_by_source[earlier]
 
 
 def earlier_on(
@@ -66,7 +66,7 @@ def earlier_on(
     }
     earlier = Earlier(here, found, moved)
     for each in set(runs):
-        earlier._read(each)
+        earlier._was_read_by(each)
     return earlier
 
 

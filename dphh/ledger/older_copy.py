@@ -30,16 +30,16 @@ def refuse_older(con: sqlite3.Connection, path: Path) -> None:
     """Inside a write transaction: refuse a ledger behind its note, and bring the note up to it."""
     if (said := behind(con, path)) is not None:
         raise LedgerError(said)
-    note, now = path.with_name(path.name + SUFFIX), _last(con)
-    if now != _noted(note):
+    note, now = path.with_name(path.name + SUFFIX), _last_numbers(con)
+    if now != _read_note(note):
         with suppress(OSError):  # nobody spends less for the lack of a note
-            _write(note, now)
+            _write_note(note, now)
 
 
 def behind(con: sqlite3.Connection | None, path: Path) -> str | None:
     """What is wrong with a ledger that has less than its note says; None where nothing is."""
     note = path.with_name(path.name + SUFFIX)
-    before, now = _noted(note), (0, 0) if con is None else _last(con)
+    before, now = _read_note(note), (0, 0) if con is None else _last_numbers(con)
     if all(number >= noted for number, noted in zip(now, before, strict=True)):
         return None
     return (
@@ -60,8 +60,8 @@ def refuse_newer_copy(con: sqlite3.Connection, copy: Path) -> None:
         raise UsageError(f"backup: {copy} is a ledger in use; name another file")
     other = sqlite3.connect(f"{copy.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     try:
-        missing = _runs(other) - _runs(con)
-        changes = [_changes(each) for each in (other, con)]
+        missing = _run_ids(other) - _run_ids(con)
+        changes = [_number_of_changes(each) for each in (other, con)]
     except sqlite3.Error:
         raise UsageError(
             f"backup: {copy} is no dphh ledger, and would be lost; name another file, or remove "
@@ -77,11 +77,11 @@ def refuse_newer_copy(con: sqlite3.Connection, copy: Path) -> None:
         )
 
 
-def _runs(con: sqlite3.Connection) -> set[str]:
+def _run_ids(con: sqlite3.Connection) -> set[str]:
     return {run_id for (run_id,) in con.execute("SELECT run_id FROM runs")}
 
 
-def _changes(con: sqlite3.Connection) -> int:
+def _number_of_changes(con: sqlite3.Connection) -> int:
     """How often owners changed caps, shares or groups; an earlier dphh's ledger does not tell."""
     there = con.execute("SELECT 1 FROM sqlite_master WHERE name = 'history'").fetchone()
     return con.execute("SELECT count(*) FROM history").fetchone()[0] if there else 0
@@ -90,10 +90,10 @@ def _changes(con: sqlite3.Connection) -> int:
 def come_down(con: sqlite3.Connection, path: Path) -> None:
     """Inside a write transaction that removed caps: the note says what there is from now on."""
     with suppress(OSError):
-        _write(path.with_name(path.name + SUFFIX), _last(con))
+        _write_note(path.with_name(path.name + SUFFIX), _last_numbers(con))
 
 
-def _last(con: sqlite3.Connection) -> tuple[int, int]:
+def _last_numbers(con: sqlite3.Connection) -> tuple[int, int]:
     """The numbers of the last run and the last cap."""
     query = "SELECT coalesce(max({}), 0) FROM {}"
     numbers = [
@@ -103,7 +103,7 @@ def _last(con: sqlite3.Connection) -> tuple[int, int]:
     return int(numbers[0]), int(numbers[1])
 
 
-def _noted(note: Path) -> tuple[int, int]:
+def _read_note(note: Path) -> tuple[int, int]:
     """What was noted; nothing where there is no note, or a power cut left none that can be read."""
     try:
         runs, caps = map(int, note.read_text().split())
@@ -112,7 +112,7 @@ def _noted(note: Path) -> tuple[int, int]:
     return runs, caps
 
 
-def _write(note: Path, numbers: tuple[int, int]) -> None:
+def _write_note(note: Path, numbers: tuple[int, int]) -> None:
     """At once or not at all, for the ledger's owner alone."""
     new = note.with_name(note.name + NEW)
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

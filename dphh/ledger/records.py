@@ -185,7 +185,7 @@ def both_prices(con: sqlite3.Connection, account: int, analyst: str | None = Non
         SELECT runs.events, runs.epsilon, runs.delta, runs.source, accounts.source, {columns}
         FROM charges JOIN runs ON charges.run = sequence {asked}
         JOIN accounts ON accounts.id = charges.account
-        {_giving_back(con) if gives_back else ""}
+        {_caps_comparison_join(con) if gives_back else ""}
         WHERE charges.account = :account AND state <> 'cancelled'
         {"" if analyst is None else "AND analyst = :analyst"} ORDER BY sequence
     """
@@ -193,14 +193,14 @@ def both_prices(con: sqlite3.Connection, account: int, analyst: str | None = Non
     for events, epsilon, delta, run, ours, drew, unit_back, person_back in con.execute(
         query, {"account": account, "analyst": analyst}
     ):
-        price = Booking(events_of(events), epsilon, delta, **_reads(run, ours))
+        price = Booking(events_of(events), epsilon, delta, **_periods_read(run, ours))
         less = None if drew is None else events_of(drew)
         found.of_unit.append(replace(price, drew=less if unit_back else None))
         found.of_person.append(replace(price, drew=less if person_back else None))
     return found
 
 
-def _reads(run: str, account: str) -> dict[str, Any]:
+def _periods_read(run: str, account: str) -> dict[str, Any]:
     """Of a run that counted users otherwise, from before the account was named, nobody can tell:
     it counts in all periods, at its claimed price."""
     if '"period"' not in account:
@@ -210,7 +210,7 @@ def _reads(run: str, account: str) -> dict[str, Any]:
     return theirs.reads if theirs.unit == ours.unit else {}
 
 
-def _giving_back(con: sqlite3.Connection) -> str:
+def _caps_comparison_join(con: sqlite3.Connection) -> str:
     person = """,
         reserved.person_epsilon <= now.person_epsilon
         AND reserved.person_delta <= now.person_delta AS person_back"""
@@ -249,7 +249,7 @@ def run(con: sqlite3.Connection, run_id: str) -> dict[str, Any]:
 
 def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
     query = "SELECT * FROM runs WHERE run_id = ? AND state <> 'cancelled'"
-    return next(iter(_dicts(con, query, (run_id,))), None)
+    return next(iter(_rows_as_dicts(con, query, (run_id,))), None)
 
 
 def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[str, Any] | None:
@@ -266,7 +266,7 @@ def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[
         ORDER BY sequence DESC LIMIT 1
     """
     of_query = (*request.digests, CHECK + 1, files[CHECK:])
-    found = next(iter(_dicts(con, query, of_query)), None)
+    found = next(iter(_rows_as_dicts(con, query, of_query)), None)
     return found if found is not None and found["files"] == files else None
 
 
@@ -278,7 +278,7 @@ def asked_of_other_data(con: sqlite3.Connection, request: Request) -> dict[str, 
         SELECT runs.* FROM runs JOIN asked ON run = sequence
         WHERE state <> 'cancelled' AND digest IN (?, ?) ORDER BY sequence DESC LIMIT 1
     """
-    return next(iter(_dicts(con, query, request.digests)), None)
+    return next(iter(_rows_as_dicts(con, query, request.digests)), None)
 
 
 def files_then(con: sqlite3.Connection, run: int) -> str:
@@ -298,7 +298,7 @@ def held(con: sqlite3.Connection, hold: Hold) -> dict[str, Any]:
     query = (
         "SELECT runs.* FROM runs JOIN holds ON holds.run = sequence WHERE run_id = ? AND token = ?"
     )
-    if (found := next(iter(_dicts(con, query, (hold.run_id, hold.token))), None)) is None:
+    if (found := next(iter(_rows_as_dicts(con, query, (hold.run_id, hold.token))), None)) is None:
         raise not_held(hold)
     return found
 
@@ -311,7 +311,7 @@ def let_go(con: sqlite3.Connection, run: int, hold: Hold) -> bool:
 
 
 def runs(con: sqlite3.Connection) -> list[dict[str, Any]]:
-    found = _dicts(con, "SELECT * FROM runs ORDER BY sequence")
+    found = _rows_as_dicts(con, "SELECT * FROM runs ORDER BY sequence")
     if has_column(con, "unfinished", "failed"):
         ended = {run for (run,) in con.execute("SELECT run FROM unfinished WHERE failed")}
         for run in found:
@@ -420,13 +420,13 @@ def entry(
         epsilon=found["epsilon"],
         delta=found["delta"],
         state=found["state"],
-        when=_day(found["recorded"]),
-        changed=_day(found["changed"]),
+        when=_day_of(found["recorded"]),
+        changed=_day_of(found["changed"]),
         drawn=drawn,
     )
 
 
-def _day(seconds: float) -> datetime:
+def _day_of(seconds: float) -> datetime:
     """Of a reader who meets a ledger of an earlier dphh, which recorded more."""
     return datetime.fromtimestamp(seconds // DAY * DAY, UTC)
 
@@ -440,7 +440,9 @@ def now(con: sqlite3.Connection) -> float:
     return float(con.execute("SELECT latest FROM clock").fetchone()[0])
 
 
-def _dicts(con: sqlite3.Connection, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+def _rows_as_dicts(
+    con: sqlite3.Connection, query: str, values: Sequence[Any] = ()
+) -> list[dict[str, Any]]:
     cursor = con.execute(query, values)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]

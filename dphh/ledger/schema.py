@@ -252,7 +252,7 @@ def default_path() -> Path:
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
     """A connection on which nothing can be written; None where no ledger has been made yet."""
-    with one_verb_at_a_time, _explained(path, "read"):
+    with one_verb_at_a_time, _explain_errors(path, "read"):
         if not path.exists() or path.stat().st_size == 0:
             yield None
             return
@@ -261,19 +261,19 @@ def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
         with closing(_connect(path)) as con:
             con.execute("PRAGMA query_only = ON")
             con.execute("BEGIN")
-            yield con if _known(con, path) else None
+            yield con if _schema_version_of(con, path) else None
             con.execute("ROLLBACK")
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
     """One immediate transaction: committed as a whole when the block ends, or not at all."""
-    with one_verb_at_a_time, _explained(path, "write"):
+    with one_verb_at_a_time, _explain_errors(path, "write"):
         refuse_network(path)
         _create(path)
         with closing(_connect(path)) as con:
-            con.execute("BEGIN")  # what `_known` reads must be of one moment
-            known = _known(con, path)
+            con.execute("BEGIN")  # what `_schema_version_of` reads must be of one moment
+            known = _schema_version_of(con, path)
             con.execute("ROLLBACK")
             if known and con.execute("PRAGMA journal_mode").fetchone()[0] != "delete":
                 con.execute("PRAGMA journal_mode = DELETE")
@@ -282,7 +282,7 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
             con.execute("PRAGMA secure_delete = ON")  # a settled run's key is overwritten
             con.execute("BEGIN IMMEDIATE")
             try:
-                _lay_out(con, _known(con, path))
+                _create_or_upgrade_tables(con, _schema_version_of(con, path))
                 refuse_older(con, path)
                 yield con
                 con.execute("COMMIT")
@@ -311,7 +311,7 @@ def _create(path: Path) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
-def _known(con: sqlite3.Connection, path: Path) -> int:
+def _schema_version_of(con: sqlite3.Connection, path: Path) -> int:
     """The schema of a ledger that this dphh can read; 0 if the file is still empty."""
     application = con.execute("PRAGMA application_id").fetchone()[0]
     version = con.execute("PRAGMA user_version").fetchone()[0]
@@ -328,7 +328,7 @@ def _known(con: sqlite3.Connection, path: Path) -> int:
     return int(version)
 
 
-def _lay_out(con: sqlite3.Connection, known: int) -> None:
+def _create_or_upgrade_tables(con: sqlite3.Connection, known: int) -> None:
     """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
     if known == SCHEMA_VERSION:
         return
@@ -364,7 +364,7 @@ def has_persons(con: sqlite3.Connection) -> bool:
     return has_column(con, "caps", "person_epsilon")
 
 
-_CAUSES = {
+_MESSAGES_OF_CODES = {
     sqlite3.SQLITE_NOTADB: "it is not a dphh ledger (nor any SQLite file). Name another file",
     sqlite3.SQLITE_CORRUPT: "the file is damaged. Do not go on with a new one, which would "
     "forget what was spent: restore it from a backup",
@@ -382,13 +382,13 @@ _CAUSES = {
 
 
 @contextmanager
-def _explained(path: Path, what: str) -> Iterator[None]:
+def _explain_errors(path: Path, what: str) -> Iterator[None]:
     """Turn what SQLite and the system raise into what was asked, what was found, what to do."""
     try:
         yield
     except sqlite3.Error as error:
         primary = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        cause = _CAUSES.get(primary, "SQLite could not do it")
+        cause = _MESSAGES_OF_CODES.get(primary, "SQLite could not do it")
         raise LedgerError(
             f"Could not {what} the ledger {path}: {cause} (SQLite says: {error}). "
             "Nothing of this request was recorded."

@@ -94,8 +94,8 @@ def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float)
             )
         for table in TABLES:
             con.execute(table)
-        _bring_up(con)
-        before = _in_force(con, account.id).get(analyst)
+        _upgrade_table(con)
+        before = _shares_in_force(con, account.id).get(analyst)
         day = records.now(con)
         note(con, day, "share", name, before, cap, analyst)
         con.execute(
@@ -113,7 +113,7 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
         if con is None or not has_shares(con):
             return []
         for account in records.accounts(con):
-            for name, cap in _in_force(con, account.id).items():
+            for name, cap in _shares_in_force(con, account.id).items():
                 if analyst is None or name == analyst:
                     own = records.prices(con, account.id, name)
                     found.append((account, name, cap, own, records.prices(con, account.id)))
@@ -123,7 +123,9 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
             account.label,
             cap,
             spent(fullest(own, cap).prices, cap),
-            _left(account, cap, fullest(own, cap).prices, fullest(all_, account.cap).prices),
+            _left_of_share(
+                account, cap, fullest(own, cap).prices, fullest(all_, account.cap).prices
+            ),
             len(own),
             account.source.user,
             used(fullest(own, cap).prices, cap),
@@ -137,7 +139,7 @@ def check_share(
     con: sqlite3.Connection, analyst: str, account: AccountRow, request: Request
 ) -> None:
     """Refuse what passes the analyst's share; inside the transaction that reserves."""
-    cap = _in_force(con, account.id).get(analyst) if has_shares(con) else None
+    cap = _shares_in_force(con, account.id).get(analyst) if has_shares(con) else None
     if cap is None:
         raise BudgetRefused(
             f"Refused: {analyst} has no share of the account {account.label!r}. Nothing was spent. "
@@ -150,7 +152,7 @@ def check_share(
 
 def record_asker(con: sqlite3.Connection, run: int, analyst: str) -> None:
     con.execute("INSERT INTO askers VALUES (?, ?)", (run, analyst))
-    _bring_up(con)
+    _upgrade_table(con)
     for (account,) in con.execute("SELECT account FROM charges WHERE run = ?", (run,)).fetchall():
         _settle_how_kept(con, account, analyst)
 
@@ -169,7 +171,7 @@ def _settle_how_kept(con: sqlite3.Connection, account: int, analyst: str) -> Non
         con.execute("UPDATE shares SET kept = ? WHERE id = ?", (kept, share))
 
 
-def _bring_up(con: sqlite3.Connection) -> None:
+def _upgrade_table(con: sqlite3.Connection) -> None:
     """A table of an earlier dphh; its shares keep what they promised."""
     if not has_kept(con, "shares"):
         con.execute("ALTER TABLE shares ADD COLUMN kept TEXT NOT NULL DEFAULT 'composed'")
@@ -182,14 +184,16 @@ def has_shares(con: sqlite3.Connection) -> bool:
     return bool(con.execute(query).fetchone()[0] == 2)
 
 
-def _in_force(con: sqlite3.Connection, account: int) -> dict[str, Cap]:
+def _shares_in_force(con: sqlite3.Connection, account: int) -> dict[str, Cap]:
     kept = "kept" if has_kept(con, "shares") else "'composed'"
     query = f"SELECT analyst, epsilon, delta, {kept} FROM shares WHERE account = ? ORDER BY id"
     found = con.execute(query, (account,))
     return {name: Cap(epsilon, delta, how) for name, epsilon, delta, how in found}
 
 
-def _left(account: AccountRow, cap: Cap, own: list[Booking], every: list[Booking]) -> Budget:
+def _left_of_share(
+    account: AccountRow, cap: Cap, own: list[Booking], every: list[Booking]
+) -> Budget:
     mine = left(own, cap)
     if account.cap is None:
         return mine

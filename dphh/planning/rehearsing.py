@@ -59,7 +59,7 @@ def rehearse(
     session = open_session(engine or engine_of(read), read, randomness, limits)
     try:
         run_id = f"rehearsal-{uuid.uuid4().hex}"
-        found = released(plan.price, read, session, run_id, randomness, _quiet)
+        found = released(plan.price, read, session, run_id, randomness, _show_nothing)
     finally:
         session.close()
     return Release(found.table, {**found.manifest, "randomness": STAND_IN, "is_test": True})
@@ -78,5 +78,5 @@ def _refuse_private(plan: Plan, corpus: Corpus, book: Ledger) -> None:
         )
 
 
-def _quiet(_: str) -> None:
+def _show_nothing(_: str) -> None:
     """Shows no progress."""

@@ -20,7 +20,7 @@ PRIOR_HELP = {
     "prior_is_public": "You declare that nobody in the data contributed to the prior, or that all "
     "of it is published anyway.",
 }
-_FROM = {
+_DESCRIPTION_OF_KIND = {
     "text": "a text that whoever asked declared public",
     "table": "a table that whoever asked declared public",
     "release": "an earlier release, run {run_id}",
@@ -40,7 +40,7 @@ class GivenPrior:
 
     @property
     def source(self) -> str:
-        return _FROM[self.kind].format(run_id=self.run_id)
+        return _DESCRIPTION_OF_KIND[self.kind].format(run_id=self.run_id)
 
     @property
     def caveat(self) -> str:

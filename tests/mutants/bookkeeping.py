@@ -48,8 +48,8 @@ MUTANTS = (
     ),
     Mutant(
         "a cap may be passed by a little",
-        "    return _composed(prices).delta(cap.epsilon) <= cap.delta\n",
-        "    return _composed(prices).delta(cap.epsilon) <= cap.delta * 1.01\n",
+        "    return _composition_of(prices).delta(cap.epsilon) <= cap.delta\n",
+        "    return _composition_of(prices).delta(cap.epsilon) <= cap.delta * 1.01\n",
         (f"{_LEDGER}_caps.py::test_what_is_left_is_granted_and_no_more",),
     ),
     Mutant(
@@ -235,8 +235,8 @@ MUTANTS = (
     ),
     Mutant(
         "an account has as many slots as files",
-        "    slots = _cut(secrets.token_bytes(SLOTS * BYTES) if row is None else row[0])\n",
-        "    slots = _cut(secrets.token_bytes(len(found) * BYTES) if row is None else row[0])\n",
+        "    slots = _split_into_marks(secrets.token_bytes(SLOTS * BYTES) if row is None else row[0])\n",
+        "    slots = _split_into_marks(secrets.token_bytes(len(found) * BYTES) if row is None else row[0])\n",
         (
             f"{_MOVED}::test_marks_tell_neither_how_many_files_there_are_nor_the_same_in_two_ledgers",
         ),

@@ -374,8 +374,8 @@ ARITHMETIC = (
     ),
     Mutant(
         "plan: thresholds let twice the budget through",
-        "(self.null * _tails()[at(nu)]).sum() <= self.budget",
-        "(self.null * _tails()[at(nu)]).sum() <= 2 * self.budget",
+        "(self.null * _tails_of_thresholds()[at(nu)]).sum() <= self.budget",
+        "(self.null * _tails_of_thresholds()[at(nu)]).sum() <= 2 * self.budget",
         (f"{_PLANNING}::test_planned_tails_keep_the_budget",),
     ),
     Mutant(

@@ -149,7 +149,7 @@ MUTANTS = (
     ),
     Mutant(
         "what the limit of size leaves out costs nothing",
-        "    return epsilon if paid <= _FOR_THE_LAW * of.delta else math.inf\n",
+        "    return epsilon if paid <= _DELTA_SHARE_FOR_DRAWS * of.delta else math.inf\n",
         "    return epsilon\n",
         (f"{_PLAN}::test_what_is_drawn_by_coins_pays_for_its_limit_of_size",),
     ),

@@ -64,7 +64,7 @@ MUTANTS = (
     ),
     Mutant(
         "a request in other words is another request",
-        "        return self._digest(priced_in(self.price.events))\n",
+        "        return self._digest_with(priced_in(self.price.events))\n",
         "        return self._digest(events_to_json(self.price.events))\n",
         ("tests/ledger/test_ledger_runs.py",),
     ),

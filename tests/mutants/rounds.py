@@ -250,7 +250,7 @@ LEDGER = (
     ),
     Mutant(
         "a ledger on a network is written",
-        "    if kind is None or _NETWORK.fullmatch(kind) is None or",
+        "    if kind is None or _NETWORK_KIND.fullmatch(kind) is None or",
         "    if kind is None or kind or",
         ("tests/ledger/test_ledger_replaced.py",),
     ),

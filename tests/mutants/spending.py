@@ -18,8 +18,8 @@ _JOURNAL = "tests/unit/test_journal.py"
 PRICED = (
     Mutant(
         "forecast: one round of words has 3% less noise than it pays for",
-        "    bits = _first_grid(budget, max_n, max_items)[1] + len",
-        "    sigma *= 0.97\n    bits = _first_grid(budget, max_n, max_items)[1] + len",
+        "    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len",
+        "    sigma *= 0.97\n    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len",
         (_BOOKED,),
     ),
     Mutant(

@@ -84,7 +84,9 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
     if len(chosen):
         found_here = found.take(pa.array(chosen))
         items = (
-            _ways(found_here) if counting.beginnings else found_here.column("tokens").to_pylist()
+            _sequences_of_rows(found_here)
+            if counting.beginnings
+            else found_here.column("tokens").to_pylist()
         )
         level = counting.level(len(chosen) * len(names))
         done, columns = counted_items(session, level, items, counting.groups)
@@ -114,12 +116,12 @@ def leaves(grown: Any) -> Any:
 
     No leaf is a prefix of another, so each row of the corpus counts for at most one leaf.
     """
-    ways = _ways(grown)
+    ways = _sequences_of_rows(grown)
     above = {way[:-1] for way in ways}
     return np.array([place for place, way in enumerate(ways) if way not in above], np.int64)
 
 
-def _ways(grown: Any) -> list[Item]:
+def _sequences_of_rows(grown: Any) -> list[Item]:
     """The tokens of each row, followed by `END` if the sequence ends there."""
     rows = zip(grown.column("tokens").to_pylist(), grown.column("ended").to_pylist(), strict=True)
     return [(*tokens, END) if ended else tuple(tokens) for tokens, ended in rows]

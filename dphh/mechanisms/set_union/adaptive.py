@@ -31,7 +31,7 @@ class AdaptiveRounds:
         """Run all rounds with an engine's `draw`: (round, key, noisy) of all released items."""
         ran: list[SetUnionLevel] = []
         tables = []
-        for level, found in self._rounds(lambda level: draw(level, follows(ran, level))):
+        for level, found in self._run_rounds(lambda level: draw(level, follows(ran, level))):
             ran.append(level)
             numbers = pa.array(np.full(found.num_rows, level.round, np.int64))
             columns = [numbers, whole(found.column("key"), pa.string())]
@@ -42,9 +42,9 @@ class AdaptiveRounds:
     def read(self, drawn: Any) -> Iterator[tuple[SetUnionLevel, Any]]:
         """From `run`'s table: each round as it was run, with (key, noisy) that it released."""
         numbers = whole(drawn.column("round"), pa.int64()).to_numpy()
-        return self._rounds(lambda level: drawn.filter(pa.array(numbers == level.round)))
+        return self._run_rounds(lambda level: drawn.filter(pa.array(numbers == level.round)))
 
-    def _rounds(self, found_by: Any) -> Iterator[tuple[SetUnionLevel, Any]]:
+    def _run_rounds(self, found_by: Any) -> Iterator[tuple[SetUnionLevel, Any]]:
         levels: Sequence[SetUnionLevel] = self.levels
         while levels:
             level, *levels = levels

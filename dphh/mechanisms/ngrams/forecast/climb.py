@@ -74,7 +74,7 @@ class Step:
         seen_lists = seen.lists / list_weight(first_unit)
         lists = np.where(seen.lists > 2 * self.sigma_grid, seen_lists, 0.0)
         budget, saturated = self.budget(seen.counts), saturation(lists)
-        views = self._views(seen.counts, lists, first_sigma, seen_first)
+        views = self._views_of_round_1(seen.counts, lists, first_sigma, seen_first)
         nulls = self.valid.sizes[:, None] * law.probabilities[None, :]
 
         @cache
@@ -97,7 +97,7 @@ class Step:
         second_unit = unit_for(1 / (self.mu * second_share**0.5), self.sigma_grid)
         negatives = view.way.summed(rounds.second_round(weights, second_unit))
         tails = tails_by_signs(plan.tails, negatives.ravel(), budget)
-        passed = rounds.passed(_thresholds(tails, law).reshape(shape)[merged])
+        passed = rounds.passed(_thresholds_for_tails(tails, law).reshape(shape)[merged])
 
         group = self.valid.of(passed.keys)
         sigmas = first_sigma, self.sigma_grid / second_unit
@@ -111,10 +111,10 @@ class Step:
             view.prior.masses,
             merged[group],
         )
-        others = self._others(passed, first_unit, second_unit, saturated, sigmas)
+        others = self._masses_of_other_words(passed, first_unit, second_unit, saturated, sigmas)
         return Ran(passed, masses, others, (first_share, second_share), plan.finds, budget)
 
-    def _views(
+    def _views_of_round_1(
         self, counts: Integers, lists: Floats, first_sigma: float, seen_first: float
     ) -> list[View]:
         """What round 1 shows of the classes, in each way that they can be seen."""
@@ -145,7 +145,7 @@ class Step:
         even = self.shares.even()
         return self.shares.second_round(planned(even).finds, planned(2 * even).finds, self.below)
 
-    def _others(
+    def _masses_of_other_words(
         self,
         passed: Passed,
         first_unit: int,
@@ -281,7 +281,7 @@ def climb(start: Climb, rounds: Rounds) -> Iterator[tuple[Step, ForecastRelease]
         start = start.after(released)
 
 
-def _thresholds(tails: Floats, law: Bins) -> Integers:
+def _thresholds_for_tails(tails: Floats, law: Bins) -> Integers:
     """By the noise's exact tail: the least integers that noise reaches no more often than that."""
     noise = law.noise
     distinct, where = np.unique(tails, return_inverse=True)

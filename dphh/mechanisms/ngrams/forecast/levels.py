@@ -59,7 +59,11 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
     session.hold(Reading(ends=True))
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     max_n = price["max_n"]
-    words = _words(price, session) if price.prior is None else listed_words(price, session, max_n)
+    words = (
+        _levels_of_words(price, session)
+        if price.prior is None
+        else listed_words(price, session, max_n)
+    )
     for done, so_far in words:
         yield done
         found = so_far
@@ -85,13 +89,13 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
             lift = public_lift(price.prior.prior, numbers, ladder.rungs)
         step = run.step(lift)
         if len(step.valid) == 0:  # nothing below was released: nothing is valid, nothing is read
-            nothing = rows(planned.level, *_no_grams(), 0)
+            nothing = rows(planned.level, *_empty_columns(), 0)
             yield LevelDone(replace(planned, valid=0), nothing)
             continue
         table = session.forecast_level(step, ladder, f"ngrams/forecast, level {planned.level}")
         released_grams = ForecastRelease.from_table(table)
         ladder = ladder.with_next(released_grams.keys)
-        level = _done(planned, released_grams, len(step.valid))
+        level = _level_as_run(planned, released_grams, len(step.valid))
         run = run.after(released_grams)
         spelling = spelled(ladder.top, found.words, joiner)
         yield LevelDone(level, rows(level.level, *spelling, released_grams.masses, 0))
@@ -118,7 +122,7 @@ def listed_words(price: Price, session: Session, lengths: int) -> Iterator[tuple
     yield LevelDone(done, released), Words(found.words, found.masses, 1.0)
 
 
-def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
+def _levels_of_words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
     """Rounds of set union, each without what the earlier ones released."""
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
     planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
@@ -145,10 +149,10 @@ def _words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
             session.forget(passed, keep_texts=True)
 
 
-def _done(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:
+def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:
     first, second = (planned.total_sigma / share**0.5 for share in released.shares)
     return replace(planned, valid=valid, first_sigma=first, second_sigma=second)
 
 
-def _no_grams() -> tuple[pa.Array, pa.Array, pa.Array]:
+def _empty_columns() -> tuple[pa.Array, pa.Array, pa.Array]:
     return pa.array([], pa.string()), pa.array([], pa.list_(pa.string())), pa.array([], pa.int64())

@@ -28,7 +28,7 @@ OUTSIDE = PLAIN // 2
 #: A word that round 1 shows at so many deviations somebody holds.
 SURELY = 6.0
 #: No forecast is less, since its logarithm is taken.
-_LEAST = 1e-9
+_LEAST_FORECAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class WordsStep(Step):
     def foretold(self, lists: Floats) -> tuple[Floats, float]:
         """By public shares of all that noised lists say users hold: no number of users is known."""
         total = float((lists * LIST_SIZES**0.5).sum())
-        return np.maximum(self.valid.forecasts * total, _LEAST), total
+        return np.maximum(self.valid.forecasts * total, _LEAST_FORECAST), total
 
     def budget(self, counts: Integers) -> float:
         return max(1.0, self.spurious * float(counts[:, EDGES >= SURELY].sum()))

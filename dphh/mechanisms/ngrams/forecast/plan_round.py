@@ -43,7 +43,7 @@ class RoundPlan:
 
 
 @cache
-def _tails() -> Floats:
+def _tails_of_thresholds() -> Floats:
     """How often noise alone passes each of the thresholds."""
     tails: Floats = np.r_[ndtr(-THRESHOLDS), 0.0]
     return tails
@@ -81,18 +81,18 @@ def plan_round(
     """`counts`, `nulls`: by row. `posterior`: (rows, masses), of which the first is 0."""
     some = counts > 0  # noised counts, which are public: a row of none has no gram to weigh or pass
     n, null, held, mass = counts[some], nulls[some] + _TINY, posterior[some][:, 1:], masses[1:]
-    choice = _Choice(n, null, held, mass, sigma, budget, saturated)
+    choice = _AlternatingChoice(n, null, held, mass, sigma, budget, saturated)
     weight = choice.first_weights()
     for left in reversed(range(PASSES)):
         better = choice.weights(choice.thresholds(weight))
         weight = (weight + better) // 2 if left else better
     threshold = choice.thresholds(weight)
     weights, tails = np.full(len(counts), WEIGHTS[0]), np.zeros(len(counts))
-    weights[some], tails[some] = WEIGHTS[weight], _tails()[threshold]
+    weights[some], tails[some] = WEIGHTS[weight], _tails_of_thresholds()[threshold]
     return RoundPlan(weights, tails, choice.finds(weight, threshold))
 
 
-class _Choice:
+class _AlternatingChoice:
     """The two steps for rows that hold something, on places in WEIGHTS and THRESHOLDS."""
 
     def __init__(
@@ -128,9 +128,9 @@ class _Choice:
             return below
 
         def affordable(nu: float) -> bool:
-            return bool((self.null * _tails()[at(nu)]).sum() <= self.budget)
+            return bool((self.null * _tails_of_thresholds()[at(nu)]).sum() <= self.budget)
 
-        return at(_least(affordable, -60.0, 600.0))
+        return at(_least_sufficient(affordable, -60.0, 600.0))
 
     def weights(self, threshold: Integers) -> Integers:
         found = np.zeros((len(self.n), len(WEIGHTS)))
@@ -146,7 +146,9 @@ class _Choice:
             return best
 
         return at(
-            _least(lambda price: (mass * WEIGHTS[at(price)] ** 2).sum() <= mass.sum(), -40, 20)
+            _least_sufficient(
+                lambda price: (mass * WEIGHTS[at(price)] ** 2).sum() <= mass.sum(), -40, 20
+            )
         )
 
     def finds(self, weight: Integers, threshold: Integers) -> float:
@@ -155,7 +157,7 @@ class _Choice:
         return float((self.n[some, None] * self.held[some] * passing).sum())
 
 
-def _least(suffices: Callable[[float], bool], low: float, high: float) -> float:
+def _least_sufficient(suffices: Callable[[float], bool], low: float, high: float) -> float:
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         low, high = (low, middle) if suffices(middle) else (middle, high)

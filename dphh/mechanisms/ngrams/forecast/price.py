@@ -132,7 +132,7 @@ def price_forecast(
     words: tuple[SetUnionLevel | ListedWordsLevel, ...]
     if prior is None:
         words = rounds = words_rounds(budget, max_n, max_items)
-        new = [_new_words(level) for level in rounds]
+        new = [_delta_of_new_words(level) for level in rounds]
         new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
     else:
         listed = listed_words(budget, max_n, max_items, len(prior), spurious)
@@ -167,10 +167,10 @@ def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetU
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
     serves them all, and the longer n-grams too.
     """
-    sigma, bits = _first_grid(budget, max_n, max_items)
+    sigma, bits = _grid_of_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     return tuple(
-        _words_round(budget, noise, bits + index, part, max_items, index + 1)
+        _level_of_words_round(budget, noise, bits + index, part, max_items, index + 1)
         for index, part in enumerate(WORDS_DELTA)
     )
 
@@ -180,7 +180,7 @@ def listed_words(
 ) -> ListedWordsLevel:
     """Two rounds with an even share, on the grid of level 1 without a list. A user's new words
     have equal weights, so a threshold for these holds."""
-    sigma, bits = _first_grid(budget, max_n, max_items)
+    sigma, bits = _grid_of_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     shares = Shares(1.0, 1, max_n)
     first, second = (
@@ -227,7 +227,7 @@ def _new_words_weights(
     )
 
 
-def _first_grid(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
+def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
     """Round 1's noise, and its grid: as fine as a table of moderate size allows, or as it must be
     for a user of `max_items` words to weigh something, and for one of longer n-grams."""
     (sigma,) = split_sigma(budget.sigma, [WORDS_ROUNDS[0] / max_n])
@@ -247,9 +247,9 @@ def _first_grid(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float
 def words_alone(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
     """In place of the second and third round, where the first finds next to nothing."""
     (sigma,) = split_sigma(budget.sigma, [words_alone_share(max_n) / max_n])
-    bits = _first_grid(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
+    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
     noise = rounded_gaussian(ceil(sigma * 2**bits))
-    return _words_round(budget, noise, bits, WORDS_DELTA[-1], max_items, len(WORDS_ROUNDS))
+    return _level_of_words_round(budget, noise, bits, WORDS_DELTA[-1], max_items, len(WORDS_ROUNDS))
 
 
 def words_alone_share(max_n: int) -> float:
@@ -266,7 +266,7 @@ def enough_words(rounds: int, new: int, near: int, words: int) -> bool:
     return rounds > 1 and words > 5 * near and words >= 2 * new
 
 
-def _words_round(
+def _level_of_words_round(
     budget: LadderBudget, noise: RoundedGaussian, bits: int, part: float, max_items: int, index: int
 ) -> SetUnionLevel:
     return SetUnionLevel(
@@ -279,7 +279,7 @@ def _words_round(
     )
 
 
-def _new_words(level: SetUnionLevel) -> float:
+def _delta_of_new_words(level: SetUnionLevel) -> float:
     noise = rounded_gaussian(level.sigma_grid)
     return new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
 
