@@ -68,14 +68,14 @@ def run(
     If the same request ran before on unchanged data, its release is returned, or an interrupted
     run continues after its last complete level. `again` spends anew.
     """
-    _check_asked(corpus, run_id, again, threads, progress, randomness)
+    _check_arguments(corpus, run_id, again, threads, progress, randomness)
     corpus = VERBS[price.verb].read(corpus, price)
     say = progress or notice
     source = RunRandomness(randomness or SystemRandomness())
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     check_account(corpus, book)
     refuse_prior(price.prior, corpus, book)
-    _say_what_is_gone(book, say)
+    _say_missing_accounts(book, say)
     asking = Replay.of(price, corpus, book)
     origin = origin_of(corpus)
     _warn_of_deleted_rows(origin)
@@ -95,8 +95,8 @@ def run(
         if (refusal := mixed(corpus, origin)) is not None:
             raise UsageError(refusal)
         if not known:  # a stored release is returned even if the files have changed since
-            _look_first(corpus, session)
-            _say_what_lacks(corpus, book, say)
+            _refuse_failing_corpus(corpus, session)
+            _say_missing_columns(corpus, book, say)
         reservation = book.reserve(
             run_id or uuid.uuid4().hex,
             request,
@@ -117,17 +117,19 @@ def run(
             if not reservation.capped:
                 say(Note("nobody has capped this corpus; `dphh ledger add` does"))
             try:
-                release = _release_of(price, corpus, session, book, reservation.hold, source, say)
+                release = _run_and_settle(
+                    price, corpus, session, book, reservation.hold, source, say
+                )
             except LedgerError:
                 if (theirs := _settled_by_another(book, reservation.hold)) is None:
                     raise
                 release = theirs
     finally:
         session.close()
-    return release if out is None else _saved(release, out)
+    return release if out is None else _save_release(release, out)
 
 
-def _check_asked(
+def _check_arguments(
     corpus: object, run_id: object, again: object, threads: object, progress: object, drawn: object
 ) -> None:
     if not isinstance(corpus, Corpus):
@@ -146,14 +148,14 @@ def _check_asked(
         )
 
 
-def _say_what_is_gone(book: Ledger, say: Progress) -> None:
+def _say_missing_accounts(book: Ledger, say: Progress) -> None:
     if book.analyst is not None:
         return  # an analyst must not see what else the ledger names
     for account in book.gone():
         say(Note(gone_text(account, account.source.where)))
 
 
-def _say_what_lacks(corpus: Corpus, book: Ledger, say: Progress) -> None:
+def _say_missing_columns(corpus: Corpus, book: Ledger, say: Progress) -> None:
     if book.analyst is not None:
         return  # which columns there are is their owner's to know
     for option, column in lacking(corpus):
@@ -165,7 +167,7 @@ def _warn_of_deleted_rows(origin: Origin) -> None:
         warn_of_files_of_tables(origin.files)
 
 
-def _look_first(corpus: Corpus, session: Session) -> None:
+def _refuse_failing_corpus(corpus: Corpus, session: Session) -> None:
     from dphh.engines.duckdb.look import look_first  # an engine
 
     look_first(corpus, session)
@@ -193,7 +195,7 @@ def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> N
     )
 
 
-def _saved(release: Release, out: str | Path) -> Release:
+def _save_release(release: Release, out: str | Path) -> Release:
     try:
         release.save(out)
     except UsageError as problem:
@@ -205,7 +207,7 @@ def _saved(release: Release, out: str | Path) -> Release:
     return release
 
 
-def _release_of(
+def _run_and_settle(
     price: Price,
     corpus: Corpus,
     session: Session,
@@ -269,7 +271,7 @@ def released(
         say(f"level {step.level.level}: {step.rows.num_rows:,} released")
         done.append(step)
     table = in_order(pa.concat_tables([step.rows for step in done]))
-    manifest = _manifest(price, corpus, session, run_id, randomness, done)
+    manifest = _manifest_of(price, corpus, session, run_id, randomness, done)
     if price.prior is not None:
         manifest["prior"] = {**price.prior.to_json(), **how_it_fits(price.prior.prior, table)}
     if price.counting is not None:
@@ -280,7 +282,7 @@ def released(
     return Release(described(in_order(as_text(table, corpus.content))), manifest)
 
 
-def _manifest(
+def _manifest_of(
     price: Price,
     corpus: Corpus,
     session: Session,

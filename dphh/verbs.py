@@ -16,7 +16,7 @@ from dphh.registry import Options
 from dphh.wording.options import check_given, check_known, check_places, plain
 
 #: What reads the public lists that options name, before the price is known.
-_READ_FIRST: dict[str, Callable[[dict[str, Any], Corpus | None], dict[str, Any]]] = {
+_READERS_OF_OPTIONS: dict[str, Callable[[dict[str, Any], Corpus | None], dict[str, Any]]] = {
     "items": lambda options, corpus: with_prior(with_items(options, corpus), corpus),
     "ngrams": with_prior,
     "counts": with_items,
@@ -47,8 +47,8 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
         check_known(options, verb.options, verb.name)
         check_given(options, verb.options, verb.name)
         given: Any = {name: plain(value) for name, value in options.items()}
-        if verb.name in _READ_FIRST:
-            given = _READ_FIRST[verb.name](given, corpus)
+        if verb.name in _READERS_OF_OPTIONS:
+            given = _READERS_OF_OPTIONS[verb.name](given, corpus)
         price = verb.price(*args, **given)
         return Plan(price, None if corpus is None else verb.read(corpus, price))
 
@@ -73,11 +73,18 @@ def _check_columns(corpus: Corpus) -> None:
 
 
 #: What other libraries call the values that are asked about.
-_KNOWN_VALUES = {"categories", "domain", "keys", "keyset", "partitions", "public_partitions"}
+_NAMES_IN_OTHER_LIBRARIES = {
+    "categories",
+    "domain",
+    "keys",
+    "keyset",
+    "partitions",
+    "public_partitions",
+}
 
 
 def _refuse_known_values(given: Collection[str], takes: Collection[str], verb: str) -> None:
-    found = sorted(_KNOWN_VALUES & {*given} - {*takes})
+    found = sorted(_NAMES_IN_OTHER_LIBRARIES & {*given} - {*takes})
     if found and "of" not in takes:
         instead = "dphh.items(corpus, domain=values, epsilon=..., delta=...)"
         raise UsageError(

@@ -91,7 +91,8 @@ class GivenBack:
     def __str__(self) -> str:
         return (
             f"{_percent_given_back(self.of_noise)} of the cap's noise and "
-            f"{_percent_given_back(self.of_thresholds)} of its thresholds' delta, by {plural(self.runs, 'run')} that drew less than was reserved"
+            f"{_percent_given_back(self.of_thresholds)} of its thresholds' delta, by "
+            f"{plural(self.runs, 'run')} that drew less than was reserved"
         )
 
 

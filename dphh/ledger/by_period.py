@@ -52,7 +52,8 @@ class Met(NamedTuple):
         if self.price is None:
             return (
                 f"Refused: the run reads {_describe_periods(asked)} at once, and the account "
-                f"{name!r} caps what a person may lose over all periods ({self.cap}). Who is in several periods "
+                f"{name!r} caps what a person may lose over all periods ({self.cap}). Who is in "
+                "several periods "
                 "of one run is promised too little for any cap to hold. Nothing was spent. Read "
                 "one period at a time (periods=, --periods): such runs compose."
             )

@@ -207,7 +207,8 @@ def _check_user_ids(corpus: Corpus, look: bool) -> Finding:
     if found:
         return Finding(
             "users", "stops", "rows without a user (NULL) were found",
-            f"A run is refused for them. Leave them out, as by {_where_users_known(corpus)}, or give "
+            f"A run is refused for them. Leave them out, as by {_where_users_known(corpus)}, or "
+            "give "
             "each a user of its own.",
         )  # fmt: skip
     return Finding("users", "good", "no row is without a user")

@@ -19,7 +19,7 @@ from dphh.priors.given_prior import GivenPrior
 from dphh.sources.reading import at_hand, rows_in_memory
 
 #: What does not make tokens others.
-_SAME_TOKENS_ALL_THE_SAME = ("column", "unit", "max_text_length")
+_OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "max_text_length")
 
 
 def refuse_undeclared(declared: bool, what: str = "a text or a table of your own") -> None:
@@ -37,7 +37,7 @@ def refuse_private(prior: Corpus, corpus: Corpus | None, ledger: Ledger) -> None
     if corpus is not None and (
         (prior.source is not None and prior.source is corpus.source)
         or share_data(read_of(source_of(corpus)), read_of(source))
-        or _same_rows(prior, corpus)
+        or _have_same_rows(prior, corpus)
     ):
         raise UsageError(
             "prior: these are the run's own data, or some of them: a list made of them would tell "
@@ -56,7 +56,7 @@ def check_same_tokens(given: GivenPrior, content: Content) -> None:
     differ = [
         name
         for name, value in content.to_json().items()
-        if name not in _SAME_TOKENS_ALL_THE_SAME and given.reading.get(name) != value
+        if name not in _OPTIONS_WITHOUT_EFFECT_ON_TOKENS and given.reading.get(name) != value
     ]
     if differ:
         said = ", ".join(f"{name}={given.reading.get(name)!r}" for name in differ)
@@ -75,17 +75,17 @@ def refuse_prior(given: GivenPrior | None, corpus: Corpus, ledger: Ledger) -> No
     check_same_tokens(given, corpus.content)
 
 
-def _same_rows(prior: Corpus, corpus: Corpus) -> bool:
+def _have_same_rows(prior: Corpus, corpus: Corpus) -> bool:
     """Of tables that are both in memory: whether one's texts are the other's."""
     if not (at_hand(prior) and at_hand(corpus)):
         return False
     try:
-        one, other = (_contents(each) for each in (prior, corpus))
+        one, other = (_content_column(each) for each in (prior, corpus))
         return bool(len(one) and one.equals(other))
     except (DphhError, pa.ArrowException):
         return False  # whoever reads them says what is wrong
 
 
-def _contents(corpus: Corpus) -> Any:
+def _content_column(corpus: Corpus) -> Any:
     texts = rows_in_memory(corpus).column(corpus.content.column)
     return texts.cast(pa.large_string()).combine_chunks()

@@ -35,12 +35,12 @@ def counted(corpus: Corpus, max_n: int) -> Prior:
         listed = run.fetch("public_listed")
         vocabulary = whole(listed.column("word"), pa.string())
         numbers = np.arange(len(vocabulary), dtype=np.int64)[:, None]
-        grams = [PublicGrams(numbers, _integers(listed, "occurs"))]
+        grams = [PublicGrams(numbers, _integer_column(listed, "occurs"))]
         if max_n > 1:
             run.execute("public_places", longest=corpus.content.max_text_length)
         for length in range(2, max_n + 1):
             run.execute("public_pairs", least=2 if total > LARGE else 1)
-            grams.append(_longer(grams[-1], run))
+            grams.append(_grams_one_longer(grams[-1], run))
             if length < max_n:
                 run.execute("public_next_places")
     finally:
@@ -48,14 +48,14 @@ def counted(corpus: Corpus, max_n: int) -> Prior:
     return prior_of(vocabulary, grams, total)
 
 
-def _longer(below: PublicGrams, run: DuckDBRun) -> PublicGrams:
+def _grams_one_longer(below: PublicGrams, run: DuckDBRun) -> PublicGrams:
     """The words of pairs: those of the one on the left, and the last of the one on the right."""
     found = run.fetch("public_grams")
-    left, right = _integers(found, "left_gram"), _integers(found, "right_gram")
+    left, right = _integer_column(found, "left_gram"), _integer_column(found, "right_gram")
     words = np.concatenate([below.words[left], below.words[right][:, -1:]], axis=1)
-    return PublicGrams(words, _integers(found, "occurs"))
+    return PublicGrams(words, _integer_column(found, "occurs"))
 
 
-def _integers(table: pa.Table, name: str) -> Integers:
+def _integer_column(table: pa.Table, name: str) -> Integers:
     found: Integers = whole(table.column(name), pa.int64()).to_numpy()
     return found

@@ -75,13 +75,13 @@ class Streamed:
 
 
 #: Types of tables whose rows are in memory, so that reading them twice is cheap.
-_AT_HAND = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
+_TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 
 
 def at_hand(corpus: Corpus) -> bool:
     """Whether the corpus is a table with its rows in memory, rather than a query."""
     kind = type(corpus.source)
-    return (kind.__module__.split(".")[0], kind.__name__) in _AT_HAND
+    return (kind.__module__.split(".")[0], kind.__name__) in _TABLES_IN_MEMORY
 
 
 def parquet_pattern(path: str) -> str:
@@ -236,7 +236,7 @@ def rows_in_memory(corpus: Corpus) -> Any:
     columns = list(dict.fromkeys(corpus.columns.values()))
     with source_errors(corpus):
         if isinstance(source, Streamed):
-            return _checked(pa.RecordBatchReader.from_stream(source.read(columns)))
+            return _validated_stream(pa.RecordBatchReader.from_stream(source.read(columns)))
         if isinstance(source, duckdb.DuckDBPyRelation):
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
             # DuckDB's default batch is a million rows, however long their texts are.
@@ -253,20 +253,22 @@ def without_views(table: pa.Table) -> pa.Table:
     table by a function of Arrow's that does not support views."""
     if not duckdb.__version__.startswith("1."):
         return table
-    return table.cast(pa.schema([field.with_type(_copied(field.type)) for field in table.schema]))
+    return table.cast(
+        pa.schema([field.with_type(_without_view_type(field.type)) for field in table.schema])
+    )
 
 
-def _copied(kind: Any) -> Any:
+def _without_view_type(kind: Any) -> Any:
     if kind == pa.string_view():
         return pa.large_string()
     if kind == pa.binary_view():
         return pa.large_binary()
     lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    inner = _copied(kind.value_type) if lists else None
+    inner = _without_view_type(kind.value_type) if lists else None
     return pa.large_list(inner) if lists and inner != kind.value_type else kind
 
 
-def _checked(stream: pa.RecordBatchReader) -> pa.RecordBatchReader:
+def _validated_stream(stream: pa.RecordBatchReader) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in stream:
             _validate(batch)

@@ -22,8 +22,10 @@ Spans = tuple[tuple[int, int], ...]
 #: All periods that there may ever be.
 ALWAYS: Spans = ((-(2**63), 2**63 - 1),)
 
-_SPELLED = re.compile(r"(?P<column>.+?)(?: by (?P<by>\w+)(?: in (?P<zone>[\w/+-]+))?)?", re.DOTALL)
-_CALLED = {
+_SPELLED_PERIOD = re.compile(
+    r"(?P<column>.+?)(?: by (?P<by>\w+)(?: in (?P<zone>[\w/+-]+))?)?", re.DOTALL
+)
+_NAME_PATTERNS = {
     "day": re.compile(r"\d{4}-\d\d-\d\d"),
     "week": re.compile(r"(\d{4})-W(\d\d)"),
     "month": re.compile(r"(\d{4})-(\d\d)"),
@@ -32,8 +34,8 @@ _CALLED = {
     "number": re.compile(r"-?\d{1,18}"),
 }
 #: Periods whose names are no column's.
-_NAMED: tuple[By, ...] = ("day", "week", "month", "quarter")
-_EXAMPLES = {
+_CALENDAR_PERIODS: tuple[By, ...] = ("day", "week", "month", "quarter")
+_EXAMPLE_NAMES = {
     "day": "2026-11-23",
     "week": "2026-W47",
     "month": "2026-11",
@@ -57,8 +59,8 @@ class Period:
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column or self.by not in get_args(By):
-            raise UsageError(f"period: found {self.column!r} by {self.by!r}; {_HOW}")
-        if self.zone not in _zones():
+            raise UsageError(f"period: found {self.column!r} by {self.by!r}; {_SPELLING_ADVICE}")
+        if self.zone not in _known_zones():
             raise UsageError(
                 f"period: found the time zone {self.zone!r}; name one of the IANA's, such as UTC "
                 "or Europe/Berlin"
@@ -85,14 +87,14 @@ class Period:
 
     def number(self, name: str) -> int:
         """The period of this name."""
-        found = _CALLED[self.by].fullmatch(name)
+        found = _NAME_PATTERNS[self.by].fullmatch(name)
         try:
             if found is None:
                 raise ValueError
-            return _number(self.by, name, *map(int, found.groups()))
+            return _number_of_name(self.by, name, *map(int, found.groups()))
         except ValueError:
             raise UsageError(
-                f"periods: found {name!r}; a {self.noun} is written {_EXAMPLES[self.by]}, and "
+                f"periods: found {name!r}; a {self.noun} is written {_EXAMPLE_NAMES[self.by]}, and "
                 f"several with '..' or commas between them"
             ) from None
 
@@ -175,11 +177,11 @@ class Period:
         """The periods that somebody names: one, or a stretch `A..B`, or several of either."""
         parts = asked.split(",") if isinstance(asked, str) else asked
         if not isinstance(parts, (list, tuple)) or not parts:
-            raise UsageError(f"periods: found {asked!r}; {self._how_named}")
+            raise UsageError(f"periods: found {asked!r}; {self._naming_advice}")
         stretches = []
         for part in parts:
             if not isinstance(part, str):
-                raise UsageError(f"periods: found {part!r}; {self._how_named}")
+                raise UsageError(f"periods: found {part!r}; {self._naming_advice}")
             first, dots, last = part.strip().partition("..")
             begin = self.number(first)
             end = self.number(last) if dots else begin
@@ -189,15 +191,15 @@ class Period:
         return merged(stretches)
 
     @property
-    def _how_named(self) -> str:
-        example = _EXAMPLES[self.by]
+    def _naming_advice(self) -> str:
+        example = _EXAMPLE_NAMES[self.by]
         return f"name periods as {example!r}, or a stretch of them as '{example}..{example}'"
 
     def to_json(self) -> dict[str, str]:
         return {"column": self.column, "by": self.by, "zone": self.zone}
 
 
-_HOW = (
+_SPELLING_ADVICE = (
     "write 'date by week' (day, week, month, quarter, year), 'date by week in Europe/Berlin', or "
     "the name of a column of whole numbers"
 )
@@ -209,14 +211,16 @@ def checked_period(found: Period | str | dict[str, Any] | None) -> Period | None
         return found
     if isinstance(found, dict):
         return Period(**found)
-    spelled = _SPELLED.fullmatch(found) if isinstance(found, str) else None
-    if spelled is not None and any(_CALLED[by].match(spelled[0]) for by in _NAMED):
+    spelled = _SPELLED_PERIOD.fullmatch(found) if isinstance(found, str) else None
+    if spelled is not None and any(
+        _NAME_PATTERNS[by].match(spelled[0]) for by in _CALENDAR_PERIODS
+    ):
         raise UsageError(
             f"period: found {found!r}, which is a period; periods= (--periods) reads it, and "
             "period= says which column has the date, such as 'date by week'"
         )
     if spelled is None:
-        raise UsageError(f"period: found {found!r}; {_HOW}")
+        raise UsageError(f"period: found {found!r}; {_SPELLING_ADVICE}")
     by: Any = spelled["by"] or "number"
     return Period(spelled["column"], by, spelled["zone"] or "UTC")
 
@@ -249,7 +253,7 @@ def how_many(spans: Spans) -> int:
     return sum(last - first + 1 for first, last in spans)
 
 
-def _number(by: By, name: str, year: int = 0, part: int = 0) -> int:
+def _number_of_name(by: By, name: str, year: int = 0, part: int = 0) -> int:
     match by:
         case "day":
             return dt.date.fromisoformat(name).toordinal() - _EPOCH
@@ -264,5 +268,5 @@ def _number(by: By, name: str, year: int = 0, part: int = 0) -> int:
 
 
 @cache
-def _zones() -> frozenset[str]:
+def _known_zones() -> frozenset[str]:
     return frozenset({"UTC", *available_timezones()})

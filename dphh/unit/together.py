@@ -25,7 +25,7 @@ from dphh.unit.period import ALWAYS, Period, Spans, checked_period, checked_span
 #: Of how many periods it is always said what they come to together.
 SAID = (1, 4, 52)
 #: More than a few products and exponentials lose.
-_UP = 1 + 2.0**-40
+_ROUND_UP = 1 + 2.0**-40
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Together:
     def __str__(self) -> str:
         if self.epsilon is None or self.delta is None:
             return f"{self.periods:,}: nothing"
-        return f"{self.periods:,}: ({_up(self.epsilon)}, {self.delta:.3g})"
+        return f"{self.periods:,}: ({_epsilon_rounded_up(self.epsilon)}, {self.delta:.3g})"
 
     def to_json(self) -> dict[str, Any]:
         return {"periods": self.periods, "epsilon": self.epsilon, "delta": self.delta}
@@ -69,14 +69,15 @@ class OfPeriods:
         said = [
             f"NOT a promise to a person as a whole: wherever a user is said, the rows of one user "
             f"in one {noun} are meant. Of a user who is in k periods, each released by a run of "
-            f"its own like this one, k = {_listed(self.apart)}: the exact composition"
+            f"its own like this one, k = {_listed_in_words(self.apart)}: the exact composition"
         ]
         if self.at_once:
             which = "all periods" if self.read is None else f"{how_many(self.read):,} periods"
             said.append(
                 f"this run reads {which} at once, and does not hide who is in several of them: "
                 f"what one user alone says in each may be released. Of a user in k periods that it "
-                f"reads, k = {_listed(self.at_once)}. Run one period at a time to have them compose"
+                f"reads, k = {_listed_in_words(self.at_once)}. Run one period at a time to have "
+                "them compose"
             )
         return tuple(said)
 
@@ -111,7 +112,7 @@ def of_periods(
         period,
         read,
         tuple(released_apart(events, epsilon, delta, k) for k in SAID),
-        tuple(_at_once(epsilon, delta, k) for k in several),
+        tuple(_together_in_one_run(epsilon, delta, k) for k in several),
     )
 
 
@@ -134,16 +135,16 @@ def released_apart(
     is claimed, unless it is asked for `exactly`."""
     if periods == 1 and not exactly:
         return Together(1, epsilon, delta)
-    in_all = delta * periods * _UP
+    in_all = delta * periods * _ROUND_UP
     charged = any(cost.is_charged for cost in costs_of(events))
     steps = events if charged else (ApproximateEvent(epsilon, delta),)
     found = math.inf if in_all >= 1 else compose(steps * periods).epsilon(in_all)
     if in_all < 1 and epsilon * periods < found:  # as any steps of such claims
-        found = epsilon * periods * _UP
+        found = epsilon * periods * _ROUND_UP
     return Together(periods, *((None, None) if math.isinf(found) else (found, in_all)))
 
 
-def _at_once(epsilon: float, delta: float, periods: int) -> Together:
+def _together_in_one_run(epsilon: float, delta: float, periods: int) -> Together:
     found = in_one_run(epsilon, delta, periods)
     return Together(periods, *((None, None) if found is None else found))
 
@@ -163,7 +164,7 @@ def in_one_run(epsilon: float, delta: float, periods: int) -> tuple[float, float
     if whole > 700:
         return None
     steps = periods if epsilon == 0 else math.expm1(whole) / math.expm1(epsilon)
-    in_all = delta * steps * _UP
+    in_all = delta * steps * _ROUND_UP
     return (whole, in_all) if in_all < 1 else None
 
 
@@ -179,11 +180,11 @@ def as_one_step(
     return ApproximateEvent(*found, note=note)
 
 
-def _listed(each: tuple[Together, ...]) -> str:
+def _listed_in_words(each: tuple[Together, ...]) -> str:
     return ", ".join(map(str, each))
 
 
-def _up(epsilon: float) -> str:
+def _epsilon_rounded_up(epsilon: float) -> str:
     """Four digits, never rounded down."""
     digits = 3 - math.floor(math.log10(epsilon)) if epsilon > 0 else 0
     return f"{math.ceil(round(epsilon * 10.0**digits, 6)) / 10.0**digits:.4g}"

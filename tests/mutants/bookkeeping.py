@@ -249,14 +249,14 @@ MUTANTS = (
     ),
     Mutant(
         "tabs and backslashes in a Delta log lead out of the folder",
-        "    return any(_DROPPED.search(each) or _ELSEWHERE.search(each.strip()) for each in readings)\n",
-        "    return any(_ELSEWHERE.search(each.strip()) for each in readings)\n",
+        "        _DROPPED_CHARACTERS.search(each) or _OUTSIDE.search(each.strip()) for each in readings\n",
+        "        _OUTSIDE.search(each.strip()) for each in readings\n",
         (f"{_LOGS}::test_no_spelling_in_a_delta_log_leads_out_of_the_folder",),
     ),
     Mutant(
         "a manifest of Iceberg names any file",
-        "        if _DROPPED.search(location) or not leads_in:\n",
-        "        if _DROPPED.search(location):\n",
+        "        if _DROPPED_CHARACTERS.search(location) or not leads_in:\n",
+        "        if _DROPPED_CHARACTERS.search(location):\n",
         (f"{_LOGS}::test_no_spelling_in_an_iceberg_manifest_leads_out_of_the_folder",),
     ),
 )

@@ -137,8 +137,8 @@ MUTANTS = (
     ),
     Mutant(
         "long reports by coins are cut off where they are not rare",
-        "_RARE = 1 << BITS - 160\n",
-        "_RARE = 1 << BITS - 60\n",
+        "_RARE_WEIGHT = 1 << BITS - 160\n",
+        "_RARE_WEIGHT = 1 << BITS - 60\n",
         (f"{_SIZES}::test_hardly_any_report_is_of_another_size",),
     ),
     Mutant(

@@ -38,7 +38,7 @@ MUTANTS = (
     ),
     Mutant(
         "priors: the run's own rows pass from memory",
-        "        or _same_rows(prior, corpus)\n",
+        "        or _have_same_rows(prior, corpus)\n",
         "",
         (f"{_ASKED}::test_rows_in_memory_are_no_prior_of_their_own",),
     ),

@@ -24,8 +24,8 @@ COUNTS = (
     ),
     Mutant(
         "counts: what bounding took has no room in the norm",
-        "fits = (self.most * g * g - self._reported(g - adds) ** 2) // (adds * adds)",
-        "fits = (self.most * g * g - 0 * self._reported(g - adds) ** 2) // (adds * adds)",
+        "fits = (self.most * g * g - self._octave_reports(g - adds) ** 2) // (adds * adds)",
+        "fits = (self.most * g * g - 0 * self._octave_reports(g - adds) ** 2) // (adds * adds)",
         (
             f"{_COUNTS}::test_whoever_comes_or_goes_moves_the_whole_vector_by_the_priced_norm_at_most",
         ),

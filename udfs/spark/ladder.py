@@ -38,7 +38,7 @@ OfRows = Callable[[pa.RecordBatch], Iterator[Row]]
 OfSums = Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]
 #: So many bytes of texts are made into a block together, or what Spark gives at a time if more.
 TEXTS = 1 << 23
-_BLOCKS = "user_hashes binary, lengths binary, positions binary, words binary"
+_BLOCK_COLUMNS = "user_hashes binary, lengths binary, positions binary, words binary"
 POSITIONS = "user_hashes binary, lengths binary, keys binary, words binary"
 
 
@@ -80,7 +80,7 @@ def register_blocks(
             if waiting:
                 yield from map(pa.table, of_users(pa.concat_batches(waiting)))
 
-    _register(spark, "dphh_blocks", Function, _BLOCKS)
+    _register_table_function(spark, "dphh_blocks", Function, _BLOCK_COLUMNS)
 
 
 def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
@@ -90,7 +90,7 @@ def register_sums_of_words(spark: SparkSession, rule: EqualWeights) -> None:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
             by_spelling = replace(rule, hashed=of_spellings(words).__getitem__)
-            ids, weights = _added(block, block.positions, by_spelling)
+            ids, weights = _contributions_of_block(block, block.positions, by_spelling)
             spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
@@ -106,7 +106,7 @@ def register_counts_of_words(spark: SparkSession) -> None:
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block, words = block_at(rows, row, "positions"), vocabulary(rows, row)
-            ids, weights = _added(block, block.positions, each_once)
+            ids, weights = _contributions_of_block(block, block.positions, each_once)
             spelled = words.take(pa.array(ids))
             yield pa.RecordBatch.from_arrays([spelled, pa.array(weights)], ["key", "weight"])
 
@@ -120,7 +120,7 @@ def register_sums_of_grams(spark: SparkSession, rule: Weigh) -> None:
     def of_blocks(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         for row in range(rows.num_rows):
             block = block_at(rows, row, "keys")
-            added = _added(block, block.positions, sent.value)
+            added = _contributions_of_block(block, block.positions, sent.value)
             yield pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
     register_sums(spark, of_blocks, "key bigint, weight bigint")
@@ -134,7 +134,7 @@ def register_plain_contributions(spark: SparkSession, unit: int) -> None:
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
         for row in range(rows.num_rows):
             block, named = block_at(rows, row, "keys"), rows.column("block")[row].as_py()
-            keys, weights = _added(block, block.positions, rule)
+            keys, weights = _contributions_of_block(block, block.positions, rule)
             order = np.argsort(keys)
             keys, weights = summed(keys.take(order), weights.take(order), keeps_zeros=True)
             yield {"block": np.full(len(keys), named), "key": keys, "weight": weights}
@@ -176,13 +176,17 @@ def register_shared_contributions(spark: SparkSession, unit: int) -> None:
             block = block_at(rows, row, "keys")
             none = np.empty(0, dtype=np.int64)
             grams, g = (np.concatenate([none, *(part[i] for part in self.grams)]) for i in range(2))
-            added = _added(block, block.positions, WeightsByRow(unit, Released(grams), g))
+            added = _contributions_of_block(
+                block, block.positions, WeightsByRow(unit, Released(grams), g)
+            )
             return pa.RecordBatch.from_arrays([*map(pa.array, added)], ["key", "weight"])
 
         def terminate(self) -> Iterator[pa.Table]:
             yield from self.sums.left()
 
-    _register(spark, "dphh_shared_contributions", Function, "key bigint, weight bigint")
+    _register_table_function(
+        spark, "dphh_shared_contributions", Function, "key bigint, weight bigint"
+    )
 
 
 def register_remaining(spark: SparkSession, released: Any | None) -> None:
@@ -198,7 +202,7 @@ def register_remaining(spark: SparkSession, released: Any | None) -> None:
             )
             yield {**row_of(left, "positions"), "words": [packed(pa.table({"word": words}))]}
 
-    register_table(spark, "dphh_remaining", of_blocks, _BLOCKS)
+    register_table(spark, "dphh_remaining", of_blocks, _BLOCK_COLUMNS)
 
 
 def register_positions_of_words(spark: SparkSession, released: Any | None, single: bool) -> None:
@@ -210,7 +214,7 @@ def register_positions_of_words(spark: SparkSession, released: Any | None, singl
             block = block_at(rows, row, "positions")
             numbers = numbers_of(rows, row, vocabulary(rows, row))
             grams = np.append(numbers, -1)[block.positions]
-            yield from _positions(block, grams, grams if single else None, 1)
+            yield from _positions_of_block(block, grams, grams if single else None, 1)
 
     register_table(spark, "dphh_positions", of_blocks, POSITIONS)
 
@@ -225,7 +229,7 @@ def register_positions_of_grams(spark: SparkSession, keys: Integers | None, ahea
             words: Any = rows.column("words")[row]
             ends = np.frombuffer(words.as_buffer(), "<i4") if words.is_valid else None
             grams = numbers_of(rows, row, block.positions)
-            yield from _positions(block, grams, ends, ahead)
+            yield from _positions_of_block(block, grams, ends, ahead)
 
     register_table(spark, "dphh_positions", of_blocks, POSITIONS)
 
@@ -253,7 +257,7 @@ def register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) 
             for made in of_rows(rows):
                 yield pa.table(made)
 
-    _register(spark, name, Function, gives)
+    _register_table_function(spark, name, Function, gives)
 
 
 def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
@@ -270,20 +274,22 @@ def register_sums(spark: SparkSession, of_rows: OfSums, gives: str) -> None:
         def terminate(self) -> Iterator[pa.Table]:
             yield from self.sums.left()
 
-    _register(spark, "dphh_contributions", Function, gives)
+    _register_table_function(spark, "dphh_contributions", Function, gives)
 
 
-def _register(spark: SparkSession, name: str, handler: type, gives: str) -> None:
+def _register_table_function(spark: SparkSession, name: str, handler: type, gives: str) -> None:
     function: Any = functions.arrow_udtf(handler, returnType=gives)
     spark.udtf.register(name, function)
 
 
-def _added(block: Block, keys: Integers, weigh: Weigh) -> tuple[Integers, Integers]:
+def _contributions_of_block(
+    block: Block, keys: Integers, weigh: Weigh
+) -> tuple[Integers, Integers]:
     """What the users of a block add together: few keys twice."""
     return contributions(block.user_hashes, block.lengths, keys, weigh)
 
 
-def _positions(block: Block, grams: Any, words: Any | None, ahead: int) -> Iterator[Row]:
+def _positions_of_block(block: Block, grams: Any, words: Any | None, ahead: int) -> Iterator[Row]:
     """The valid grams above, at the positions that matter; at all, with words, which stay."""
     if words is None:
         lengths, keys = candidates_that_matter(block.lengths, grams)

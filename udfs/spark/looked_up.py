@@ -30,7 +30,7 @@ NumbersOf = Callable[[pa.RecordBatch, int, Any], Numbers]
 def numbers_of_words(spark: SparkSession, released: Any | None) -> NumbersOf:
     """Of a block's list of words. `released` is None where a join has brought the numbers."""
     if released is None:
-        return lambda rows, row, words: _joined(rows, row, len(words))
+        return lambda rows, row, words: _numbers_from_join(rows, row, len(words))
     sent = everywhere(spark, released)
 
     def looked_up(rows: pa.RecordBatch, row: int, words: pa.Array) -> Numbers:
@@ -47,7 +47,7 @@ def numbers_of_grams(spark: SparkSession, released: Integers | None) -> NumbersO
 
         def joined(rows: pa.RecordBatch, row: int, keys: Integers) -> Numbers:
             distinct, at = np.unique(keys, return_inverse=True)
-            return _joined(rows, row, len(distinct))[at]
+            return _numbers_from_join(rows, row, len(distinct))[at]
 
         return joined
     sent = everywhere(spark, released)
@@ -61,7 +61,7 @@ def numbers_of_grams(spark: SparkSession, released: Integers | None) -> NumbersO
     return looked_up
 
 
-def _joined(rows: pa.RecordBatch, row: int, keys: int) -> Numbers:
+def _numbers_from_join(rows: pa.RecordBatch, row: int, keys: int) -> Numbers:
     """What the join has brought: (place, number) of each key that was released."""
     return brought(rows, row, "numbers", np.full(keys, -1, dtype=np.int32))
 

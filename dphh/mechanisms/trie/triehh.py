@@ -200,7 +200,8 @@ def batched(users: int, epsilon: float, levels: int, theta: int) -> FixedSizePla
         needed = (math.ceil(1 / gamma) + 1) ** 2
         raise UsageError(
             f"no batch of sqrt(n) = {_square_root_up(users):,} users or more keeps epsilon "
-            f"{epsilon!r} over {levels} levels with theta {theta} and {users:,} users (found {batch:,}); "
+            f"{epsilon!r} over {levels} levels with theta {theta} and {users:,} users (found "
+            f"{batch:,}); "
             f"give a larger epsilon, fewer levels, or about {needed:,} users."
         )
     return fixed_size_price(users, theta, batch, levels)
