@@ -38,7 +38,7 @@ from dphh.wording.options import named_in_words
 
 
 class Accounts:
-    """What a ledger says of its accounts, and how their owner changes them."""
+    """The accounts of a ledger: how they are read, and how their owner changes them."""
 
     def __init__(self, path: str | Path | None = None) -> None:
         if path is not None and not isinstance(path, (str, Path)):
@@ -228,7 +228,8 @@ class Accounts:
         return tuple(each.account.label for each in self._look_at_accounts(source).shared)
 
     def moved_here(self, source: Source) -> tuple[str, ...]:
-        """Of files that were an account's before they were moved: why it pays for a source."""
+        """Sentences that say which account pays for a source because its files were moved from
+        there."""
         shared = self._look_at_accounts(source).shared
         return tuple(moved_here(each.account.label, each.moved) for each in shared if each.moved)
 

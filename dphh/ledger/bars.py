@@ -1,4 +1,4 @@
-"""What is spent of a corpus's cap and what is left: a bar, and words."""
+"""Draws the spent part of a corpus's cap as a bar, and states what is left."""
 
 from __future__ import annotations
 

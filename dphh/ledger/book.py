@@ -2,9 +2,9 @@
 
 A run reserves its whole price before a row is read, begins, stores each level as it is drawn, and
 settles with its release. From the reservation on the price stays spent, whatever happens to the
-process; only a run that never began can be cancelled, and one that began can go on. What was
-reserved is the reserver's: each later step goes by the hold that the reservation gave, never by the
-run's id alone, which another request may have by then. Order is by sequence number; clocks are
+process; only a run that never began can be cancelled, and one that began can go on. Each later step
+needs the hold that the reservation returned; the run id alone does not suffice, because another
+request may have it by then. Order is by sequence number; clocks are
 recorded for people and decide nothing.
 
 The ledger holds parameters, prices and releases: nothing that may not leave the building.

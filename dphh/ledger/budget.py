@@ -1,14 +1,15 @@
 """What an account has spent, whether one more run fits under its cap, and what is left of it.
 
-Runs are chosen after earlier releases were seen, so what is wanted is a filter, not composition
-alone. How a cap is kept is settled by the first run that pays of it, before anything is released:
+Analysts choose runs after they have seen earlier releases, so a cap needs a privacy filter, not
+composition alone. The first run that an account pays for settles the rule by which its cap is kept,
+before anything is released:
 
 - divergence: releases draw from one fixed amount and thresholds' deltas from another
   (`dphh.ledger.exact`), where it is a run of Gaussian releases and thresholds;
 - sums: the runs' epsilons add up, and so do their deltas, where it is any other.
 
-Either holds at the cap's (E, D), whoever asks what and in whatever order. A run that is alone needs
-neither: it keeps its own theorem. Caps from before this rule are "composed": what counts is the
+Either rule guarantees the cap's (E, D) for any adaptive sequence of requests. A single run needs
+neither: its own theorem holds. Caps from before this rule are "composed": what counts is the
 composition of the events of all runs, which is (E, D) for requests that were fixed beforehand and
 (E, 2 D) for others. The theorems, with their proofs: docs/ledger.md, "What a cap promises".
 """
@@ -31,20 +32,20 @@ from dphh.privacy.set_union import GAUSSIAN_SHARE, NEW_ITEMS_SHARE
 from dphh.unit.period import ALWAYS, Spans
 from dphh.wording.lines import plural
 
-#: How a cap is kept; "open" until the first run settles it.
+#: The rule by which a cap is kept; "open" until the first run settles it.
 Kept = Literal["open", "divergence", "sums", "composed"]
 
-#: What an owner may say of it.
+#: The rules that an owner may choose.
 SETTLED_BY_OWNERS: tuple[Kept, ...] = ("open", "divergence", "sums")
 
-#: By how much the composition of a run's events may pass its claim: what floats lose, rounded up.
+#: How far the composition of a run's events may exceed its claim: a bound on rounding errors.
 _ROUNDING = 1e-9
 _FOUR_DIGITS_DOWN = Context(prec=4, rounding=ROUND_DOWN)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """An epsilon and the delta at which it is meant."""
+    """A pair (epsilon, delta)."""
 
     epsilon: float
     delta: float
@@ -55,7 +56,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Cap(Budget):
-    """What an owner allows, and how that is kept."""
+    """The (epsilon, delta) that an owner allows, and the rule by which this cap is kept."""
 
     kept: Kept = "open"
 
@@ -65,14 +66,16 @@ class Cap(Budget):
 
 @dataclass(frozen=True)
 class Booking:
-    """What one run does, and the epsilon and delta that its mechanism's theorem gives it."""
+    """The privacy events of one run, and the epsilon and delta that its mechanism's theorem
+    proves."""
 
     events: tuple[Event, ...]
     epsilon: float
     delta: float
-    #: Of a settled run: what it drew, where its releases left something of it undone.
+    #: For a settled run: the events that it drew, if it did not draw all of them.
     drew: tuple[Event, ...] | None = None
-    #: Of a corpus with periods: those that it reads, and how many of them are one person's at most.
+    #: For a corpus with periods: the periods that the run reads, and the most of them that one
+    # person can be in.
     read: Spans = ALWAYS
     of_a_person: int = 1
 
@@ -82,7 +85,7 @@ class Booking:
 
 @dataclass(frozen=True)
 class GivenBack:
-    """What settled runs had reserved and did not draw, in parts of a cap's two amounts."""
+    """What settled runs reserved but did not draw, as shares of a cap's noise and of its delta."""
 
     runs: int
     of_noise: float
@@ -97,12 +100,13 @@ class GivenBack:
 
 
 def _percent_given_back(share: float) -> str:
-    """In percent; what is there and would round to none is said to be less than what shows."""
+    """A share in percent with one decimal; a positive share that rounds to 0.0% is "less than
+    0.1%"."""
     return "less than 0.1%" if 0 < share < 0.0005 else f"{share:.1%}"
 
 
 def percent(share: float) -> str:
-    """Of a cap, whole percents: no rounding makes all of it of a part, nor nothing."""
+    """A share of a cap in whole percent; rounding never makes a partial share 0% or 100%."""
     if 0 < share < 0.01:
         return "less than 1%"
     if 0.99 < share < 1:
@@ -111,7 +115,7 @@ def percent(share: float) -> str:
 
 
 def checked_budget(epsilon: float, delta: float) -> Budget:
-    """A budget that cannot give anything back: both finite and not negative, delta below 1."""
+    """Check a budget: epsilon finite and at least 0, delta at least 0 and below 1."""
     epsilon, delta = float(epsilon), float(delta)  # their repr is then the decimal people wrote
     if not 0 <= epsilon < math.inf:
         raise UsageError(f"epsilon must be a number of 0 or more, found {epsilon!r}.")
@@ -121,7 +125,7 @@ def checked_budget(epsilon: float, delta: float) -> Budget:
 
 
 def checked_cap(epsilon: float, delta: float, kept: Kept = "open") -> Cap:
-    """A budget, and how its owner has it kept; "open" leaves that to the first run."""
+    """Check a cap and its rule; "open" leaves the rule to the first run."""
     budget = checked_budget(epsilon, delta)
     if kept not in SETTLED_BY_OWNERS:
         raise UsageError(f"kept: found {kept!r}; give one of {', '.join(SETTLED_BY_OWNERS)}")
@@ -134,9 +138,9 @@ def checked_cap(epsilon: float, delta: float, kept: Kept = "open") -> Cap:
 
 
 def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Booking:
-    """A price whose claim covers what its events compose to, but for the rounding of floats.
+    """Check that a run's claimed (epsilon, delta) covers the composition of its events.
 
-    A run without events of what it publishes is composed as its claim says.
+    A run whose events do not cost a budget anything is composed as one (epsilon, delta) step.
     """
     claim = checked_budget(epsilon, delta)
     if not any(cost.is_charged for cost in costs_of(events)):
@@ -151,7 +155,7 @@ def checked_booking(events: Sequence[Event], epsilon: float, delta: float) -> Bo
 
 
 def checked_draw(booked: Sequence[Event], drew: Sequence[Event]) -> tuple[Event, ...]:
-    """What a run drew of what it booked: never more, whatever order of divergence it is told in."""
+    """Check that a run drew no more than it booked, at every order of the Renyi divergence."""
     if not less_drawn(drew, booked):
         raise LedgerError(
             "The run used more than it had reserved, and must not be published. This is a defect "
@@ -161,7 +165,7 @@ def checked_draw(booked: Sequence[Event], drew: Sequence[Event]) -> tuple[Event,
 
 
 def kept_for(price: Booking, delta: float) -> Kept:
-    """How a cap is kept whose first run costs this."""
+    """The rule by which a cap is kept if its first run has this price."""
     return "divergence" if delta > 0 and draws_noise(price.events) else "sums"
 
 
@@ -182,7 +186,7 @@ def fits(prices: Sequence[Booking], cap: Cap) -> bool:
 
 
 def promise(cap: Cap) -> str:
-    """What is promised to a user whose data the cap protects, in a line of words."""
+    """The guarantee of a cap to each user, as one line of text."""
     whole = f"({cap.epsilon:g}, {cap.delta:g})"
     if cap.kept == "composed":
         return f"{whole}, where no request followed from a release"
@@ -190,7 +194,7 @@ def promise(cap: Cap) -> str:
 
 
 def how_kept(cap: Cap) -> str:
-    """How a cap is kept, in a line of words."""
+    """The rule by which a cap is kept, as one line of text."""
     match cap.kept:
         case "open":
             return "as the first run settles it"
@@ -206,7 +210,8 @@ def how_kept(cap: Cap) -> str:
 
 
 def used(prices: Sequence[Booking], cap: Cap) -> float:
-    """What share of a cap its runs have used, of what is scarcest; above 1 where they pass it."""
+    """The share of a cap that its runs have used: the larger of its two amounts' shares; above 1 if
+    the runs exceed the cap."""
     if not prices:
         return 0.0
     match _how_cap_is_kept(cap, prices):
@@ -241,9 +246,9 @@ def spent(prices: Sequence[Booking], cap: Budget | None) -> Budget:
 def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Budget:
     """The largest epsilon, at most the cap's, of one more run at `delta` that would be granted.
 
-    Where noise matters the run is taken to be one of `items`. Without a `delta`, it is what is left
-    of the cap's; or, of a composed cap where the sums leave nothing, half of what the composition
-    leaves.
+    Under the rule "divergence" the run is assumed to be one of `items`. Without a `delta`, the run
+    takes the rest of the cap's delta; under a composed cap whose sums leave nothing, half of the
+    delta that the composition leaves.
     """
     if not prices and (delta is None or delta <= cap.delta):
         return Budget(cap.epsilon, cap.delta if delta is None else delta)
@@ -264,7 +269,8 @@ def left(prices: Sequence[Booking], cap: Cap, delta: float | None = None) -> Bud
 
 
 def refusal(name: str, prices: Sequence[Booking], cap: Cap, asked: Booking, whose: str = "") -> str:
-    """What was asked, what was spent, what is left, what to do. `whose`: of what the cap is."""
+    """The message of a refusal: what was asked, spent and left, and what to do. `whose` names the
+    analyst or the periods that the cap is for."""
     more = left(prices, cap, asked.delta)
     if more.epsilon == 0:
         more = left(prices, cap)
@@ -295,15 +301,16 @@ def _amounts_drawn(prices: Sequence[Booking], most: Amounts) -> Amounts:
 
 
 def _charged_events(price: Booking, most: Amounts) -> tuple[Event, ...]:
-    """What a run drew; of one that fits the cap only by being alone, what it reserved: nothing may
-    follow it, however it went (docs/ledger.md, "What never ran")."""
+    """The events that are charged for a run: those that it drew. A run that fits the cap only
+    because it is the single one is charged all that it reserved, because no run may follow it
+    (docs/ledger.md, "What never ran")."""
     if price.drew is None or not drawn(price.events, most.order).within(most):
         return price.events
     return price.drew
 
 
 def given_back(prices: Sequence[Booking], cap: Cap) -> GivenBack | None:
-    """What never ran of runs that were booked."""
+    """What booked runs reserved but did not draw; None if that is nothing."""
     if _how_cap_is_kept(cap, prices) != "divergence":
         return None
     most = allowed(cap.epsilon, cap.delta)
@@ -331,7 +338,8 @@ def _left_of_divergence(prices: Sequence[Booking], cap: Cap, delta: float | None
 
 
 def _epsilon_left_by_composition(prices: Sequence[Booking], cap: Budget, delta: float) -> float:
-    """The same by composition alone: bisects the noise, which is monotone in what it costs."""
+    """The epsilon that exact composition leaves for one more run, found by bisection of its
+    noise."""
     if delta == 0 or cap.delta == 0:
         return 0.0
     before = [event for price in prices for event in price.events]
@@ -355,7 +363,7 @@ def _sums_of_claims(prices: Sequence[Booking]) -> tuple[Fraction, Fraction]:
 
 
 def _as_fraction(number: float) -> Fraction:
-    """The decimal that stands for this float, as a fraction: exact under addition."""
+    """The shortest decimal that equals this float, as an exact fraction."""
     return Fraction(repr(number))
 
 
@@ -370,5 +378,5 @@ def _rounded_down(number: Fraction) -> float:
 
 
 def cut(number: float) -> str:
-    """Four digits, rounded down, so that what is shown would be granted."""
+    """Four digits, rounded down, so that a request for the shown number is granted."""
     return f"{float(_FOUR_DIGITS_DOWN.create_decimal(repr(number))):.4g}"

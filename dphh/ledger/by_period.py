@@ -1,11 +1,11 @@
 """Caps of a corpus whose unit is a user in one period: one for each period, one for a person.
 
-A run draws from the cap of each period that it reads, and of no other: for a unit of another period
-it is handed the same rows with it and without it. The cap of a person, where an owner gives one, is
-for all that was drawn over all periods, since a person may be in any of them; a run over several of
-them costs a person what it costs several units. The theorems, with proofs: docs/periods.md.
+A run draws from the cap of each period that it reads, and from no other, because its input does not
+depend on units of other periods. The cap of a person, which is optional, covers all runs of all
+periods, since a person may be in all of them. A run over several periods costs a person as much as
+several units. The theorems, with proofs: docs/periods.md.
 
-A corpus of any other unit is one period, which is always: nothing here is a special case of it.
+A corpus whose unit is a user is treated as a corpus with one period that never ends.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from dphh.unit.together import SAID, Together, as_one_step, released_apart
 
 
 class Piece(NamedTuple):
-    """Periods that the same runs read, and what these cost."""
+    """Consecutive periods that the same runs read, and the prices of these runs."""
 
     first: int
     last: int
     prices: list[Booking]
 
     def name(self, period: Period) -> str:
-        """Where it has an end on both sides."""
+        """The name of these periods; empty if they have no first or no last one."""
         if self.first <= ALWAYS[0][0] or self.last >= ALWAYS[0][1]:
             return ""
         return ", ".join(period.names(((self.first, self.last),)))
 
 
 class Met(NamedTuple):
-    """A cap as one run meets it."""
+    """A cap, its earlier runs, and the price of a new run that must fit it."""
 
-    #: Whose, after the account's name.
+    #: Words that follow the account's name in messages, such as " in 2026-W47".
     of: str
     cap: Cap
     prices: list[Booking]
-    #: Of the run: None where nothing is promised to whom the cap is for.
+    #: The new run's price; None if the run promises nothing to those whom the cap protects.
     price: Booking | None
 
     @property
@@ -68,7 +68,8 @@ def caps_met(
     of_person: Sequence[Booking],
     asked: Booking,
 ) -> list[Met]:
-    """All that has to hold for a run to be granted."""
+    """The caps that a run must fit to be granted: one for each group of periods, and the
+    person's."""
     found = []
     if cap is not None:
         for piece in pieces(prices, asked.read):
@@ -84,8 +85,8 @@ def caps_met(
 
 
 def pieces(prices: Sequence[Booking], asked: Spans) -> list[Piece]:
-    """What was asked for, cut where other runs begin or end. Pieces of the same runs are said once:
-    what holds for one holds for the others."""
+    """Divide the requested periods at the first and last periods of earlier runs. Of the pieces
+    that the same runs read, only one is returned, because the same holds for all."""
     cuts = {cut for price in prices for first, last in price.read for cut in (first, last + 1)}
     found: dict[tuple[int, ...], Piece] = {}
     for first, last in asked:
@@ -98,7 +99,7 @@ def pieces(prices: Sequence[Booking], asked: Spans) -> list[Piece]:
 
 
 def fullest(prices: Sequence[Booking], cap: Cap | None, asked: Spans = ALWAYS) -> Piece:
-    """Of these periods the one in which one more run could have least."""
+    """The periods, among these, with the least budget left for one more run."""
     known: dict[tuple[Booking, ...], tuple[float, float]] = {}
 
     def room(piece: Piece) -> tuple[float, float]:
@@ -112,8 +113,8 @@ def fullest(prices: Sequence[Booking], cap: Cap | None, asked: Spans = ALWAYS) -
 
 
 def for_a_person(price: Booking) -> Booking | None:
-    """What a run costs a person who is in all periods that it reads; None where it promises them
-    nothing."""
+    """The price of a run for a person who is in all periods that it reads; None if the run promises
+    nothing to such a person."""
     if price.of_a_person == 1:
         return price
     step = as_one_step(price.events, price.epsilon, price.delta, price.of_a_person)
@@ -122,10 +123,10 @@ def for_a_person(price: Booking) -> Booking | None:
 
 @dataclass(frozen=True)
 class OfAPerson:
-    """What a person over all periods is promised, and what was drawn of it."""
+    """The cap of a person over all periods, and what is spent and left of it."""
 
     cap: Cap
-    #: None where runs over several periods have left nothing of any promise.
+    #: None if a run over several periods promises nothing to a person who is in all of them.
     spent: Budget | None
     left: Budget
 
@@ -141,8 +142,8 @@ def of_a_person(cap: Cap | None, prices: Sequence[Booking]) -> OfAPerson | None:
 
 
 def together(piece: Piece, prices: Sequence[Booking]) -> tuple[Together, ...]:
-    """What was drawn, for a user in k periods as full as this one; and in all that were read, by
-    the exact composition."""
+    """The total cost of the runs for a user in k periods with as many runs as this one, and, by
+    exact composition, for a user in all periods that were read."""
     events = tuple(event for price in piece.prices for event in (price.drew or price.events))
     epsilon = sum(price.epsilon for price in piece.prices)
     delta = sum(price.delta for price in piece.prices)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def export(frame: pl.DataFrame, target: Path, book: Path) -> None:
-    """Whole or not at all, and never over the ledger itself."""
+    """Write the table atomically, and never over the ledger itself."""
     if target.suffix not in (".parquet", ".csv"):
         raise UsageError(f"The ledger exports to .parquet or .csv, not to {target.name!r}.")
     if Path(os.path.realpath(target)) == book:
@@ -68,7 +68,7 @@ def changes(found: Sequence[Change]) -> pl.DataFrame:
 
 
 def runs(entries: Sequence[Entry]) -> pl.DataFrame:
-    """Flat columns, so that Parquet and CSV say the same."""
+    """The runs as a table with flat columns, so that Parquet and CSV have the same content."""
     import polars as pl
 
     columns: dict[str, tuple[list[Any], Any]] = {

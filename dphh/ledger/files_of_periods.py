@@ -1,8 +1,8 @@
 """Which files of a corpus may hold rows of the periods that a run reads.
 
-A file of another week is no data of this week's run: when it comes, the same request of this week
-is still the same. Parquet's footer says the first and the last date of each file, and the name of a
-folder says its own; of what says neither, every file may hold rows of any period.
+A file of another week is not data of this week's run, so a new file does not change a request for
+this week. A Parquet footer states the first and last date of its file, and a folder's name may
+state its date. Any other file may hold rows of any period.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dphh.unit.period import Period, Spans
 
 
 def with_files_of_periods(source: Source) -> Source:
-    """The same source, of these files alone."""
+    """The same source, restricted to the files that may hold rows of its periods."""
     period, periods = source.period, source.periods
     if source.kind != "path" or period is None or periods is None:
         return source
@@ -39,7 +39,7 @@ def _may_hold(file: str, period: Period, read: Spans) -> bool:
 
 
 def _first_and_last_period(file: str, period: Period) -> tuple[int, int] | None:
-    """The first period of a file and the last; None where nobody can tell."""
+    """The first and last period of a file's rows; None if neither footer nor folder states them."""
     if keeps_waiting(file):
         return None
     try:

@@ -1,7 +1,8 @@
-"""Who allowed what: caps, shares, tokens, declared groups, names and places, as they were changed.
+"""The history of owners' changes: of caps, shares, tokens, declared groups, names and locations.
 
-One row a change, in its transaction, and none is ever changed or removed. A day stands for a time,
-as everywhere in the ledger. `who` is the system's name of the user: a note for people, no proof.
+Each change is one row, written in the change's own transaction, and never changed or removed. Times
+are days, as everywhere in the ledger. `who` is the operating system's user name, which is a note
+and not a proof.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def note(
     now: Budget | str | None,
     analyst: str | None = None,
 ) -> None:
-    """Inside the transaction that makes the change."""
+    """Record a change, inside the transaction that makes it."""
     con.execute(
         "INSERT INTO history (account, analyst, what, was, now, who, recorded) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -57,14 +58,15 @@ def note(
 
 
 def of_both(cap: Cap | None, person: Budget | None) -> str | None:
-    """An account's cap, and that of a person over all periods where there is one."""
+    """An account's cap as text, with the cap of a person over all periods if it has one."""
     if cap is None or person is None:
         return _as_text(cap)
     return f"{_as_text(cap)}; of a person {_as_text(Budget(person.epsilon, person.delta))}"
 
 
 def changes(con: sqlite3.Connection, name: str | None = None) -> list[Change]:
-    """In their order; of one account with what it was called before, and its analysts' tokens."""
+    """The changes in order; those of one account include its earlier names and its analysts'
+    tokens."""
     if not _table_exists(con, "history"):
         return []
     query = "SELECT recorded, who, what, account, analyst, was, now FROM history ORDER BY id"
@@ -86,7 +88,8 @@ def changes(con: sqlite3.Connection, name: str | None = None) -> list[Change]:
 
 
 def note_earlier(con: sqlite3.Connection) -> None:
-    """Of a ledger that had no history: its caps and shares, without who set them."""
+    """For a ledger of a version without history: record its caps and shares, without an owner's
+    name."""
     tables = [("caps", "'cap'", "NULL")]
     if _table_exists(con, "shares"):
         tables.append(("shares", "'share'", "analyst"))

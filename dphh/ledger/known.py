@@ -1,7 +1,8 @@
-"""Whether a ledger knows data as private: what is given as public must be none of them.
+"""Whether a ledger knows data as private. Such data cannot be declared public.
 
-Files are told by path, by identity on the disk, by marks where they were moved, and by their bytes
-where they were copied. A query over them, or a part of a file written anew, cannot be told.
+Files are recognised by path, by identity on the disk, by their marks if they were moved, and by
+their bytes if they were copied. The result of a query over them, or a rewritten part of a file, is
+not recognised.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from dphh.ledger.sources import Places, Source, places
 
 
 def read_of(source: Source) -> Places:
-    """What is read of files, by a path or by a query: labels of frames are all alike."""
+    """The files that a source reads, by a path or by a query; labels of frames do not identify
+    data."""
     return replace(places(source.absolute()), labels=frozenset())
 
 
@@ -55,7 +57,7 @@ def _have_equal_files(some: Iterable[str], others: Iterable[str]) -> bool:
 
 
 def _files_by_size(files: Iterable[str]) -> dict[int, list[str]]:
-    """Files that hold something, by how many bytes."""
+    """The files that are not empty, grouped by size in bytes."""
     found: dict[int, list[str]] = defaultdict(list)
     for file in files:
         with suppress(OSError):

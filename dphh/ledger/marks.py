@@ -1,16 +1,15 @@
-"""What a file is known by wherever it lies, so that data that were moved pay on their account.
+"""Marks of files: short hashes that recognise moved files, so that their account still pays.
 
 A mark is forty bits of a keyed hash of a file's size, its time of change, its first bytes and its
 last, where Parquet keeps its footer. Moving a file keeps all of these, on one disk or to another
 (`mv`, `cp -p`, `rsync -a`); writing it anew does not.
 
-What is kept is to tell nobody what a file holds, nor how many there are (of a corpus in folders
-named by user, that is its number of users). The key is the ledger's own, so that the marks of two
-ledgers do not compare. An account has as many slots as any other, and those that no file needs are
-filled by chance. And the time of change belongs to a mark because it is what guesses at contents
-lack: who reads the ledger and does not know a file's time within a minute finds 200 of a minute's
-nanoseconds that fit a wrong guess too (docs/threats.md). So a copy with another time is another
-file.
+A reader of the ledger must not learn what a file holds, nor how many files there are (in folders
+named by user, that is the number of users). So each ledger has its own key, and marks of two
+ledgers do not compare. Every account has the same number of slots; unused slots have random marks.
+The time of change is part of a mark because a guess at a file's contents lacks it: for a reader who
+does not know the time within a minute, 200 of the minute's nanoseconds fit a wrong guess too
+(docs/threats.md). So a copy with another time is another file.
 
 Functions that take a connection work inside the caller's transaction.
 """
@@ -32,7 +31,7 @@ from hashlib import blake2b
 from dphh.ledger.schema import has_column, one_verb_at_a_time
 
 BYTES = 5
-#: Marks that an account keeps; of more files, so many by chance.
+#: The number of marks that an account stores; of more files, a random choice of that many.
 SLOTS = 4096
 #: Bytes of a file's beginning and end.
 FIRST, LAST = 4 * 1024, 16 * 1024
@@ -50,11 +49,12 @@ class Marks:
     """The marks that a ledger keeps, by account, and its key."""
 
     key: bytes | None = field(default=None, repr=False)
-    #: Slots of each, one after the other.
+    #: The slots of each account, as consecutive bytes.
     of_accounts: Mapping[int, bytes] = field(default_factory=dict, repr=False)
 
     def of_files(self, files: Iterable[str]) -> dict[str, bytes]:
-        """By their real paths. Other files than data have none, nor those that cannot be read."""
+        """The marks of these files, by real path; none for unreadable files and for other files
+        than data."""
         if self.key is None:
             return {}
         found = {}
@@ -79,7 +79,7 @@ class Marks:
             return _compute_mark(self.key, file, *told)
 
     def known_to(self, account: int, marks: Mapping[str, bytes]) -> str | None:
-        """A file among these that was one of the account's."""
+        """One of these files that has a mark of the account, or None."""
         known = set(_split_into_marks(self.of_accounts.get(account, b"")))
         return min((file for file, mark in marks.items() if mark in known), default=None)
 
@@ -99,7 +99,7 @@ def _compute_mark(key: bytes, file: str, size: int, changed: int, *_identity: in
 
 
 def marks(con: sqlite3.Connection) -> Marks:
-    """What the ledger keeps; nothing where an earlier dphh wrote it."""
+    """The marks in the ledger; none in a ledger of an earlier version."""
     if not has_column(con, "marks", "slots"):
         return Marks()
     (key,) = con.execute("SELECT key FROM marking").fetchone()
@@ -107,7 +107,7 @@ def marks(con: sqlite3.Connection) -> Marks:
 
 
 def keep_marks(con: sqlite3.Connection, account: int, found: Collection[bytes]) -> None:
-    """Beside those that the account has; where there is no room, in the place of old ones."""
+    """Add marks to the account's; if it has no free slots, replace old marks."""
     if not found:
         return
     row = con.execute("SELECT slots FROM marks WHERE account = ?", (account,)).fetchone()
@@ -123,7 +123,7 @@ def keep_marks(con: sqlite3.Connection, account: int, found: Collection[bytes]) 
 
 
 def pass_on_marks(con: sqlite3.Connection, before: int, account: int) -> None:
-    """Of a corpus that nobody had named, to the account that names it."""
+    """Copy the marks of an unnamed corpus to the account that names it."""
     for (slots,) in con.execute("SELECT slots FROM marks WHERE account = ?", (before,)).fetchall():
         con.execute("INSERT OR IGNORE INTO marks VALUES (?, ?)", (account, slots))
     forget_marks(con, before)

@@ -1,4 +1,4 @@
-"""Network file systems: two machines that write one ledger there may both spend the last of it.
+"""Refuses ledgers on network file systems, where two machines could both spend the last budget.
 
 SQLite's promise rests on POSIX locks, which many network file systems keep within a machine alone
 or not at all. So a ledger there is read, and not written, until its owner says that it is safe.
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from dphh.errors import LedgerError
 
-#: Set to 1 by who knows that locks hold between machines, or that one machine alone writes.
+#: Set to 1 if locks hold between machines, or if only one machine writes the ledger.
 ALLOWED = "DPHH_LEDGER_ON_NETWORK"
-#: As the kernel names them.
+#: Names of network file systems in Linux.
 _NETWORK_KIND = re.compile(
     r"nfs\d*|cifs|smb\d*|smbfs|ncpfs|afs|coda|ceph|lustre|gpfs|beegfs|glusterfs|orangefs|pvfs2"
     r"|fuse\.(sshfs|glusterfs|ceph.*|s3fs|gcsfuse|rclone|goofys|blobfuse.*|davfs.*|juicefs|smbnetfs)"

@@ -1,13 +1,13 @@
-"""A ledger that was copied back from yesterday has forgotten what was spent since: notice it.
+"""Detects a ledger that was replaced by an older copy, which lacks what was spent since.
 
-Beside the ledger lies a small file, `ledger.sqlite.seen`, with the numbers of the last run and the
-last cap that the ledger was seen to have. Numbers only grow, for no row is ever deleted but the
-caps of an account that never paid and is removed: then the note comes down with them. They are
-noted under the ledger's write lock, of what is committed, so the note is never ahead of the ledger:
-a ledger that is behind its note is not the one that was there.
+A small file beside the ledger, `ledger.sqlite.seen` (the note), has the numbers of the ledger's
+last run and last cap. These numbers only grow, because no row is ever deleted, except the caps of
+an account that never paid and is removed; then the note is lowered too. The note is written under
+the ledger's write lock, from committed rows, so it is never ahead of the ledger. A ledger with
+smaller numbers than its note has been replaced.
 
-It notices a ledger that was replaced, or lost. Who brings back the note too, or the whole disk, is
-not noticed: nothing on that disk remembers.
+A replacement of the note too, or of the whole disk, is not detected: nothing on that disk remembers
+it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from pathlib import Path
 from dphh.errors import LedgerError, UsageError
 from dphh.files.whole_files import refuse_other_file
 
-#: Appended to the ledger's own name.
+#: The note's suffix, appended to the ledger's file name.
 SUFFIX = ".seen"
-#: Of a note that is being written.
+#: The suffix of a note that is being written.
 NEW = ".new"
 
 
@@ -37,7 +37,7 @@ def refuse_older(con: sqlite3.Connection, path: Path) -> None:
 
 
 def behind(con: sqlite3.Connection | None, path: Path) -> str | None:
-    """What is wrong with a ledger that has less than its note says; None where nothing is."""
+    """The error message for a ledger with fewer runs or caps than its note says, or None."""
     note = path.with_name(path.name + SUFFIX)
     before, now = _read_note(note), (0, 0) if con is None else _last_numbers(con)
     if all(number >= noted for number, noted in zip(now, before, strict=True)):
@@ -52,7 +52,7 @@ def behind(con: sqlite3.Connection | None, path: Path) -> str | None:
 
 
 def refuse_newer_copy(con: sqlite3.Connection, copy: Path) -> None:
-    """Before a copy is written over another: refuse what is no earlier copy of this ledger."""
+    """Refuse to write a backup over a file that is not an earlier copy of this ledger."""
     refuse_other_file("backup", copy, b"SQLite format 3\0")
     if not copy.is_file() or not copy.stat().st_size:
         return
@@ -82,13 +82,13 @@ def _run_ids(con: sqlite3.Connection) -> set[str]:
 
 
 def _number_of_changes(con: sqlite3.Connection) -> int:
-    """How often owners changed caps, shares or groups; an earlier dphh's ledger does not tell."""
+    """The number of owners' changes; 0 for a ledger of a version without history."""
     there = con.execute("SELECT 1 FROM sqlite_master WHERE name = 'history'").fetchone()
     return con.execute("SELECT count(*) FROM history").fetchone()[0] if there else 0
 
 
 def come_down(con: sqlite3.Connection, path: Path) -> None:
-    """Inside a write transaction that removed caps: the note says what there is from now on."""
+    """Lower the note, inside a write transaction that removed caps."""
     with suppress(OSError):
         _write_note(path.with_name(path.name + SUFFIX), _last_numbers(con))
 
@@ -104,7 +104,7 @@ def _last_numbers(con: sqlite3.Connection) -> tuple[int, int]:
 
 
 def _read_note(note: Path) -> tuple[int, int]:
-    """What was noted; nothing where there is no note, or a power cut left none that can be read."""
+    """The numbers in the note; zeros if there is no readable note."""
     try:
         runs, caps = map(int, note.read_text().split())
     except (OSError, ValueError):
@@ -113,7 +113,7 @@ def _read_note(note: Path) -> tuple[int, int]:
 
 
 def _write_note(note: Path, numbers: tuple[int, int]) -> None:
-    """At once or not at all, for the ledger's owner alone."""
+    """Write the note atomically, readable by the ledger's owner only."""
     new = note.with_name(note.name + NEW)
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:

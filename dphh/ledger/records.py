@@ -1,4 +1,4 @@
-"""The rows of the ledger's tables; one statement or two a function.
+"""Reads and writes the ledger's tables: one or two SQL statements per function.
 
 Functions that take a connection work inside the caller's transaction.
 """
@@ -38,7 +38,7 @@ CHUNK = 32 * 2**20  # bytes of a release in one row; SQLite's own limit for a bl
 
 
 class Prices(NamedTuple):
-    """What the runs of an account cost: the caps of its units, and the cap of a person."""
+    """The prices of an account's runs, as they count for a unit's cap and for a person's cap."""
 
     of_unit: list[Booking]
     of_person: list[Booking]
@@ -50,7 +50,7 @@ class AccountRow(NamedTuple):
     source: Source
     fingerprint: str
     cap: Cap | None
-    #: Of a person over all periods, where the unit is one period of a user.
+    #: The cap of a person over all periods, if the unit is a user in one period.
     person: Cap | None = None
 
     @property
@@ -58,7 +58,7 @@ class AccountRow(NamedTuple):
         return self.source.label if self.name is None else self.name
 
     def account(self, runs: Prices, periods: Spans = ALWAYS) -> Account:
-        """As it is for one more run over these periods."""
+        """The public form of the account, with what is left for one more run over these periods."""
         cap, period = self.cap, self.source.period
         full = fullest(runs.of_unit, cap, periods)
         return Account(
@@ -121,7 +121,7 @@ def insert_account(
 
 
 def move_account(con: sqlite3.Connection, account: int, source: Source) -> None:
-    """To where its data lie now."""
+    """Change the account's location to this source."""
     text = canonical(source.to_json(), "the source's content")
     con.execute(
         "UPDATE accounts SET source = ?, fingerprint = ? WHERE id = ?",
@@ -131,8 +131,8 @@ def move_account(con: sqlite3.Connection, account: int, source: Source) -> None:
 
 
 def have_files(con: sqlite3.Connection) -> set[int]:
-    """Accounts whose files were there once, by a charge or a mark, and were not said to be deleted
-    since."""
+    """Accounts that had files at some time (they have a charge or a mark), and whose files were not
+    declared deleted."""
     charged = "SELECT account FROM charges"
     if not has_column(con, "marks", "slots"):
         return {account for (account,) in con.execute(charged)}
@@ -152,9 +152,11 @@ def insert_cap(
 
 
 def settle_how_kept(con: sqlite3.Connection, account: int) -> None:
-    """By the first run that the account was ever asked for, cancelled or not.
+    """Settle the rule of the account's cap by the first run that was ever requested, cancelled or
+    not.
 
-    It was asked for before the account released anything, so that no release could move the choice.
+    That run was requested before the account released anything, so no release influenced the
+    choice.
     """
     query = """
         SELECT caps.id, caps.delta, events, runs.epsilon, runs.delta
@@ -167,16 +169,16 @@ def settle_how_kept(con: sqlite3.Connection, account: int) -> None:
 
 
 def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> list[Booking]:
-    """What the runs of an account cost, or those one analyst asked for: all but the cancelled.
+    """The prices of an account's runs that were not cancelled, of all or of one analyst.
 
-    What a settled run did not draw comes back to accounts, and not to shares; and only under the
-    cap that it was reserved under, or a larger one.
+    What a settled run did not draw is given back to accounts but not to shares, and only under the
+    cap of its reservation or a larger one.
     """
     return both_prices(con, account, analyst).of_unit
 
 
 def both_prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> Prices:
-    """The same for the cap of a person, too."""
+    """The prices of an account's runs, for the unit's cap and for a person's cap."""
     asked = "" if analyst is None else "JOIN askers USING (run)"
     gives_back = analyst is None and has_column(con, "charges", "cap")
     persons = "person_back" if has_persons(con) else "false"
@@ -201,8 +203,8 @@ def both_prices(con: sqlite3.Connection, account: int, analyst: str | None = Non
 
 
 def _periods_read(run: str, account: str) -> dict[str, Any]:
-    """Of a run that counted users otherwise, from before the account was named, nobody can tell:
-    it counts in all periods, at its claimed price."""
+    """The periods that a run reads, as fields of `Booking`. A run with another unit, from before
+    the account was named, counts in all periods, at its claimed price."""
     if '"period"' not in account:
         return {}
     ours = Source.from_json(json.loads(account))
@@ -234,14 +236,14 @@ def insert_drawn(con: sqlite3.Connection, run: int, events: Iterable[Event]) -> 
 
 
 def drawn(con: sqlite3.Connection) -> dict[int, tuple[Event, ...]]:
-    """What settled runs drew, where it was less than they had reserved."""
+    """The events that settled runs drew, for runs that drew less than they had reserved."""
     if not has_column(con, "drawn", "events"):
         return {}
     return {run: events_of(text) for run, text in con.execute("SELECT run, events FROM drawn")}
 
 
 def run(con: sqlite3.Connection, run_id: str) -> dict[str, Any]:
-    """The run that holds this id; a cancelled one no longer does."""
+    """The run with this id. The id of a cancelled run is free again."""
     if (found := find_run(con, run_id)) is None:
         raise unknown_run(run_id)
     return found
@@ -253,10 +255,10 @@ def find_run(con: sqlite3.Connection, run_id: str) -> dict[str, Any] | None:
 
 
 def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[str, Any] | None:
-    """The last run of this very request, if `files` tells its data from no others; whatever its id.
+    """The last run of an equal request, under any id, if its data have the same `files` value.
 
-    The last alone, of a frame's query the last: among many earlier states of the files, so few bits
-    would soon meet by chance.
+    Only the last run is compared (for a frame, the last with the same query), because `files` has
+    few bits, which would soon be equal by chance among many earlier states.
     """
     if not has_column(con, "asked", "files"):
         return None
@@ -271,7 +273,7 @@ def asked_before(con: sqlite3.Connection, request: Request, files: str) -> dict[
 
 
 def asked_of_other_data(con: sqlite3.Connection, request: Request) -> dict[str, Any] | None:
-    """The last run of this very request, whatever its data were."""
+    """The last run of an equal request, on any data."""
     if not has_column(con, "asked", "files"):
         return None
     query = """
@@ -282,7 +284,7 @@ def asked_of_other_data(con: sqlite3.Connection, request: Request) -> dict[str, 
 
 
 def files_then(con: sqlite3.Connection, run: int) -> str:
-    """What was kept to tell a run's data from others; '' where nothing was."""
+    """The stored `files` value of a run, by which its data are recognised; '' if there is none."""
     if not has_column(con, "asked", "files"):
         return ""
     found = con.execute("SELECT files FROM asked WHERE run = ?", (run,)).fetchone()
@@ -294,7 +296,7 @@ def insert_hold(con: sqlite3.Connection, run: int, hold: Hold) -> None:
 
 
 def held(con: sqlite3.Connection, hold: Hold) -> dict[str, Any]:
-    """The run that this attempt reserved, and no other of its name."""
+    """The run that this hold belongs to. Refuses another run of the same id."""
     query = (
         "SELECT runs.* FROM runs JOIN holds ON holds.run = sequence WHERE run_id = ? AND token = ?"
     )
@@ -304,7 +306,7 @@ def held(con: sqlite3.Connection, hold: Hold) -> dict[str, Any]:
 
 
 def let_go(con: sqlite3.Connection, run: int, hold: Hold) -> bool:
-    """Whether this was the last hold on the run."""
+    """Delete this hold; returns whether it was the run's last one."""
     con.execute("DELETE FROM holds WHERE run = ? AND token = ?", (run, hold.token))
     query = "SELECT count(*) FROM holds WHERE run = ?"
     return bool(con.execute(query, (run,)).fetchone()[0] == 0)
@@ -356,7 +358,7 @@ def insert_run(
 
 
 def in_state(found: dict[str, Any], verb: str, state: str) -> int:
-    """The run's sequence number, if it is in the state that a verb wants; or say why not."""
+    """The run's sequence number, if the run is in this state; else an error that says why not."""
     if found["state"] != state:
         raise LedgerError(
             f"Cannot {verb} run {found['run_id']}: its state is {found['state']}, and only a "
@@ -366,7 +368,7 @@ def in_state(found: dict[str, Any], verb: str, state: str) -> int:
 
 
 def move(con: sqlite3.Connection, run: int, after: str) -> None:
-    """To the next state."""
+    """Move the run to the next state."""
     con.execute("UPDATE runs SET state = ?, changed = ? WHERE sequence = ?", (after, now(con), run))
 
 
@@ -384,7 +386,7 @@ def insert_release(
 
 
 def pieces(data: bytes) -> Iterator[tuple[int, memoryview]]:
-    """What is too large for one row, in numbered pieces."""
+    """Divide data that are too large for one row into numbered pieces."""
     whole = memoryview(data)
     for number, start in enumerate(range(0, len(whole), CHUNK)):
         yield number, whole[start : start + CHUNK]
@@ -427,14 +429,15 @@ def entry(
 
 
 def _day_of(seconds: float) -> datetime:
-    """Of a reader who meets a ledger of an earlier dphh, which recorded more."""
+    """The day of a time; ledgers of earlier versions recorded seconds."""
     return datetime.fromtimestamp(seconds // DAY * DAY, UTC)
 
 
 def now(con: sqlite3.Connection) -> float:
-    """The day, but never before one that the ledger has recorded.
+    """The present day, but never before a day that the ledger has recorded.
 
-    No hour or second: how long a run took tells how much data it read, and so of one huge user.
+    Hours and seconds are not recorded: a run's duration discloses how much data it read, and thus a
+    user with very many rows.
     """
     con.execute("UPDATE clock SET latest = max(latest, ?)", (time.time() // DAY * DAY,))
     return float(con.execute("SELECT latest FROM clock").fetchone()[0])

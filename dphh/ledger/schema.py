@@ -1,4 +1,4 @@
-"""The ledger's file: its tables, where it lies, and how it is opened, read, written and closed.
+"""The ledger's SQLite file: its tables and its path, and how it is opened, read and written.
 
 Every verb of the ledger opens the file, does one transaction and closes it again. No connection
 outlives a verb, so a forked worker never inherits one. The journal is SQLite's rollback journal,
@@ -234,7 +234,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def default_path() -> Path:
-    """`DPHH_LEDGER`, or `dphh/ledger.sqlite` where this user's data lie."""
+    """The path `DPHH_LEDGER`, or `dphh/ledger.sqlite` in this user's data folder."""
     if named := os.environ.get("DPHH_LEDGER"):
         return Path(named)
     data = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_DATA_HOME", "")
@@ -251,7 +251,7 @@ def default_path() -> Path:
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection | None]:
-    """A connection on which nothing can be written; None where no ledger has been made yet."""
+    """A read-only connection; None if there is no ledger yet."""
     with one_verb_at_a_time, _explain_errors(path, "read"):
         if not path.exists() or path.stat().st_size == 0:
             yield None
@@ -302,7 +302,8 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _create(path: Path) -> None:
-    """The file and its missing folders, for this user alone. SQLite copies the mode to journals."""
+    """Create the file and its missing folders, readable by this user only. SQLite gives journals
+    the same mode."""
     folder = path.parent
     for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
@@ -312,7 +313,8 @@ def _create(path: Path) -> None:
 
 
 def _schema_version_of(con: sqlite3.Connection, path: Path) -> int:
-    """The schema of a ledger that this dphh can read; 0 if the file is still empty."""
+    """The ledger's schema version, which this version of dphh must be able to read; 0 if the file
+    is empty."""
     application = con.execute("PRAGMA application_id").fetchone()[0]
     version = con.execute("PRAGMA user_version").fetchone()[0]
     tables = con.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -329,7 +331,7 @@ def _schema_version_of(con: sqlite3.Connection, path: Path) -> int:
 
 
 def _create_or_upgrade_tables(con: sqlite3.Connection, known: int) -> None:
-    """Bring a new file, or one of an earlier schema, to this one. Nothing is ever taken away."""
+    """Create the tables of a new file, or upgrade an earlier schema. No data are ever deleted."""
     if known == SCHEMA_VERSION:
         return
     missing = "".join(
@@ -350,17 +352,17 @@ def _create_or_upgrade_tables(con: sqlite3.Connection, known: int) -> None:
 
 
 def has_column(con: sqlite3.Connection, table: str, column: str) -> bool:
-    """Whether a table is there and has a column: a reader may meet a ledger of an earlier dphh."""
+    """Whether a table exists and has a column; a ledger of an earlier version may lack it."""
     return any(row[1] == column for row in con.execute(f"PRAGMA table_info ({table})"))
 
 
 def has_kept(con: sqlite3.Connection, table: str) -> bool:
-    """Whether a table of caps says how they are kept."""
+    """Whether a table of caps has a column for the caps' rules."""
     return has_column(con, table, "kept")
 
 
 def has_persons(con: sqlite3.Connection) -> bool:
-    """Whether a cap may be a person's, too."""
+    """Whether the table of caps has columns for a person's cap."""
     return has_column(con, "caps", "person_epsilon")
 
 
@@ -383,7 +385,8 @@ _MESSAGES_OF_CODES = {
 
 @contextmanager
 def _explain_errors(path: Path, what: str) -> Iterator[None]:
-    """Turn what SQLite and the system raise into what was asked, what was found, what to do."""
+    """Replace errors of SQLite and the system by LedgerErrors that say what was found and what to
+    do."""
     try:
         yield
     except sqlite3.Error as error:

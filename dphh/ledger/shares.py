@@ -1,8 +1,8 @@
 """Analysts and their shares: what each may spend of a corpus's cap, and what each has spent.
 
-A share is a cap of its own on the runs that one analyst asked for. It never adds to the corpus's
-cap, which all runs stay under: shares may sum to more than the cap, and then who comes first has
-it. The tables are made with the first share; a ledger without analysts has none.
+A share is a separate cap on the runs of one analyst. It does not add to the corpus's cap, which
+holds for all runs: shares may sum to more than the cap, and then the first runs get it. The tables
+are created with the first share, so a ledger without analysts has none.
 """
 
 from __future__ import annotations
@@ -54,16 +54,17 @@ TABLES = (
 
 @dataclass(frozen=True)
 class Share:
-    """What an analyst may spend of a corpus, what was spent, and what one more run could have."""
+    """An analyst's share of a corpus: its cap, what was spent, and what is left for one more
+    run."""
 
     analyst: str
     account: str
     cap: Cap
     spent: Budget
-    left: Budget  # of the share, and never more than the corpus itself has left
+    left: Budget  # what is left of the share, and never more than what the corpus has left
     runs: int
     user: User
-    used: float  # the share of the share, of what is scarcest
+    used: float  # the used fraction of the share, of its scarcer amount
     period: Period | None = None
 
     @property
@@ -76,7 +77,7 @@ class Share:
 
     @property
     def given_back(self) -> None:
-        """A share counts what its analyst reserved."""
+        """None: a share counts what its analyst reserved, and nothing is given back to it."""
 
 
 def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float) -> None:
@@ -138,7 +139,7 @@ def shares(path: Path, analyst: str | None = None) -> list[Share]:
 def check_share(
     con: sqlite3.Connection, analyst: str, account: AccountRow, request: Request
 ) -> None:
-    """Refuse what passes the analyst's share; inside the transaction that reserves."""
+    """Refuse a request that exceeds the analyst's share, inside the transaction that reserves."""
     cap = _shares_in_force(con, account.id).get(analyst) if has_shares(con) else None
     if cap is None:
         raise BudgetRefused(
@@ -158,7 +159,7 @@ def record_asker(con: sqlite3.Connection, run: int, analyst: str) -> None:
 
 
 def _settle_how_kept(con: sqlite3.Connection, account: int, analyst: str) -> None:
-    """As of an account's cap, by the first run that the analyst asked for."""
+    """Settle the rule of the share's cap by the first run that the analyst requested."""
     query = """
         SELECT shares.id, shares.delta, events, runs.epsilon, runs.delta
         FROM shares JOIN askers USING (analyst) JOIN charges USING (run, account)
@@ -172,7 +173,7 @@ def _settle_how_kept(con: sqlite3.Connection, account: int, analyst: str) -> Non
 
 
 def _upgrade_table(con: sqlite3.Connection) -> None:
-    """A table of an earlier dphh; its shares keep what they promised."""
+    """Upgrade a table of an earlier version; its shares keep their rule."""
     if not has_kept(con, "shares"):
         con.execute("ALTER TABLE shares ADD COLUMN kept TEXT NOT NULL DEFAULT 'composed'")
 

@@ -16,7 +16,7 @@ from dphh.wording.lines import plural, wrapped
 
 
 class Spent(Protocol):
-    """What is said of an account."""
+    """The fields of an account or a share that are shown."""
 
     @property
     def label(self) -> str: ...
@@ -41,7 +41,7 @@ class Spent(Protocol):
 
 
 class SpentByPeriod(Spent, Protocol):
-    """What is said besides of an account whose unit is a user in one period."""
+    """The further fields of an account whose unit is a user in one period."""
 
     @property
     def fullest(self) -> str: ...
@@ -63,7 +63,8 @@ def account_lines(account: Spent) -> list[tuple[str, str]]:
 
 
 def officers_sentence(account: Spent) -> str:
-    """What is promised, what share of that is used, and what one more run may have."""
+    """A sentence with the guarantee, the share of it that is used, and what is left for one more
+    run."""
     if account.cap is None:
         said = f"{account.spent} is spent, by {plural(account.runs, 'run')}"
         return f"no cap: {said if account.runs else 'nothing is spent'}"
@@ -77,7 +78,7 @@ def officers_sentence(account: Spent) -> str:
 
 
 def how_far(account: Spent) -> str:
-    """What share of a cap is used, and what one more run may have."""
+    """A phrase with the share of a cap that is used, and what is left for one more run."""
     assert account.used is not None
     assert account.left is not None
     more = account.left
@@ -93,7 +94,8 @@ def how_far(account: Spent) -> str:
 
 
 def period_lines(account: SpentByPeriod) -> list[tuple[str, str]]:
-    """Beside what is spent and left, which are of one period, always."""
+    """The lines of an account by periods. They are always shown, because spent and left are of one
+    period."""
     if account.period is None:
         return []
     noun, lines = account.period.noun, []
@@ -125,7 +127,7 @@ def period_lines(account: SpentByPeriod) -> list[tuple[str, str]]:
 
 
 def gone_text(account: Spent, where: Sequence[str]) -> str:
-    """Of an account that had files, of which none is there any more."""
+    """The message about an account none of whose files exist any more."""
     label = shown.shown(account.label, 10_000)
     return (
         f"no file of the account {label!r} is at {', '.join(where)} any more. Where they were "
