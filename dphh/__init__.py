@@ -125,5 +125,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What completes after `dphh.`: the public names, and none of how they are made."""
+    """The public names, for completion after `dphh.`."""
     return __all__

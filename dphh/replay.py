@@ -25,7 +25,7 @@ from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Request
 from dphh.ledger.origins import data_check, origin_of, source_of
 from dphh.price import Price
-from dphh.sources.reading import at_hand, rows_in_memory
+from dphh.sources.reading import is_in_memory, rows_in_memory
 from dphh.unit.user import as_json
 
 Say = Callable[[str], None]
@@ -221,7 +221,7 @@ def _frames_to_caller() -> int:
 
 def _hash_of_rows(corpus: Corpus) -> bytes | None:
     """A hash that identifies a table in memory, to this process only (`_HASH_KEY`)."""
-    if not at_hand(corpus):
+    if not is_in_memory(corpus):
         return None
     sink = _HashingFile()
     try:

@@ -29,7 +29,7 @@ from dphh.ledger.budget import checked_draw
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, unseen
 from dphh.ledger.entries import checked_run_id
 from dphh.ledger.origins import origin_of
-from dphh.ledger.wording import gone_text
+from dphh.ledger.wording import missing_files_text
 from dphh.lineage.origin import Origin
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
@@ -152,7 +152,7 @@ def _say_missing_accounts(book: Ledger, say: Progress) -> None:
     if book.analyst is not None:
         return  # an analyst must not see what else the ledger names
     for account in book.gone():
-        say(Note(gone_text(account, account.source.where)))
+        say(Note(missing_files_text(account, account.source.where)))
 
 
 def _say_missing_columns(corpus: Corpus, book: Ledger, say: Progress) -> None:
@@ -168,9 +168,9 @@ def _warn_of_deleted_rows(origin: Origin) -> None:
 
 
 def _refuse_failing_corpus(corpus: Corpus, session: Session) -> None:
-    from dphh.engines.duckdb.look import look_first  # an engine
+    from dphh.engines.duckdb.look import refuse_if_run_would_fail  # an engine
 
-    look_first(corpus, session)
+    refuse_if_run_would_fail(corpus, session)
 
 
 def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> None:

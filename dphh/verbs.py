@@ -23,7 +23,7 @@ _READERS_OF_OPTIONS: dict[str, Callable[[dict[str, Any], Corpus | None], dict[st
 }
 
 
-class Planning(Protocol, Generic[Options]):
+class VerbFunction(Protocol, Generic[Options]):
     """A verb as a function of a corpus (optional until the run) and the options of its price."""
 
     def __call__(
@@ -31,7 +31,7 @@ class Planning(Protocol, Generic[Options]):
     ) -> Plan: ...
 
 
-def planning(verb: registry.Verb[Options]) -> Planning[Options]:
+def verb_function(verb: registry.Verb[Options]) -> VerbFunction[Options]:
     """The verb as a function: it prices the options and stores the corpus as the verb reads it."""
 
     def plan(corpus: Corpus | None = None, *args: Options.args, **options: Options.kwargs) -> Plan:
@@ -65,9 +65,9 @@ def planning(verb: registry.Verb[Options]) -> Planning[Options]:
 
 def _check_columns(corpus: Corpus) -> None:
     """A column that a table in memory lacks, before a plan is made for it."""
-    from dphh.sources.reading import at_hand, refuse_missing_columns  # slow to import
+    from dphh.sources.reading import is_in_memory, refuse_missing_columns  # slow to import
 
-    if at_hand(corpus):
+    if is_in_memory(corpus):
         names = getattr(corpus.source, "column_names", None) or corpus.source.columns
         refuse_missing_columns(corpus, [str(name) for name in names])
 
@@ -93,8 +93,8 @@ def _refuse_known_values(given: Collection[str], takes: Collection[str], verb: s
         )
 
 
-items = planning(registry.ITEMS)
-ngrams = planning(registry.NGRAMS)
-trie = planning(registry.TRIE)
-ldp_trie = planning(registry.LDP_TRIE)
-counts = planning(registry.COUNTS)
+items = verb_function(registry.ITEMS)
+ngrams = verb_function(registry.NGRAMS)
+trie = verb_function(registry.TRIE)
+ldp_trie = verb_function(registry.LDP_TRIE)
+counts = verb_function(registry.COUNTS)

@@ -95,7 +95,8 @@ def _queries_of_verb(price: Price) -> Iterator[Query]:
 
 
 def _items_queries(price: Price) -> Iterator[Query]:
-    """Method "auto" has one round and several, of which one condition lets one way release."""
+    """Method "auto": the queries of one round and of several rounds, with a condition under which
+    only one of the two releases."""
     levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     bits = levels[-1].grid_bits
     yield _query_of_step("texts", Step("plain/nothing_released"))
@@ -180,7 +181,7 @@ def _forecast_queries(level: Any) -> Iterator[Query]:
 
 
 def _listed_words(level: ListedWordsLevel) -> Iterator[Query]:
-    """Level 1 with a list: its words and their classes are a table of the prior's."""
+    """Level 1 with a list: the table with the prior's words and their classes."""
     section = f"level {level.level}"
     drawn = {"sigma": level.sigma_grid, "purpose": section}
     first = {**drawn, "unit": level.first_unit}

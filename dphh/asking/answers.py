@@ -28,7 +28,7 @@ from dphh.ledger.declared import Groups
 from dphh.plan import Plan
 from dphh.registry import Verb
 from dphh.report.terminal import Section
-from dphh.verbs import planning
+from dphh.verbs import verb_function
 
 Arguments = dict[str, Any]
 
@@ -81,7 +81,7 @@ def owners_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus 
 
 
 def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
-    """The priced plan. Refuses, by name, options that SQL passed wrongly."""
+    """The priced plan. Refuses options that SQL passed wrongly, and names them."""
     options = {
         name: tuple(value) if isinstance(value, list) else value
         for name, default in signature_of(verb).items()
@@ -94,7 +94,7 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
             "epsilon := 1.0, delta := 1e-8"
         )
     try:
-        return planning(verb)(corpus, **options)
+        return verb_function(verb)(corpus, **options)
     except DphhError:
         raise
     except TypeError as problem:
@@ -116,7 +116,7 @@ LONGEST_WHAT = 24
 
 
 def plan_table(sections: Sequence[Section]) -> pa.Table:
-    """A plan as it prints, wrapped so that a shell does not cut it."""
+    """A plan as a table, with lines wrapped so that a shell does not cut them."""
     short = [what for _, said in sections for what, _ in said if len(what) <= LONGEST_WHAT]
     headings = ["section", *(heading for heading, _ in sections)]
     widest = max(map(len, headings)) + max(map(len, ["what", *short]))

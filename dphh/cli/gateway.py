@@ -20,7 +20,7 @@ from dphh.cli.options import ledger_option
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.wording import how_far
+from dphh.ledger.wording import usage_phrase
 
 if TYPE_CHECKING:
     from dphh.gateway.analysts import Analysts
@@ -190,7 +190,7 @@ def analysts(context: click.Context, as_json: bool, ledger_file: str | None) -> 
     for share in shares:
         click.echo(
             f"{share.analyst}  {share.account}: a share of ({share.cap.epsilon:g}, "
-            f"{share.cap.delta:g}); {how_far(share)}"
+            f"{share.cap.delta:g}); {usage_phrase(share)}"
             + ("" if share.analyst in with_token else "  (no token in force)")
         )
 

@@ -9,7 +9,7 @@ from warnings import catch_warnings, simplefilter
 
 import click
 
-from dphh.cli.options import content_given, corpus_options, ledger_option
+from dphh.cli.options import content_options_given, corpus_options, ledger_option
 from dphh.corpus import Corpus
 from dphh.engines import open_session
 from dphh.engines.session import Limits
@@ -17,7 +17,7 @@ from dphh.errors import DphhError, Notice, UsageError
 from dphh.ledger import Entry, Ledger, Source
 from dphh.ledger.budget import SETTLED_BY_OWNERS, Cap, Kept
 from dphh.ledger.corpora import source_of
-from dphh.ledger.wording import accounts_text, gone_text
+from dphh.ledger.wording import accounts_text, missing_files_text
 from dphh.privacy.events import Json, costs_of, events_to_json
 from dphh.release import Release
 from dphh.udfs.draws.randomness import SystemRandomness
@@ -94,7 +94,7 @@ def add(
     counts. The names and types of its columns are looked at, and no row. With --period the cap is
     for each period by itself (docs/periods.md).
     """
-    content = content_given(context)
+    content = content_options_given(context)
     if "user" not in content:
         raise click.UsageError("--user: missing; give the column of user ids")
     named = Corpus(corpus, **content)
@@ -301,7 +301,7 @@ def show(name: str | None, as_json: bool, ledger_file: str | None) -> None:
     click.echo(accounts_text(accounts))
     for account in accounts:
         if account.name in gone:
-            said = gone_text(account, account.source.where)
+            said = missing_files_text(account, account.source.where)
             click.echo("\n".join(wrapped(said, "warning: ", "         ")))
     if name is not None and accounts[0].cap is not None:
         _say_other_names(book, name)

@@ -98,7 +98,7 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
     return add
 
 
-def content_given(context: click.Context, beside: Collection[str] = ()) -> dict[str, Any]:
+def content_options_given(context: click.Context, beside: Collection[str] = ()) -> dict[str, Any]:
     """What was said of the corpus, as keywords of `Corpus`."""
     names = {_option_name(name, beside): name for name in _CONTENT_OPTIONS}
     return {names[called]: value for called, value in given(context, list(names)).items()}
@@ -119,7 +119,7 @@ def with_options(command: Command, options: list[Callable[[Any], Any]]) -> Comma
     return command
 
 
-def corpus_asked(
+def corpus_of_command(
     asked: str, ledger: Ledger, content: dict[str, Any], files: Sequence[str] = ()
 ) -> Corpus:
     """The corpus of a command: a name in the ledger, or a Parquet path or glob."""

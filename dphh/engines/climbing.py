@@ -27,8 +27,8 @@ class Climbing(ABC):
 
     @abstractmethod
     def _find_listed_positions(self, words: WordList, purpose: str) -> None:
-        """To `positions`, the words that users count for: by their numbers in the list, and those
-        that it lacks."""
+        """Write to `positions` the words for which users count: listed words by their numbers in
+        the list, and words that it lacks."""
 
     @abstractmethod
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:

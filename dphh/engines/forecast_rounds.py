@@ -40,7 +40,7 @@ class ForecastRounds(ABC):
         """Takes (class, bin, weight) of all rows; returns (class, bin, negatives)."""
 
     def _spellings_of(self, keys: Integers) -> Any:
-        """Words that the list lacks, by their keys, where an engine takes lists."""
+        """The spellings of words that the list lacks, from their keys."""
         raise NotImplementedError
 
     @abstractmethod
@@ -79,8 +79,9 @@ class ForecastRounds(ABC):
         return PassedWords(keys, of_bins, of_first, of_second, passed)
 
     def forecasts(self) -> Any:
-        """(gram, as_first, as_last): what each gram below adds to the class of a pair; and
-        (expected_first, expected_last), to what a public text lets expect."""
+        """Columns gram, as_first, as_last: what each gram of the level below adds to the class of a
+        pair; and expected_first, expected_last: what it adds to the expectation by a public
+        text."""
         grams, public = np.arange(len(self.valid.left)), self.valid.public
         nothing = np.zeros(len(grams), dtype=np.int64)
         expected = (nothing, nothing) if public is None else (public.left, public.right)
@@ -95,12 +96,12 @@ class ForecastRounds(ABC):
         )
 
     def lifts(self) -> Any:
-        """(expected, shift): what a public text adds to the class of a pair that it lacks."""
+        """Columns expected, shift: what a public text adds to the class of a pair that it lacks."""
         shifts = np.zeros(1, np.int64) if self.valid.public is None else self.valid.public.shifts
         return pa.table({"expected": np.arange(len(shifts)), "shift": shifts})
 
     def public_grams(self) -> Any:
-        """(key, class): of the pairs that it has."""
+        """Columns key, class: the classes of the pairs that the public text has."""
         public, nothing = self.valid.public, np.empty(0, dtype=np.int64)
         keys, group = (nothing, nothing) if public is None else (public.keys, public.classes)
         return pa.table({"key": keys, "class": group})

@@ -32,7 +32,7 @@ from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.service import budgets
 from dphh.ledger import Ledger
 from dphh.ledger.declared import Groups
-from dphh.ledger.wording import how_far
+from dphh.ledger.wording import usage_phrase
 from dphh.plan import Plan
 from dphh.public.counted_items import with_public
 from dphh.registry import VERBS
@@ -93,7 +93,7 @@ def _answer_message(message: Message) -> pa.Table:
         return queries_table(Plan(plan.price), arguments)
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
-    told = [("yours", str(budget.cap)), ("used", how_far(budget))]
+    told = [("yours", str(budget.cap)), ("used", usage_phrase(budget))]
     return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])
 
 

@@ -19,13 +19,13 @@ from dphh.files.whole_files import write_whole
 from dphh.ledger import records
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Budget, Cap, Kept, checked_budget, checked_cap
-from dphh.ledger.columns_there import refuse_columns_that_no_file_has
+from dphh.ledger.columns_there import refuse_missing_columns_of_files
 from dphh.ledger.declared import Groups, declare, declared
 from dphh.ledger.entries import Account, unknown_account
-from dphh.ledger.history import Change, changes, note, of_both
-from dphh.ledger.marks import Marks, marks, pass_on_marks
-from dphh.ledger.moved import Earlier, earlier_on, is_there, moved_to, refuse_what_did_not_move
-from dphh.ledger.older_copy import behind, come_down, refuse_newer_copy
+from dphh.ledger.history import Change, caps_as_text, changes, note
+from dphh.ledger.marks import Marks, copy_marks, marks
+from dphh.ledger.moved import Earlier, earlier_runs_on, is_there, moved_to, refuse_unmoved_data
+from dphh.ledger.older_copy import behind, lower_note, refuse_newer_copy
 from dphh.ledger.origins import source_of
 from dphh.ledger.paying import Look, by_name, look, moved_here
 from dphh.ledger.records import AccountRow, Prices
@@ -89,7 +89,7 @@ class Accounts:
         if not isinstance(source, (Source, Corpus)):
             raise UsageError(f"source: found a {type(source).__name__}; give a dphh.Corpus")
         if isinstance(source, Corpus):
-            refuse_columns_that_no_file_has(source)
+            refuse_missing_columns_of_files(source)
             source = source_of(source)
         if source.periods is not None:
             raise UsageError(
@@ -104,7 +104,7 @@ class Accounts:
             rows = records.accounts(con)
             there = next((row for row in rows if row.name == name), None)
             if there is not None and if_missing and there.fingerprint == fingerprint:
-                return there.account(records.both_prices(con, there.id))
+                return there.account(records.unit_and_person_prices(con, there.id))
             if there is not None:
                 raise UsageError(
                     f"The account {name!r} exists. Choose another name, or change its cap with "
@@ -113,10 +113,10 @@ class Accounts:
             same = [row.id for row in rows if row.name is None and row.fingerprint == fingerprint]
             account = records.insert_account(con, name, source, fingerprint).id
             records.insert_cap(con, account, cap, of_a_person)
-            note(con, records.now(con), "cap", name, None, of_both(cap, of_a_person))
+            note(con, records.now(con), "cap", name, None, caps_as_text(cap, of_a_person))
             for unnamed in same:  # the corpus has a name now
                 con.execute("UPDATE charges SET account = ? WHERE account = ?", (account, unnamed))
-                pass_on_marks(con, unnamed, account)
+                copy_marks(con, unnamed, account)
                 con.execute("DELETE FROM accounts WHERE id = ?", (unnamed,))
             earlier.charge(con, account)
             others = {row.id: row.label for row in rows if row.name is not None}
@@ -139,7 +139,7 @@ class Accounts:
         source = moved_to(row.source, where, name)
         earlier = self._earlier_runs_on(source)
         if not sure:
-            refuse_what_did_not_move(row, source, earlier)
+            refuse_unmoved_data(row, source, earlier)
         with writing(self.path) as con:
             if by_name(records.accounts(con), name).source != row.source:
                 raise LedgerError(
@@ -174,8 +174,10 @@ class Accounts:
             for table in ("caps", "marks", "deleted", "declared", *shares):
                 con.execute(f"DELETE FROM {table} WHERE account = ?", (account.id,))
             con.execute("DELETE FROM accounts WHERE id = ?", (account.id,))
-            note(con, records.now(con), "cap", name, of_both(account.cap, account.person), None)
-            come_down(con, self.path)
+            note(
+                con, records.now(con), "cap", name, caps_as_text(account.cap, account.person), None
+            )
+            lower_note(con, self.path)
 
     def rename(self, name: str, new: str) -> Account:
         """Another name for an account that nothing was ever charged to."""
@@ -216,8 +218,8 @@ class Accounts:
             before = None if row.person is None else (row.person.epsilon, row.person.delta)
             of_a_person = checked_person(person or before, cap, row.source.period)
             records.insert_cap(con, row.id, cap, of_a_person)
-            records.settle_how_kept(con, row.id)
-            changed = of_both(row.cap, row.person), of_both(cap, of_a_person)
+            records.settle_cap_rule(con, row.id)
+            changed = caps_as_text(row.cap, row.person), caps_as_text(cap, of_a_person)
             note(con, records.now(con), "cap", name, *changed)
         return self.status(name)
 
@@ -254,7 +256,7 @@ class Accounts:
     def gone(self) -> tuple[Account, ...]:
         """Named accounts that had files, of which none is there any more."""
         with reading(self.path) as con:
-            have = set() if con is None else records.have_files(con)
+            have = set() if con is None else records.accounts_with_files(con)
         rows = [
             row for row in self._named_accounts()[0] if row.id in have and not is_there(row.source)
         ]
@@ -304,7 +306,7 @@ class Accounts:
         values = checked_groups(column, groups) if groups else ()
         source = self.status(name).source
         if source.kind == "path":
-            refuse_columns_that_no_file_has(in_groups(corpus_from_json(source.to_json()), column))
+            refuse_missing_columns_of_files(in_groups(corpus_from_json(source.to_json()), column))
         with writing(self.path) as con:
             declare(con, name, column, values)
 
@@ -362,7 +364,7 @@ class Accounts:
                     break
             with writing(self.path):
                 pass  # a new ledger, or an earlier dphh's: it has a key from now on
-        return earlier_on(source, rows, runs, known)
+        return earlier_runs_on(source, rows, runs, known)
 
     def _named_accounts(self) -> tuple[list[AccountRow], Marks]:
         """The named accounts, and the marks of all."""
@@ -378,7 +380,7 @@ class Accounts:
             wanted = [row for row in rows if label is None or row.label == label]
             if con is None:
                 return []
-            return [(row, records.both_prices(con, row.id)) for row in wanted]
+            return [(row, records.unit_and_person_prices(con, row.id)) for row in wanted]
 
 
 def checked_name(name: str) -> None:

@@ -31,7 +31,7 @@ from dphh.ledger.entries import (
     Reservation,
     StoredRelease,
     checked_run_id,
-    not_held,
+    error_not_held,
     unknown_account,
     unknown_run,
 )
@@ -41,11 +41,11 @@ from dphh.ledger.paying import (
     charges,
     check_own,
     first_to_refuse,
+    locations_of_named,
     look,
     payers,
     refuse_unknown_origin,
     repeated,
-    where_all_lie,
 )
 from dphh.ledger.remaining import Ahead, ahead
 from dphh.ledger.schema import reading, writing
@@ -97,7 +97,7 @@ class Ledger(Accounts):
                 if (earlier := repeated(con, request, hold)) is not None:
                     return earlier
                 rows = records.accounts(con)
-                if where_all_lie(rows) != where_all_lie(named) or marks.key is None:
+                if locations_of_named(rows) != locations_of_named(named) or marks.key is None:
                     continue  # of a new ledger, the key is there from now on
                 refuse_unknown_origin(request, named)
                 paying = payers(con, rows, request, seen)
@@ -160,18 +160,18 @@ class Ledger(Accounts):
         """
         with reading(self.path) as con:
             if con is None:
-                raise not_held(hold)
+                raise error_not_held(hold)
             source = Source.from_json(json.loads(records.held(con, hold)["source"]))
         touched = {each.account.id for each in look(source, *self._named_accounts()).shared}
         with writing(self.path) as con:
             found = records.held(con, hold)
             beginning = None
             if setting is None or found["state"] == "reserved":
-                records.move(con, records.in_state(found, "begin", "reserved"), "running")
+                records.move(con, records.sequence_in_state(found, "begin", "reserved"), "running")
                 if setting is not None:
                     beginning = unfinished.insert(con, found["sequence"], setting, key)
             else:
-                beginning = unfinished.go_on(con, found, setting)
+                beginning = unfinished.continue_run(con, found, setting)
             charged = con.execute("SELECT account FROM charges WHERE run = ?", (found["sequence"],))
             if not touched <= {account for (account,) in charged}:
                 raise LedgerError(
@@ -184,7 +184,7 @@ class Ledger(Accounts):
         """What stands for this step of a run that is going on; None if it was not drawn yet."""
         with reading(self.path) as con:
             if con is None:
-                raise not_held(hold)
+                raise error_not_held(hold)
             return unfinished.level(con, unfinished.running(records.held(con, hold)), step)
 
     def keep_level(self, hold: Hold, step: str, data: bytes) -> bytes:
@@ -209,7 +209,7 @@ class Ledger(Accounts):
         """
         with writing(self.path) as con:
             found = records.held(con, hold)
-            run = records.in_state(found, "settle", "running")
+            run = records.sequence_in_state(found, "settle", "running")
             if drew is not None and tuple(drew) != (booked := records.events_of(found["events"])):
                 records.insert_drawn(con, run, checked_draw(booked, drew))
             records.move(con, run, "settled")
@@ -228,8 +228,8 @@ class Ledger(Accounts):
         Its price comes back once nobody else holds it.
         """
         with writing(self.path) as con:
-            run = records.in_state(records.held(con, hold), "cancel", "reserved")
-            if records.let_go(con, run, hold):
+            run = records.sequence_in_state(records.held(con, hold), "cancel", "reserved")
+            if records.delete_hold(con, run, hold):
                 records.move(con, run, "cancelled")
 
     def release(self, run: str | Hold) -> StoredRelease:
@@ -237,7 +237,7 @@ class Ledger(Accounts):
         with reading(self.path) as con:
             if isinstance(run, Hold):
                 if con is None:
-                    raise not_held(run)
+                    raise error_not_held(run)
                 return records.release(con, records.held(con, run))
             if con is None:
                 raise unknown_run(run)

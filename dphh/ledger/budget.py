@@ -75,7 +75,7 @@ class Booking:
     #: For a settled run: the events that it drew, if it did not draw all of them.
     drew: tuple[Event, ...] | None = None
     #: For a corpus with periods: the periods that the run reads, and the most of them that one
-    # person can be in.
+    #: person can be in.
     read: Spans = ALWAYS
     of_a_person: int = 1
 
@@ -164,7 +164,7 @@ def checked_draw(booked: Sequence[Event], drew: Sequence[Event]) -> tuple[Event,
     return tuple(drew)
 
 
-def kept_for(price: Booking, delta: float) -> Kept:
+def rule_for_first_run(price: Booking, delta: float) -> Kept:
     """The rule by which a cap is kept if its first run has this price."""
     return "divergence" if delta > 0 and draws_noise(price.events) else "sums"
 
@@ -193,7 +193,7 @@ def promise(cap: Cap) -> str:
     return f"{whole}, whoever asks what in whatever order"
 
 
-def how_kept(cap: Cap) -> str:
+def rule_in_words(cap: Cap) -> str:
     """The rule by which a cap is kept, as one line of text."""
     match cap.kept:
         case "open":
@@ -293,7 +293,7 @@ def _composition_of(prices: Sequence[Booking]) -> Composition:
 
 
 def _how_cap_is_kept(cap: Cap, prices: Sequence[Booking]) -> Kept:
-    return kept_for(prices[0], cap.delta) if cap.kept == "open" and prices else cap.kept
+    return rule_for_first_run(prices[0], cap.delta) if cap.kept == "open" and prices else cap.kept
 
 
 def _amounts_drawn(prices: Sequence[Booking], most: Amounts) -> Amounts:

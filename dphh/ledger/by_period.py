@@ -17,7 +17,7 @@ from typing import NamedTuple
 from dphh.errors import BudgetRefused
 from dphh.ledger.budget import Booking, Budget, Cap, fits, left, refusal, spent
 from dphh.unit.period import ALWAYS, Period, Spans, how_many, merged
-from dphh.unit.together import SAID, Together, as_one_step, released_apart
+from dphh.unit.together import SAID, Together, as_one_step, cost_of_separate_runs
 
 
 class Piece(NamedTuple):
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
         return ", ".join(period.names(((self.first, self.last),)))
 
 
-class Met(NamedTuple):
+class CapToFit(NamedTuple):
     """A cap, its earlier runs, and the price of a new run that must fit it."""
 
     #: Words that follow the account's name in messages, such as " in 2026-W47".
@@ -60,27 +60,27 @@ class Met(NamedTuple):
         return refusal(name, self.prices, self.cap, self.price, self.of)
 
 
-def caps_met(
+def caps_to_fit(
     period: Period | None,
     cap: Cap | None,
     prices: Sequence[Booking],
     person: Cap | None,
     of_person: Sequence[Booking],
     asked: Booking,
-) -> list[Met]:
+) -> list[CapToFit]:
     """The caps that a run must fit to be granted: one for each group of periods, and the
     person's."""
     found = []
     if cap is not None:
         for piece in pieces(prices, asked.read):
             name = "" if period is None else piece.name(period)
-            found.append(Met(f" in {name}" if name else "", cap, piece.prices, asked))
+            found.append(CapToFit(f" in {name}" if name else "", cap, piece.prices, asked))
     if person is not None:
-        before = [for_a_person(price) for price in of_person]
+        before = [price_for_person(price) for price in of_person]
         lost = None in before  # nothing is left that could be kept
         whole = [price for price in before if price is not None]
-        price = None if lost else for_a_person(asked)
-        found.append(Met(", of a person over all periods", person, whole, price))
+        price = None if lost else price_for_person(asked)
+        found.append(CapToFit(", of a person over all periods", person, whole, price))
     return found
 
 
@@ -112,7 +112,7 @@ def fullest(prices: Sequence[Booking], cap: Cap | None, asked: Spans = ALWAYS) -
     return min(pieces(prices, asked), key=room)
 
 
-def for_a_person(price: Booking) -> Booking | None:
+def price_for_person(price: Booking) -> Booking | None:
     """The price of a run for a person who is in all periods that it reads; None if the run promises
     nothing to such a person."""
     if price.of_a_person == 1:
@@ -122,7 +122,7 @@ def for_a_person(price: Booking) -> Booking | None:
 
 
 @dataclass(frozen=True)
-class OfAPerson:
+class PersonBudget:
     """The cap of a person over all periods, and what is spent and left of it."""
 
     cap: Cap
@@ -131,14 +131,14 @@ class OfAPerson:
     left: Budget
 
 
-def of_a_person(cap: Cap | None, prices: Sequence[Booking]) -> OfAPerson | None:
+def of_a_person(cap: Cap | None, prices: Sequence[Booking]) -> PersonBudget | None:
     if cap is None:
         return None
-    each = [for_a_person(price) for price in prices]
+    each = [price_for_person(price) for price in prices]
     whole = [price for price in each if price is not None]
     if len(whole) < len(each):
-        return OfAPerson(cap, None, Budget(0.0, 0.0))
-    return OfAPerson(cap, spent(whole, cap), left(whole, cap))
+        return PersonBudget(cap, None, Budget(0.0, 0.0))
+    return PersonBudget(cap, spent(whole, cap), left(whole, cap))
 
 
 def together(piece: Piece, prices: Sequence[Booking]) -> tuple[Together, ...]:
@@ -147,7 +147,7 @@ def together(piece: Piece, prices: Sequence[Booking]) -> tuple[Together, ...]:
     events = tuple(event for price in piece.prices for event in (price.drew or price.events))
     epsilon = sum(price.epsilon for price in piece.prices)
     delta = sum(price.delta for price in piece.prices)
-    alike = [released_apart(events, epsilon, delta, k) for k in SAID] if piece.prices else []
+    alike = [cost_of_separate_runs(events, epsilon, delta, k) for k in SAID] if piece.prices else []
     return (*alike, *_spent_over_all_periods(prices))
 
 
@@ -155,20 +155,20 @@ def _spent_over_all_periods(prices: Sequence[Booking]) -> Iterable[Together]:
     if not prices:
         return
     number = how_many(merged([span for price in prices for span in price.read]))
-    each = [for_a_person(price) for price in prices]
+    each = [price_for_person(price) for price in prices]
     whole = [price for price in each if price is not None]
     if len(whole) < len(each):
         yield Together(number, None, None)
         return
     events = tuple(event for price in whole for event in (price.drew or price.events))
-    found = released_apart(
+    found = cost_of_separate_runs(
         events, sum(price.epsilon for price in whole), sum(price.delta for price in whole), 1,
         exactly=True,
     )  # fmt: skip
     yield replace(found, periods=number)
 
 
-def refuse_first(met: Iterable[Met], name: str, asked: Booking) -> None:
+def refuse_first(met: Iterable[CapToFit], name: str, asked: Booking) -> None:
     for each in met:
         if not each.allows:
             raise BudgetRefused(each.refusal(name, asked))

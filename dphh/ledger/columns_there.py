@@ -23,7 +23,7 @@ MOST = 1000
 _PARTITION_FOLDER = re.compile(r"([^/=]+)=[^/]*/")
 
 
-def refuse_columns_that_no_file_has(corpus: Corpus) -> None:
+def refuse_missing_columns_of_files(corpus: Corpus) -> None:
     """Refuse a column that none of the files has whose schemas can be read."""
     found: dict[str, None] = {}
     for file in _parquet_files(corpus)[:MOST]:

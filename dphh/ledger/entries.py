@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dphh.errors import NotHeldError, UnknownRunError, UsageError
 from dphh.ledger.bars import accounts_html
 from dphh.ledger.budget import Booking, Budget, Cap, GivenBack, checked_booking
-from dphh.ledger.by_period import OfAPerson
+from dphh.ledger.by_period import PersonBudget
 from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.privacy.events import Event, Json, events_to_json, priced_in
@@ -95,7 +95,7 @@ class Account:
     #: Of a unit of one period: the one of which most was drawn, which `spent` and `left` are of; a
     #: person's cap; and what was drawn of users in several periods.
     fullest: str = ""
-    person: OfAPerson | None = None
+    person: PersonBudget | None = None
     together: tuple[Together, ...] = ()
 
     @property
@@ -225,7 +225,7 @@ def unknown_run(run_id: str) -> UnknownRunError:
     )
 
 
-def not_held(hold: Hold) -> NotHeldError:
+def error_not_held(hold: Hold) -> NotHeldError:
     return NotHeldError(
         f"Run {hold.run_id} is not reserved by this attempt: it never was, or was given back. "
         "Repeat the request, which reserves it again."

@@ -19,7 +19,7 @@ from dphh.privacy.events import Event, cost_of, costs_of
 from dphh.privacy.set_union import NEW_ITEMS_SHARE
 
 #: The share of a cap's delta for thresholds, as large as that for new items in one run, so that k
-# runs of (epsilon, delta) / k fit a cap of (epsilon, delta). The rest is the divergence's.
+#: runs of (epsilon, delta) / k fit a cap of (epsilon, delta). The rest is the divergence's.
 THRESHOLDS_SHARE = NEW_ITEMS_SHARE
 #: A bound on the relative rounding error of a few logarithms, products and sums.
 _ROUNDINGS = 2.0**-44

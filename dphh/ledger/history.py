@@ -57,7 +57,7 @@ def note(
     )
 
 
-def of_both(cap: Cap | None, person: Budget | None) -> str | None:
+def caps_as_text(cap: Cap | None, person: Budget | None) -> str | None:
     """An account's cap as text, with the cap of a person over all periods if it has one."""
     if cap is None or person is None:
         return _as_text(cap)

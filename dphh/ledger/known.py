@@ -21,7 +21,7 @@ from dphh.ledger.schema import reading
 from dphh.ledger.sources import Places, Source, places
 
 
-def read_of(source: Source) -> Places:
+def places_read_by(source: Source) -> Places:
     """The files that a source reads, by a path or by a query; labels of frames do not identify
     data."""
     return replace(places(source.absolute()), labels=frozenset())
@@ -33,7 +33,7 @@ def share_data(one: Places, other: Places) -> bool:
 
 def is_known(ledger: Ledger, source: Source) -> bool:
     """Whether any corpus of the ledger, named or not, shares data with a source."""
-    here = read_of(source)
+    here = places_read_by(source)
     with reading(ledger.path) as con:
         if con is None:
             return False
@@ -42,7 +42,9 @@ def is_known(ledger: Ledger, source: Source) -> bool:
     if any(of_files.known_to(account.id, found) for account in accounts):
         return True
     known = [account.source for account in accounts] + [run.source for run in ledger.runs()]
-    return any(share_data(read_of(each), here) for each in {repr(s): s for s in known}.values())
+    return any(
+        share_data(places_read_by(each), here) for each in {repr(s): s for s in known}.values()
+    )
 
 
 def _have_equal_files(some: Iterable[str], others: Iterable[str]) -> bool:

@@ -122,7 +122,7 @@ def keep_marks(con: sqlite3.Connection, account: int, found: Collection[bytes]) 
         con.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", (account, b"".join(slots)))
 
 
-def pass_on_marks(con: sqlite3.Connection, before: int, account: int) -> None:
+def copy_marks(con: sqlite3.Connection, before: int, account: int) -> None:
     """Copy the marks of an unnamed corpus to the account that names it."""
     for (slots,) in con.execute("SELECT slots FROM marks WHERE account = ?", (before,)).fetchall():
         con.execute("INSERT OR IGNORE INTO marks VALUES (?, ?)", (account, slots))

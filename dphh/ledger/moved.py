@@ -45,7 +45,7 @@ class Earlier:
                 charge = (account, run["sequence"])
                 con.execute("INSERT OR IGNORE INTO charges VALUES (?, ?, NULL)", charge)
         keep_marks(con, account, set(self.found.values()))
-        records.settle_how_kept(con, account)
+        records.settle_cap_rule(con, account)
 
     def _was_read_by(self, earlier: str) -> bool:
         if earlier not in self._read_by_source:
@@ -54,7 +54,7 @@ class Earlier:
         return self._read_by_source[earlier]
 
 
-def earlier_on(
+def earlier_runs_on(
     source: Source, rows: Sequence[AccountRow], runs: Iterable[str], known: Marks
 ) -> Earlier:
     """What the ledger knows of earlier runs on these files. Walks folders and opens files, so it is
@@ -95,7 +95,7 @@ def moved_to(source: Source, where: str | Path | Sequence[str | Path], name: str
     return there
 
 
-def refuse_what_did_not_move(row: AccountRow, there: Source, earlier: Earlier) -> None:
+def refuse_unmoved_data(row: AccountRow, there: Source, earlier: Earlier) -> None:
     """Refuse to move an account to other data, which would leave its own data to an account with a
     fresh cap."""
     old = places(row.source)

@@ -87,7 +87,7 @@ def _number_of_changes(con: sqlite3.Connection) -> int:
     return con.execute("SELECT count(*) FROM history").fetchone()[0] if there else 0
 
 
-def come_down(con: sqlite3.Connection, path: Path) -> None:
+def lower_note(con: sqlite3.Connection, path: Path) -> None:
     """Lower the note, inside a write transaction that removed caps."""
     with suppress(OSError):
         _write_note(path.with_name(path.name + SUFFIX), _last_numbers(con))

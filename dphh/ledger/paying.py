@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dphh.errors import BudgetRefused, ElsewhereRefused, UsageError
 from dphh.ledger import records
-from dphh.ledger.by_period import Met, caps_met
+from dphh.ledger.by_period import CapToFit, caps_to_fit
 from dphh.ledger.entries import Hold, Request, Reservation, unknown_account
 from dphh.ledger.marks import Marks, keep_marks
 from dphh.ledger.records import AccountRow, Prices
@@ -67,7 +67,7 @@ def look(
     return Look(tuple(found), of_files or {})
 
 
-def where_all_lie(rows: Sequence[AccountRow]) -> set[tuple[int, str]]:
+def locations_of_named(rows: Sequence[AccountRow]) -> set[tuple[int, str]]:
     """A value that changes when a named account is added or moved."""
     return {(row.id, row.fingerprint) for row in rows if row.name is not None}
 
@@ -87,11 +87,11 @@ class Payer(NamedTuple):
     #: The file because of which it pays, if that file was moved from the account's location.
     moved: str | None = None
 
-    def met(self, request: Request) -> list[Met]:
+    def met(self, request: Request) -> list[CapToFit]:
         """The account's caps that the request must fit."""
         account, period = self.account, self.account.source.period
         units, person = self.prices
-        return caps_met(period, account.cap, units, account.person, person, request.price)
+        return caps_to_fit(period, account.cap, units, account.person, person, request.price)
 
     def allows(self, request: Request) -> bool:
         return all(each.allows for each in self.met(request))
@@ -135,7 +135,9 @@ def payers(
     named = () if request.account is None else (by_name(rows, request.account).id,)
     moved = {each.account.id: each.moved for each in seen.shared}
     paying = [row for row in rows if row.id in {*moved, *named}]
-    return [Payer(row, records.both_prices(con, row.id), moved.get(row.id)) for row in paying]
+    return [
+        Payer(row, records.unit_and_person_prices(con, row.id), moved.get(row.id)) for row in paying
+    ]
 
 
 def first_to_refuse(paying: Sequence[Payer], request: Request, analyst: str | None) -> Payer | None:
@@ -235,7 +237,7 @@ def repeated(con: sqlite3.Connection, request: Request, hold: Hold) -> Reservati
         tuple(row.label for row in paid),
         any(row.name is not None for row in paid),
         records.release(con, found) if found["state"] == "settled" else None,
-        records.files_then(con, found["sequence"]),
+        records.files_value_of_run(con, found["sequence"]),
     )
 
 

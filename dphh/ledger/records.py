@@ -15,7 +15,16 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from dphh.errors import LedgerError, UsageError
-from dphh.ledger.budget import Booking, Budget, Cap, given_back, kept_for, left, spent, used
+from dphh.ledger.budget import (
+    Booking,
+    Budget,
+    Cap,
+    given_back,
+    left,
+    rule_for_first_run,
+    spent,
+    used,
+)
 from dphh.ledger.by_period import fullest, of_a_person, together
 from dphh.ledger.entries import (
     Account,
@@ -25,10 +34,10 @@ from dphh.ledger.entries import (
     Request,
     StoredRelease,
     canonical,
-    not_held,
+    error_not_held,
     unknown_run,
 )
-from dphh.ledger.schema import has_column, has_kept, has_persons
+from dphh.ledger.schema import has_cap_rules, has_column, has_persons
 from dphh.ledger.sources import CHECK, Source
 from dphh.privacy.events import Event, events_from_json, events_to_json
 from dphh.unit.period import ALWAYS, Spans
@@ -78,7 +87,7 @@ class AccountRow(NamedTuple):
 
 
 def accounts(con: sqlite3.Connection) -> list[AccountRow]:
-    kept = "kept" if has_kept(con, "caps") else "'composed'"
+    kept = "kept" if has_cap_rules(con, "caps") else "'composed'"
     person = "person_epsilon, person_delta" if has_persons(con) else "NULL, NULL"
     query = f"""
         SELECT a.id, name, source, fingerprint, epsilon, delta, {kept}, {person}
@@ -130,7 +139,7 @@ def move_account(con: sqlite3.Connection, account: int, source: Source) -> None:
     con.execute("DELETE FROM deleted WHERE account = ?", (account,))
 
 
-def have_files(con: sqlite3.Connection) -> set[int]:
+def accounts_with_files(con: sqlite3.Connection) -> set[int]:
     """Accounts that had files at some time (they have a charge or a mark), and whose files were not
     declared deleted."""
     charged = "SELECT account FROM charges"
@@ -151,7 +160,7 @@ def insert_cap(
     )
 
 
-def settle_how_kept(con: sqlite3.Connection, account: int) -> None:
+def settle_cap_rule(con: sqlite3.Connection, account: int) -> None:
     """Settle the rule of the account's cap by the first run that was ever requested, cancelled or
     not.
 
@@ -164,7 +173,7 @@ def settle_how_kept(con: sqlite3.Connection, account: int) -> None:
         WHERE account = ? AND kept = 'open' ORDER BY sequence, caps.id DESC LIMIT 1
     """
     for cap, cap_delta, events, epsilon, delta in con.execute(query, (account,)).fetchall():
-        kept = kept_for(Booking(events_of(events), epsilon, delta), cap_delta)
+        kept = rule_for_first_run(Booking(events_of(events), epsilon, delta), cap_delta)
         con.execute("UPDATE caps SET kept = ? WHERE id = ?", (kept, cap))
 
 
@@ -174,10 +183,12 @@ def prices(con: sqlite3.Connection, account: int, analyst: str | None = None) ->
     What a settled run did not draw is given back to accounts but not to shares, and only under the
     cap of its reservation or a larger one.
     """
-    return both_prices(con, account, analyst).of_unit
+    return unit_and_person_prices(con, account, analyst).of_unit
 
 
-def both_prices(con: sqlite3.Connection, account: int, analyst: str | None = None) -> Prices:
+def unit_and_person_prices(
+    con: sqlite3.Connection, account: int, analyst: str | None = None
+) -> Prices:
     """The prices of an account's runs, for the unit's cap and for a person's cap."""
     asked = "" if analyst is None else "JOIN askers USING (run)"
     gives_back = analyst is None and has_column(con, "charges", "cap")
@@ -283,7 +294,7 @@ def asked_of_other_data(con: sqlite3.Connection, request: Request) -> dict[str, 
     return next(iter(_rows_as_dicts(con, query, request.digests)), None)
 
 
-def files_then(con: sqlite3.Connection, run: int) -> str:
+def files_value_of_run(con: sqlite3.Connection, run: int) -> str:
     """The stored `files` value of a run, by which its data are recognised; '' if there is none."""
     if not has_column(con, "asked", "files"):
         return ""
@@ -301,11 +312,11 @@ def held(con: sqlite3.Connection, hold: Hold) -> dict[str, Any]:
         "SELECT runs.* FROM runs JOIN holds ON holds.run = sequence WHERE run_id = ? AND token = ?"
     )
     if (found := next(iter(_rows_as_dicts(con, query, (hold.run_id, hold.token))), None)) is None:
-        raise not_held(hold)
+        raise error_not_held(hold)
     return found
 
 
-def let_go(con: sqlite3.Connection, run: int, hold: Hold) -> bool:
+def delete_hold(con: sqlite3.Connection, run: int, hold: Hold) -> bool:
     """Delete this hold; returns whether it was the run's last one."""
     con.execute("DELETE FROM holds WHERE run = ? AND token = ?", (run, hold.token))
     query = "SELECT count(*) FROM holds WHERE run = ?"
@@ -353,11 +364,11 @@ def insert_run(
             "INSERT INTO charges SELECT :account, :run, max(id) FROM caps WHERE account = :account",
             {"account": account, "run": sequence},
         )
-        settle_how_kept(con, account)
+        settle_cap_rule(con, account)
     return sequence
 
 
-def in_state(found: dict[str, Any], verb: str, state: str) -> int:
+def sequence_in_state(found: dict[str, Any], verb: str, state: str) -> int:
     """The run's sequence number, if the run is in this state; else an error that says why not."""
     if found["state"] != state:
         raise LedgerError(

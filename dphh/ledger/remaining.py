@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dphh.ledger.budget import Booking, Cap, fits, kept_for, share_of
+from dphh.ledger.budget import Booking, Cap, fits, rule_for_first_run, share_of
 from dphh.ledger.exact import allowed, drawn
 
 #: Counting of runs that fit ends at this number.
@@ -18,7 +18,7 @@ class Ahead:
 
     account: str
     #: The share of the cap that the run would use: the larger of its two amounts' shares. Above 1,
-    # the run never fits.
+    #: the run never fits.
     share: float
     #: How many such runs would still be granted, one after another; at most `MOST_RUNS`.
     runs_left: int
@@ -29,7 +29,7 @@ def ahead(name: str, prices: Sequence[Booking], cap: Cap, price: Booking | None)
     the cap protects."""
     if price is None:
         return Ahead(name, float("inf"), 0)
-    return Ahead(name, share(prices, cap, price), how_often(prices, cap, price))
+    return Ahead(name, share(prices, cap, price), number_that_fit(prices, cap, price))
 
 
 def share(prices: Sequence[Booking], cap: Cap, price: Booking) -> float:
@@ -41,7 +41,7 @@ def share(prices: Sequence[Booking], cap: Cap, price: Booking) -> float:
 
 def parts(prices: Sequence[Booking], cap: Cap, price: Booking) -> tuple[float, float]:
     """The shares that a run would draw of the cap's divergence (or epsilon), and of its delta."""
-    kept = kept_for([*prices, price][0], cap.delta) if cap.kept == "open" else cap.kept
+    kept = rule_for_first_run([*prices, price][0], cap.delta) if cap.kept == "open" else cap.kept
     if kept != "divergence":
         return share_of(price.epsilon, cap.epsilon), share_of(price.delta, cap.delta)
     most = allowed(cap.epsilon, cap.delta)
@@ -52,7 +52,7 @@ def parts(prices: Sequence[Booking], cap: Cap, price: Booking) -> tuple[float, f
     )
 
 
-def how_often(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
+def number_that_fit(prices: Sequence[Booking], cap: Cap, price: Booking) -> int:
     """How many such runs fit, by doubling and bisection: if a number of runs fits, so do fewer."""
     if not fits([*prices, price], cap):
         return 0

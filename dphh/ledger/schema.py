@@ -356,7 +356,7 @@ def has_column(con: sqlite3.Connection, table: str, column: str) -> bool:
     return any(row[1] == column for row in con.execute(f"PRAGMA table_info ({table})"))
 
 
-def has_kept(con: sqlite3.Connection, table: str) -> bool:
+def has_cap_rules(con: sqlite3.Connection, table: str) -> bool:
     """Whether a table of caps has a column for the caps' rules."""
     return has_column(con, table, "kept")
 

@@ -18,16 +18,16 @@ from dphh.ledger.budget import (
     Budget,
     Cap,
     checked_budget,
-    kept_for,
     left,
+    rule_for_first_run,
     spent,
     used,
 )
-from dphh.ledger.by_period import caps_met, fullest, refuse_first
+from dphh.ledger.by_period import caps_to_fit, fullest, refuse_first
 from dphh.ledger.entries import Request, unknown_account
 from dphh.ledger.history import note
 from dphh.ledger.records import AccountRow
-from dphh.ledger.schema import has_kept, reading, writing
+from dphh.ledger.schema import has_cap_rules, reading, writing
 from dphh.unit.period import Period
 from dphh.unit.user import User
 
@@ -147,7 +147,7 @@ def check_share(
             "Only the account's owner can give one."
         )
     own = records.prices(con, account.id, analyst)
-    met = caps_met(account.source.period, cap, own, None, (), request.price)
+    met = caps_to_fit(account.source.period, cap, own, None, (), request.price)
     refuse_first(met, f"{analyst}'s share of {account.label}", request.price)
 
 
@@ -168,13 +168,13 @@ def _settle_how_kept(con: sqlite3.Connection, account: int, analyst: str) -> Non
         ORDER BY sequence, shares.id DESC LIMIT 1
     """
     for share, most, events, epsilon, delta in con.execute(query, (account, analyst)).fetchall():
-        kept = kept_for(Booking(records.events_of(events), epsilon, delta), most)
+        kept = rule_for_first_run(Booking(records.events_of(events), epsilon, delta), most)
         con.execute("UPDATE shares SET kept = ? WHERE id = ?", (kept, share))
 
 
 def _upgrade_table(con: sqlite3.Connection) -> None:
     """Upgrade a table of an earlier version; its shares keep their rule."""
-    if not has_kept(con, "shares"):
+    if not has_cap_rules(con, "shares"):
         con.execute("ALTER TABLE shares ADD COLUMN kept TEXT NOT NULL DEFAULT 'composed'")
 
 
@@ -186,7 +186,7 @@ def has_shares(con: sqlite3.Connection) -> bool:
 
 
 def _shares_in_force(con: sqlite3.Connection, account: int) -> dict[str, Cap]:
-    kept = "kept" if has_kept(con, "shares") else "'composed'"
+    kept = "kept" if has_cap_rules(con, "shares") else "'composed'"
     query = f"SELECT analyst, epsilon, delta, {kept} FROM shares WHERE account = ? ORDER BY id"
     found = con.execute(query, (account,))
     return {name: Cap(epsilon, delta, how) for name, epsilon, delta, how in found}

@@ -23,7 +23,7 @@ from dphh.ledger.records import pieces
 Setting = dict[str, str]
 
 #: The number of attempts is limited, because a failed attempt may disclose something of the data
-# that no theorem covers (docs/threats.md).
+#: that no theorem covers (docs/threats.md).
 MOST_ATTEMPTS = 20
 
 
@@ -44,7 +44,7 @@ def insert(con: sqlite3.Connection, run: int, setting: Setting, key: bytes) -> B
     return Beginning(key, 1)
 
 
-def go_on(con: sqlite3.Connection, found: dict[str, Any], setting: Setting) -> Beginning:
+def continue_run(con: sqlite3.Connection, found: dict[str, Any], setting: Setting) -> Beginning:
     """Begin one more attempt at a run that has begun, or refuse it and say why."""
     run_id, run = found["run_id"], running(found)
     row = con.execute(

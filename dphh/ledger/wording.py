@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from dphh.ledger.budget import Budget, Cap, GivenBack, cut, how_kept, percent, promise
-from dphh.ledger.by_period import OfAPerson
+from dphh.ledger.budget import Budget, Cap, GivenBack, cut, percent, promise, rule_in_words
+from dphh.ledger.by_period import PersonBudget
 from dphh.privacy.weak import warnings
 from dphh.unit.period import Period
 from dphh.unit.together import Together
@@ -46,13 +46,13 @@ class SpentByPeriod(Spent, Protocol):
     @property
     def fullest(self) -> str: ...
     @property
-    def person(self) -> OfAPerson | None: ...
+    def person(self) -> PersonBudget | None: ...
     @property
     def together(self) -> tuple[Together, ...]: ...
 
 
 def account_lines(account: Spent) -> list[tuple[str, str]]:
-    lines = [(shown.shown(account.label, 10_000), officers_sentence(account))]
+    lines = [(shown.shown(account.label, 10_000), guarantee_sentence(account))]
     if account.cap is not None:
         lines.append(("", f"kept: {how_kept(account.cap)}"))
         if account.given_back is not None:
@@ -62,7 +62,7 @@ def account_lines(account: Spent) -> list[tuple[str, str]]:
     return lines
 
 
-def officers_sentence(account: Spent) -> str:
+def guarantee_sentence(account: Spent) -> str:
     """A sentence with the guarantee, the share of it that is used, and what is left for one more
     run."""
     if account.cap is None:
@@ -74,10 +74,10 @@ def officers_sentence(account: Spent) -> str:
             f"{plural(account.runs, 'run')} used {percent(account.used)} of it; no run may follow"
         )
     who = whom(account.user, account.period)
-    return f"promised to {who}: {promise(account.cap)}; {how_far(account)}"
+    return f"promised to {who}: {promise(account.cap)}; {usage_phrase(account)}"
 
 
-def how_far(account: Spent) -> str:
+def usage_phrase(account: Spent) -> str:
     """A phrase with the share of a cap that is used, and what is left for one more run."""
     assert account.used is not None
     assert account.left is not None
@@ -126,7 +126,7 @@ def period_lines(account: SpentByPeriod) -> list[tuple[str, str]]:
     return [("", line) for line in lines]
 
 
-def gone_text(account: Spent, where: Sequence[str]) -> str:
+def missing_files_text(account: Spent, where: Sequence[str]) -> str:
     """The message about an account none of whose files exist any more."""
     label = shown.shown(account.label, 10_000)
     return (

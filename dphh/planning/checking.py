@@ -23,7 +23,7 @@ from dphh.engines.session import Limits
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger
 from dphh.ledger.corpora import check_account, how_rows_were_made, mixed, source_of, unseen
-from dphh.ledger.wording import gone_text, how_far
+from dphh.ledger.wording import missing_files_text, usage_phrase
 from dphh.report.style import CHART_CSS
 from dphh.sources.lacking import parquet_files
 from dphh.sources.reading import parquet_pattern
@@ -239,7 +239,7 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
         return
     for account in book.gone():
         yield Finding(
-            "ledger", "mind", gone_text(account, account.source.where),
+            "ledger", "mind", missing_files_text(account, account.source.where),
             "Whatever it allowed could be spent once more on the same people.",
         )  # fmt: skip
     for said in book.moved_here(source):
@@ -262,7 +262,11 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
                 "Every run is refused; the releases that were made can be had again for nothing.",
             )  # fmt: skip
         else:
-            far = "no cap" if account.cap is None else f"a cap of {account.cap}; {how_far(account)}"
+            far = (
+                "no cap"
+                if account.cap is None
+                else f"a cap of {account.cap}; {usage_phrase(account)}"
+            )
             yield Finding("ledger", "good", f"{name!r} pays: {far}")
     if not touched:
         yield Finding(

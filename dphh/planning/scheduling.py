@@ -15,14 +15,22 @@ from math import exp, floor, log, log10
 from typing import Any, get_args
 
 from dphh.errors import UsageError
-from dphh.ledger.budget import Booking, Budget, Cap, checked_booking, checked_budget, fits, kept_for
+from dphh.ledger.budget import (
+    Booking,
+    Budget,
+    Cap,
+    checked_booking,
+    checked_budget,
+    fits,
+    rule_for_first_run,
+)
 from dphh.ledger.exact import allowed, drawn
-from dphh.ledger.remaining import how_often, parts
+from dphh.ledger.remaining import number_that_fit, parts
 from dphh.plan import Plan
 from dphh.price import Price
 from dphh.registry import VERBS
 from dphh.unit.period import By
-from dphh.unit.together import SAID, released_apart
+from dphh.unit.together import SAID, cost_of_separate_runs
 from dphh.wording.lines import plural, wrapped
 from dphh.wording.options import named_in_words
 
@@ -60,7 +68,7 @@ class Schedule:
         if self.cap_person is None:
             return None
         cap = Cap(self.cap_person.epsilon, self.cap_person.delta)
-        runs = how_often([], cap, _booking(self.plan.price))
+        runs = number_that_fit([], cap, _booking(self.plan.price))
         return None if runs >= MOST_TIMES else runs // self.times
 
     def __repr__(self) -> str:
@@ -105,7 +113,7 @@ class Schedule:
         epsilon, delta = price.privacy.booked_epsilon, price.privacy.delta
         each = [
             str(
-                released_apart(
+                cost_of_separate_runs(
                     price.events * self.times, epsilon * self.times, delta * self.times, k
                 )
             )
@@ -189,7 +197,7 @@ def _schedule_within(plan: Plan, times: int, cap: tuple[float, float]) -> Schedu
         raise UsageError(f"cap: found {cap}; give an epsilon and a delta above 0")
     price_of = _price_function(plan)
     delta = whole.delta / times
-    if kept_for(_booking(plan.price), whole.delta) == "sums":
+    if rule_for_first_run(_booking(plan.price), whole.delta) == "sums":
         price = price_of(_round_down_to_digits(whole.epsilon / times), delta=delta)
         if not _all_fit(price, times, whole):
             raise _error_too_many(times, delta, whole)
@@ -256,14 +264,14 @@ def _error_too_many(times: int, delta: float, whole: Budget) -> UsageError:
 
 def _all_fit(price: Price, times: int, whole: Budget) -> bool:
     booking = _booking(price)
-    kept = kept_for(booking, whole.delta)
+    kept = rule_for_first_run(booking, whole.delta)
     return fits([booking] * times, Cap(whole.epsilon, whole.delta, kept))
 
 
 def _larger_delta(price: Price, times: int, whole: Budget) -> float:
     """The delta of each run at which the thresholds use up the cap's whole delta for thresholds."""
     booking = _booking(price)
-    if kept_for(booking, whole.delta) != "divergence":
+    if rule_for_first_run(booking, whole.delta) != "divergence":
         return 0.0
     most = allowed(whole.epsilon, whole.delta)
     taken = float(drawn(booking.events, most.order).delta)

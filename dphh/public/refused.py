@@ -14,9 +14,9 @@ from dphh.content import Content
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.ledger import Ledger, source_of
-from dphh.ledger.known import is_known, read_of, share_data
+from dphh.ledger.known import is_known, places_read_by, share_data
 from dphh.priors.given_prior import GivenPrior
-from dphh.sources.reading import at_hand, rows_in_memory
+from dphh.sources.reading import is_in_memory, rows_in_memory
 
 #: What does not make tokens others.
 _OPTIONS_WITHOUT_EFFECT_ON_TOKENS = ("column", "unit", "max_text_length")
@@ -36,7 +36,7 @@ def refuse_private(prior: Corpus, corpus: Corpus | None, ledger: Ledger) -> None
     source = source_of(prior)
     if corpus is not None and (
         (prior.source is not None and prior.source is corpus.source)
-        or share_data(read_of(source_of(corpus)), read_of(source))
+        or share_data(places_read_by(source_of(corpus)), places_read_by(source))
         or _have_same_rows(prior, corpus)
     ):
         raise UsageError(
@@ -77,7 +77,7 @@ def refuse_prior(given: GivenPrior | None, corpus: Corpus, ledger: Ledger) -> No
 
 def _have_same_rows(prior: Corpus, corpus: Corpus) -> bool:
     """Of tables that are both in memory: whether one's texts are the other's."""
-    if not (at_hand(prior) and at_hand(corpus)):
+    if not (is_in_memory(prior) and is_in_memory(corpus)):
         return False
     try:
         one, other = (_content_column(each) for each in (prior, corpus))

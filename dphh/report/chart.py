@@ -155,7 +155,7 @@ def _counted_items(release: Released, people: People) -> tuple[dict[Tokens, str]
         for row in release.table.select(columns).to_pylist()
         if tuple(row["tokens"]) in people.counts
     }
-    parts = set() if "ended" in release.table.column_names else people.said_by_longer()
+    parts = set() if "ended" in release.table.column_names else people.redundant_parts()
     whole = [tokens for tokens in items if tokens not in parts or len(tokens) == 1]
     whole.sort(key=lambda tokens: (-people.weight(tokens), -len(tokens), items[tokens]))
     return items, whole

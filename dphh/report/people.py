@@ -49,7 +49,7 @@ class People:
         """The sort key of items: the sum over groups, so a user in several groups adds to each."""
         return sum(count.users for count in self.counts[tokens] if count is not None)
 
-    def said_by_longer(self) -> set[Tokens]:
+    def redundant_parts(self) -> set[Tokens]:
         """Parts of longer phrases that hardly anybody holds without the longer one, which makes
         them redundant."""
         said = set()

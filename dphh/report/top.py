@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dphh.columns import in_turn
+from dphh.columns import interleaved_by_level
 from dphh.errors import UsageError
 from dphh.report.released import Released
 
@@ -43,7 +43,7 @@ def top_of(release: Released, k: int) -> Any:
 
 def _heaviest_rows(table: Any, by: str, k: int) -> Any:
     table = table.sort_by([("level", "ascending"), (by, "descending"), ("item", "ascending")])
-    chosen = in_turn(table.column("level").to_numpy())[:k]
+    chosen = interleaved_by_level(table.column("level").to_numpy())[:k]
     return table.take(pa.array(np.sort(chosen)))
 
 

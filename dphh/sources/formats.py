@@ -28,7 +28,7 @@ from dphh.sources.reading import (
     files_named,
     no_such_file,
     parquet_pattern,
-    refuse_what_waits,
+    refuse_blocking_files,
     unreadable_files,
 )
 from dphh.sources.text_files import refuse_other_encodings
@@ -65,7 +65,7 @@ def opened(corpus: Corpus) -> Corpus:
     table: Any = None
     places = corpus.where
     for place in places:
-        refuse_what_waits(files_named(place))
+        refuse_blocking_files(files_named(place))
     if len(places) == 1 and (database := database_of(places[0])) is not None:
         table = _table_of_database(corpus, database, places[0][len(database) :].strip("/"))
     elif any(_DUCKDB_FILE.search(str(Path(place).parent)) for place in places):

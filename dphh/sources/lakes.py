@@ -24,7 +24,7 @@ from pyarrow import fs
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import files_of
-from dphh.sources.reading import Streamed, refuse_what_waits
+from dphh.sources.reading import Streamed, refuse_blocking_files
 
 _METADATA_FILE = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 _STORE_ADDRESS = re.compile(r"(s3a?|gs|gcs)://")
@@ -38,9 +38,9 @@ _WILDCARD = re.compile(r"[*?\[{]")
 
 def lake_table(corpus: Corpus, place: str) -> Streamed | None:
     """The table in this folder, at its log's current version; None if it is not a lake table."""
-    kept_by = keeper(place) if "://" not in place else _remote_format(place)
+    kept_by = lake_format_of(place) if "://" not in place else _remote_format(place)
     if kept_by is not None and "://" not in place:
-        refuse_what_waits(files_of(place))
+        refuse_blocking_files(files_of(place))
     if kept_by == "Delta":
         return _read_with_clear_errors(corpus, place, kept_by, _open_delta)
     if kept_by == "Iceberg" and "://" not in place:
@@ -48,7 +48,7 @@ def lake_table(corpus: Corpus, place: str) -> Streamed | None:
     return None
 
 
-def keeper(folder: str) -> str | None:
+def lake_format_of(folder: str) -> str | None:
     """The format of the table whose folder this is; None if it is no table's folder."""
     if os.path.isdir(os.path.join(folder, "_delta_log")):
         return "Delta"
@@ -102,7 +102,7 @@ def _tables_of_files(place: str, looked: dict[str, str | None]) -> Iterator[tupl
             continue
         above = real[folder] = os.path.realpath(folder)
         while above not in looked:
-            kept_by = looked[above] = keeper(above)
+            kept_by = looked[above] = lake_format_of(above)
             if kept_by is not None:
                 yield above, kept_by
             above = os.path.dirname(above)

@@ -78,7 +78,7 @@ class Streamed:
 _TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 
 
-def at_hand(corpus: Corpus) -> bool:
+def is_in_memory(corpus: Corpus) -> bool:
     """Whether the corpus is a table with its rows in memory, rather than a query."""
     kind = type(corpus.source)
     return (kind.__module__.split(".")[0], kind.__name__) in _TABLES_IN_MEMORY
@@ -104,7 +104,7 @@ def files_named(place: str) -> list[str]:
     return sorted(name for name in names if not isdir(name))  # noqa: PTH112 - of very many
 
 
-def refuse_what_waits(files: Iterable[str]) -> None:
+def refuse_blocking_files(files: Iterable[str]) -> None:
     """Refuse pipes, sockets and devices before any is opened and before anything is paid."""
     for file in files:
         if keeps_waiting(file):
@@ -243,12 +243,12 @@ def rows_in_memory(corpus: Corpus) -> Any:
             return chosen.to_arrow_reader(ROWS_OF_A_STREAM)
         lazy = hasattr(source, "collect")
         rows = source.select(columns).collect() if lazy else source
-        table = without_views(pa.table(rows).select(columns))
+        table = without_string_views(pa.table(rows).select(columns))
     _validate(table)
     return table
 
 
-def without_views(table: pa.Table) -> pa.Table:
+def without_string_views(table: pa.Table) -> pa.Table:
     """The table without string views, as Polars makes them: DuckDB 1.5 takes rows of a joined
     table by a function of Arrow's that does not support views."""
     if not duckdb.__version__.startswith("1."):

@@ -111,7 +111,7 @@ def of_periods(
     return OfPeriods(
         period,
         read,
-        tuple(released_apart(events, epsilon, delta, k) for k in SAID),
+        tuple(cost_of_separate_runs(events, epsilon, delta, k) for k in SAID),
         tuple(_together_in_one_run(epsilon, delta, k) for k in several),
     )
 
@@ -123,7 +123,7 @@ def of_periods_in(privacy: Mapping[str, Any]) -> OfPeriods | None:
 
 
 @lru_cache(maxsize=256)
-def released_apart(
+def cost_of_separate_runs(
     events: tuple[Event, ...],
     epsilon: float,
     delta: float,

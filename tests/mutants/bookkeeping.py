@@ -20,7 +20,7 @@ MUTANTS = (
     ),
     Mutant(
         "a run that fails costs nothing",
-        '            run = records.in_state(records.held(con, hold), "cancel", "reserved")\n',
+        '            run = records.sequence_in_state(records.held(con, hold), "cancel", "reserved")\n',
         '            con.execute("DROP TRIGGER states_move_forward")\n'
         '            run = int(records.held(con, hold)["sequence"])\n',
         (f"{_LEDGER}_runs.py::test_a_run_that_began_stays_spent",),

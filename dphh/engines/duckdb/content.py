@@ -64,8 +64,8 @@ def open_corpus(con: duckdb.DuckDBPyConnection, corpus: Corpus) -> Loader:
 
 
 def _make_macros(con: duckdb.DuckDBPyConnection, statements: str) -> None:
-    """Those of `sql/rows` that levels use, and of units and periods only what the statements call:
-    to make them takes a sixth of the time in which an instance opens."""
+    """Create the macros of `sql/rows` that levels use; for units and periods only those that the
+    statements call, because creating all takes a sixth of an instance's start."""
     con.execute(query("names"))
     con.execute(query("text"))
     words = set(re.findall(r"\w+", statements))
@@ -93,7 +93,7 @@ def corpus_statements(corpus: Corpus, types: Mapping[str, str], relation: str) -
 
 
 def user_statements(corpus: Corpus, types: Mapping[str, str]) -> tuple[str, ...]:
-    """What stands for a user of `rows_of_corpus` where whole users are brought together."""
+    """The SQL of the user key by which rows of `rows_of_corpus` are grouped into whole users."""
     column = None if corpus.unit_is_spelled else corpus.columns_of_user[0][1]
     key, name = key_and_name("VARCHAR" if column is None else types[column])
     return (

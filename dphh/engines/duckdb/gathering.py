@@ -62,13 +62,13 @@ class Gathers(DuckDBRun):
     def _write_rows_of_users(self, table: str, gathering: Gathering) -> None:
         self.memory.settle()
         with engine_errors("gather_texts"):
-            for rows in one_ahead(gathering.rows()):
+            for rows in prepare_one_ahead(gathering.rows()):
                 self.con.register("made", rows)
                 self.con.execute(f"INSERT INTO {table} FROM made")
                 self.con.unregister("made")
 
 
-def one_ahead(rows: Iterator[Table]) -> Iterator[Table]:
+def prepare_one_ahead(rows: Iterator[Table]) -> Iterator[Table]:
     """Prepare the next rows on another thread while DuckDB inserts the current ones."""
     with ThreadPoolExecutor(1) as beside:
         following = beside.submit(next, rows, None)

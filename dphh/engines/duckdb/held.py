@@ -1,4 +1,5 @@
-"""How much memory an engine needs for texts. It reads a fixed number of rows at a time whatever
+"""Computes the memory that an engine needs for
+texts. It reads a fixed number of rows at a time whatever
 their size: 2,048 texts of 10 MB each, which may be stored once in a file, are 20 GB, and their
 words many times that.
 """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dphh.engines.aggregate import aggregate_reports
-from dphh.engines.declared_users import users_wanting
+from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.levels import LocalLevel
@@ -67,4 +67,4 @@ class LocalTries(DuckDBRun):
             ((users,),) = self.con.execute(
                 "SELECT count(DISTINCT user_id) FROM local_words"
             ).fetchall()
-        return users_wanting(users, seats, pad)
+        return missing_users_of_ldp_trie(users, seats, pad)

@@ -23,7 +23,7 @@ from dphh.errors import CorpusError
 from dphh.sources.formats import opened
 from dphh.sources.long_texts import longest_texts
 from dphh.sources.quoted import identifier
-from dphh.sources.reading import at_hand, files_named, null_users_of
+from dphh.sources.reading import files_named, is_in_memory, null_users_of
 from dphh.sources.text_files import reading_text
 
 #: Shorter texts are not listed: 2,048 of them take at most 128 MiB.
@@ -37,11 +37,11 @@ def can_be_looked_at(corpus: Corpus, session: Session | None = None) -> bool:
     depending on the rows, and so ask any number of questions at no price.
     """
     if corpus.kind != "path":
-        return at_hand(corpus)
+        return is_in_memory(corpus)
     return _is_local(corpus) or isinstance(session, DuckDBSession)
 
 
-def look_first(corpus: Corpus, session: Session) -> None:
+def refuse_if_run_would_fail(corpus: Corpus, session: Session) -> None:
     """Before a run pays, refuse a corpus on which it would fail."""
     if not can_be_looked_at(corpus, session):
         return

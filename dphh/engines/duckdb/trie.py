@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dphh.engines.declared_users import users_idle
+from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.duckdb.failures import engine_errors
 from dphh.engines.duckdb.run import DuckDBRun
 from dphh.engines.walking import Trie, Walking
@@ -105,7 +105,7 @@ class Tries(DuckDBRun, Walking):
     def _idle_users(self, users: int) -> int:
         with engine_errors("one_each"):
             ((holders,),) = self.con.execute("SELECT count(*) FROM one_each").fetchall()
-        return users_idle(holders, users)
+        return idle_users_of_trie(holders, users)
 
     def _grown_prefixes(self, theta: int) -> Any:
         grown = self.fetch("grown", theta=theta)

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from dphh.engines.aggregate import aggregate_reports
-from dphh.engines.declared_users import users_wanting
+from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.polars.queries import local_tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.levels import LocalLevel
@@ -36,7 +36,7 @@ class LocalTries(PolarsRun):
     def _users_in_seats(self, seats: int, pad: bool) -> pl.DataFrame:
         """The users in a secret random order, which includes made-up idle users."""
         users = self.fetch("ldp_seats", self.table("local_words").select("user_id").unique())
-        idle = users_wanting(users.height, seats, pad)
+        idle = missing_users_of_ldp_trie(users.height, seats, pad)
         names = self.names(users["user_id"], SEATS)
         if names is not None:
             nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())

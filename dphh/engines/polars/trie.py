@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from dphh.engines.declared_users import users_idle
+from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.polars.queries import tries
 from dphh.engines.polars.run import PolarsRun
 from dphh.engines.walking import Trie, Walking
@@ -58,7 +58,7 @@ class Tries(PolarsRun, Walking):
 
     def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         one_each = self.tables["one_each"]
-        idle = users_idle(one_each.height, level.users)
+        idle = idle_users_of_trie(one_each.height, level.users)
         names = self.names(one_each["user_id"], purpose)
         if names is not None:
             nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())

@@ -1,4 +1,4 @@
-"""Which Spark runs a corpus: the one that the corpus or the process has, or a new local one."""
+"""Chooses the Spark session of a run: the corpus's, the process's, or a new local one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ _MEMORY_SIZE = re.compile(r"(\d+)\s*([KMGT])i?B?", re.IGNORECASE)
 
 
 def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
-    """A session, and whether it was started here and must be stopped here."""
+    """Find or start a session; also returns whether it was started here and must be stopped
+    here."""
     # Spark's Python side logs every error a second time, with what it was about.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     if isinstance(corpus.source, DataFrame):
@@ -59,7 +60,8 @@ def find_spark(corpus: Corpus, limits: Limits) -> tuple[SparkSession, bool]:
 
 
 def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
-    """Spark takes its limits when it starts: others can only be refused."""
+    """Refuse limits that differ from those of a running Spark, which reads limits only at its
+    start."""
     if spark.conf.get("spark.eventLog.enabled", None) == "true":
         warnings.warn(
             "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
@@ -83,8 +85,8 @@ def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
 
 def _start_local_spark(limits: Limits) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # What Spark itself writes: rows that it shuffles, which Java would leave in /tmp where it is
-    # killed; and tables of its own, none of a run's, but not in the folder it is started in.
+    # Spark's own files: shuffled rows, which a killed Java would leave in /tmp, and Spark's
+    # warehouse, which is unused but must not be in the working folder.
     own = PrivateFolder()
     atexit.register(own.close)
     builder = SparkSession.builder.appName("dphh").master(f"local[{limits.threads or '*'}]")
@@ -113,8 +115,8 @@ def _start_local_spark(limits: Limits) -> SparkSession:
 
 @contextmanager
 def _set_java_options() -> Iterator[None]:
-    """Spark logs from its first line on, before it can be told a level; whoever chose a log keeps
-    it, and all other options: of two that contradict one another, Java takes the last."""
+    """Set Java's options while Spark starts: Spark logs before its log level can be set. The user's
+    own options come last and win, because Java takes the last of contradicting options."""
     before = os.environ.get(_JAVA_OPTIONS_VARIABLE)
     options = [_LESS_COMPILATION, before or ""]
     if "log4j" not in (before or ""):
@@ -132,8 +134,8 @@ def _set_java_options() -> Iterator[None]:
 
 @contextmanager
 def _end_java_on_failure() -> Iterator[None]:
-    """Where a signal cuts the start short, PySpark removes the folder in which Java is to say that
-    it is ready, and Java, which fails to, would wait for good."""
+    """Kill Java if a signal interrupts its start: PySpark then removes the folder through which
+    Java reports that it is ready, and Java would wait forever."""
     started: list[Any] = []
     launcher: Any = java_gateway
     begin = launcher.Popen
@@ -155,7 +157,7 @@ def _end_java_on_failure() -> Iterator[None]:
 
 @contextmanager
 def _share_python_path() -> Iterator[None]:
-    """Workers that Java starts import this process's dphh, whatever folder they are started in."""
+    """Let workers that Java starts import this process's dphh, whatever their working folder."""
     paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
     wanted = {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONSAFEPATH": "1"}
     before = {name: os.environ.get(name) for name in wanted}
@@ -171,7 +173,7 @@ def _share_python_path() -> Iterator[None]:
 
 
 def _memory_for_spark(limit: str) -> str:
-    """As Spark writes it: the memory of the one process that a local Spark is."""
+    """The memory limit in Spark's notation; a local Spark is a single process."""
     size = _MEMORY_SIZE.fullmatch(limit.strip())
     if size is None:
         raise UsageError(f"memory_limit: found {limit!r}; write it as 500MB or 4GB")

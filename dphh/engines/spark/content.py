@@ -22,7 +22,7 @@ from dphh.errors import CorpusError
 from dphh.sources.reading import NO_GROUPS, refuse_missing_columns
 from dphh.udfs.spark.functions import register_names, register_tokens
 
-#: Of a user who is written alike everywhere; for others see `register_names`.
+#: For user ids of types that all engines spell alike; for others see `register_names`.
 _CREATE_NAME_FUNCTION = (
     "CREATE OR REPLACE TEMPORARY FUNCTION dphh_name (user_id {kind}) RETURNS STRING "
     "RETURN CAST(user_id AS STRING)"
@@ -32,8 +32,8 @@ _CREATE_NAME_FUNCTION = (
 def open_corpus(run: Opening, corpus: Corpus) -> Loader:
     """Look at the names and types of the columns, then define the view. Reads no row.
 
-    What comes back brings the rows within reach; call it when the run has begun. Content becomes
-    tokens by DuckDB's expression, which DuckDB runs on the executors, so that it is read alike.
+    Returns a function that makes the rows available, to be called when the run has begun. DuckDB
+    tokenises the content on the executors, so that all engines read it alike.
     """
     load = find_rows(run, corpus)
     types = {field.name: field.dataType for field in run.spark.table(ROWS).schema.fields}
@@ -83,8 +83,8 @@ def _group_sql(by: str | None, types: Mapping[str, DataType]) -> str:
 
 
 def _content_and_duckdb_type(content: Content, kind: DataType) -> tuple[str, str]:
-    """What counts of the content column, as text or bytes or a list of them, and what DuckDB calls
-    that type."""
+    """The content column cut to its limits, as text, bytes or a list of these, in Spark's SQL; and
+    the name of this type in DuckDB."""
     column, longest = identifier(content.column), content.max_text_length
     if isinstance(kind, ArrayType):
         if isinstance(kind.elementType, BinaryType):

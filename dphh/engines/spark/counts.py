@@ -1,4 +1,4 @@
-"""Counts of public keys in Spark: what each user holds of them, and one Gaussian vector."""
+"""Counts of public keys in Spark: each user's contributions, and one Gaussian vector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is Spark's own about its errors."""
+"""How Spark's errors are classified and explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run on Spark keeps its tables: a folder of its own that goes when the run ends."""
+"""The private folder with the tables of one run on Spark, removed when the run ends."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
 from dphh.udfs.spark.functions import register_arrow
 
-#: Of Spark's own configuration, for `spark-submit --conf`: a folder that all executors reach.
+#: The key in Spark's configuration (`spark-submit --conf`) for a folder that all executors reach.
 SETTING = "spark.dphh.folder"
-#: A task's files come to the table when its one attempt is committed, and the job after it.
+#: With this committer a task's files are moved into the table only after one attempt of the task
+#: and then the job are committed.
 _COMMITTER_SETTING = ("mapreduce.fileoutputcommitter.algorithm.version", "1")
 _WANTED_FOLDER = (
     "a folder that the driver and all executors reach and no one else can read, as "
@@ -29,8 +30,8 @@ class FolderOfSpark(Protocol):
     path: str
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:
-        """Write a table whole, and give it as it is read from its files: of how its rows came
-        about, nothing stays that could run again."""
+        """Write a table, and return it as read from its files, so that no earlier query can run
+        again."""
         ...
 
     def drop(self, name: str) -> None: ...
@@ -39,7 +40,8 @@ class FolderOfSpark(Protocol):
 
 
 class RunFolder:
-    """Readable by its user alone (mode 0700), on this machine or wherever a cluster's data lie."""
+    """A folder of mode 0700 that Java's file systems can write, on this machine or in a cluster's
+    storage."""
 
     def __init__(self, spark: SparkSession) -> None:
         parent = spark.conf.get(SETTING, None)
@@ -68,10 +70,11 @@ class RunFolder:
         there = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission("700")
         files, path = self._file_system_and_path(self.path)
         files.mkdirs(path, there)
-        files.setPermission(path, there)  # whatever the umask has taken away
+        files.setPermission(path, there)  # also if the umask removed a bit
 
     def _delete_when_spark_ends(self) -> None:
-        """Where this process is killed, Spark's own ends by itself, and takes the folder along."""
+        """Have Spark's Java process delete the folder when it ends, in case this process is
+        killed."""
         files, path = self._file_system_and_path(self.path)
         files.deleteOnExit(path)
 
@@ -93,15 +96,15 @@ class RunFolder:
         files.cancelDeleteOnExit(path)
 
     def _file_system_and_path(self, url: str) -> tuple[Any, Any]:
-        """Hadoop's file system of a URL, and the URL as its path."""
+        """Hadoop's file system for a URL, and the URL as a Hadoop path."""
         path = self._spark._jvm.org.apache.hadoop.fs.Path(url)
         return path.getFileSystem(self._spark._jsc.hadoopConfiguration()), path
 
 
 class RunDatabase:
-    """The same in Spark's SQL alone: a database whose place is the folder, with a table for each.
+    """The same by SQL only, for Spark Connect: a database located in the folder, with its tables.
 
-    To drop it is to remove the folder, wherever it is.
+    Dropping the database removes the folder, wherever it is.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -124,7 +127,8 @@ class RunDatabase:
         _check_shared(self, parent, spark)
 
     def _restrict_to_owner(self) -> None:
-        """Of mode 0700, by an executor; a store has no such modes, and its folder's are kept."""
+        """Let an executor set mode 0700. Stores without modes keep the permissions of the parent
+        folder."""
 
         def made(paths: pa.Array) -> pa.Array:
             import os
@@ -152,7 +156,8 @@ class RunDatabase:
 
 
 def _check_shared(folder: FolderOfSpark, parent: str, spark: SparkSession) -> None:
-    """Where executors write to disks of their own, what they write is missing when it is read."""
+    """Refuse a folder that is not shared: rows that an executor wrote to its own disk would be
+    missing."""
     rows = 64
     try:
         found = folder.write("seen", spark.range(0, rows, 1, 4)).count()

@@ -64,7 +64,7 @@ class SparkRounds(ForecastRounds):
         return released
 
     def _spellings_of(self, keys: Integers) -> Any:
-        """In the order of what was released, where the words that a list lacks come last."""
+        """The released words that the list lacks, which come last in the released rows."""
         return self.other_words
 
     @property

@@ -1,5 +1,5 @@
-"""What Spark's queries of the ladders call on executors: bins, and draws for valid grams that
-nobody holds. What draws is written to Parquet before anything reads it."""
+"""Functions that Spark's ladder queries call on executors: bins, and draws for absent grams (valid
+grams that no user holds). Drawn rows are written to Parquet before anything reads them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _LIFTED_TYPE = (
 
 
 def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidClasses) -> None:
-    """A row is a class, or a bin of one, so they are few. `valid` is made of releases alone, and is
-    sent to the executors whole."""
+    """Register the functions for bins and for absent grams. They are called for one row per class
+    or bin, so for few rows. `valid` depends on releases only and is sent whole to the executors."""
     sent = everywhere(spark, valid)
 
     def bin_of(noisy: pa.Array, sigma: pa.Array) -> pa.Array:
@@ -89,7 +89,8 @@ def register_forecast(spark: SparkSession, randomness: Randomness, valid: ValidC
 
 
 def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGrams) -> None:
-    """`dphh_lifted(held, sigma, threshold, purpose)`: DPNE's spurious grams. One row asks."""
+    """Register `dphh_lifted(held, sigma, threshold, purpose)`: DPNE's spurious grams, for one
+    row."""
     sent = everywhere(spark, valid)
 
     def lifted(held: pa.Array, sigma: pa.Array, threshold: pa.Array, purpose: pa.Array) -> pa.Array:
@@ -108,7 +109,8 @@ def register_lifted(spark: SparkSession, randomness: Randomness, valid: ValidGra
 
 
 def _lifted_by_position(lifted: Lifted) -> dict[str, Any]:
-    """At each position a key that may pass, and at the first ones what passes."""
+    """One row per candidate key; the first rows also have the bins and weights of grams that
+    pass."""
     more = len(lifted.proposed) - len(lifted.bins)
     told = {
         name: pa.concat_arrays([pa.array(values, pa.int64()), pa.nulls(more, pa.int64())])
@@ -128,7 +130,7 @@ def _rows_of_columns(*columns: pa.Array) -> list[tuple[Any, ...]]:
 def _list_column(
     of_row: Callable[[tuple[Any, ...]], dict[str, Any]], names: tuple[str, ...], *columns: pa.Array
 ) -> pa.Array:
-    """Of each row a list of structs of integers."""
+    """A column with a list of structs of integers for each row."""
     made = [of_row(row) for row in _rows_of_columns(*columns)]
     lengths = np.array([len(row[names[0]]) for row in made], dtype=np.int64)
     values = [

@@ -1,7 +1,7 @@
-"""LDP TrieHH in Spark: devices that hold words, and reports from some of them at each level.
+"""LDP TrieHH in Spark: users' words, and the reports of some of the users at each level.
 
-What is drawn (draws, reports) is a table of its own before anything shuffles or sorts it: a task
-that runs again must not give one reader another draw than the next.
+Drawn rows (draws, reports) are written to a table before they are shuffled or sorted: otherwise a
+repeated task could give two readers different draws.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dphh.engines.aggregate import aggregate_reports
-from dphh.engines.declared_users import users_wanting
+from dphh.engines.declared_users import missing_users_of_ldp_trie
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.levels import LocalLevel
@@ -71,7 +71,7 @@ class LocalTries(SparkRun):
         return kept
 
     def _missing_users(self, seats: int, pad: bool) -> int:
-        """How many users are wanting."""
+        """How many idle users must be made up because the corpus has fewer users than seats."""
         with engine_errors("local_words"):
             users = self.ask("local_words", "SELECT DISTINCT user_id FROM local_words", {}).count()
-        return users_wanting(users, seats, pad)
+        return missing_users_of_ldp_trie(users, seats, pad)

@@ -1,4 +1,4 @@
-"""The ladder of n-grams in Spark: where what is released stands, in blocks of whole users."""
+"""The n-gram ladder in Spark: positions of released grams in blocks of whole users."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dphh.engines.declared_users import users_idle
+from dphh.engines.declared_users import idle_users_of_trie
 from dphh.engines.spark.failures import engine_errors
 from dphh.engines.spark.run import SparkRun
 from dphh.engines.walking import Trie, Walking
@@ -41,7 +41,7 @@ class Tries(SparkRun, Walking):
     def _batch_level(self, level: BatchLevel, trie: Trie, purpose: str) -> Any:
         self.show("trie", trie.nodes())
         # Written before they are sorted: sorting looks at them twice.
-        idle = users_idle(self.count("one_each"), level.users)
+        idle = idle_users_of_trie(self.count("one_each"), level.users)
         self.execute("trie_batch_draws", idle=idle, purpose=purpose)
         self.execute("trie_batch_level", level=level.level, batch=level.batch)
         self.drop("draws")

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHER, in_turn
+from dphh.columns import COUNTED, COUNTED_IN_GROUPS, OTHER, interleaved_by_level
 from dphh.engines.session import Session
 from dphh.levels import CountsLevel, FoundCounts
 from dphh.mechanisms.released_rows import LevelDone, whole
@@ -78,7 +78,7 @@ def with_counts(found: Any, counting: FoundCounts, session: Session) -> tuple[di
     names = counting.names
     leaf = leaves(found) if counting.beginnings else np.arange(found.num_rows)
     levels = found.column("level").to_numpy()[leaf]
-    chosen = leaf[np.sort(in_turn(levels)[: MOST_KEYS // len(names)])]
+    chosen = leaf[np.sort(interleaved_by_level(levels)[: MOST_KEYS // len(names)])]
     said = {**counting.to_json(), "counted": len(chosen)}
     columns = {name: pa.array([], pa.int64()) for name in ("users", "low", "high")}
     if len(chosen):

@@ -14,8 +14,8 @@ RELEASED = ("key", "bin", "first", "second")
 def classed(
     noised: pl.LazyFrame, forecasts: pl.LazyFrame, lifts: pl.LazyFrame, public_grams: pl.LazyFrame
 ) -> pl.LazyFrame:
-    """To each (key, noisy) the class that the gram's two pieces foretell, and with a prior the
-    public text."""
+    """Add to each (key, noisy) the gram's class, which follows from the forecasts of its two parts
+    and, with a prior, from the public text."""
     pieces = noised.with_columns(
         first_piece=pl.col("key") // 2**32, last_piece=pl.col("key") % 2**32
     )
@@ -33,8 +33,8 @@ def classed(
 
 
 def other_words(noised: pl.LazyFrame, start: int, threshold: int) -> pl.LazyFrame:
-    """Level 1 with a list: the words that it lacks, in two rows of class -1: what round 1 releases,
-    and all else."""
+    """Level 1 with a list: the words that the list lacks, in two rows of class -1: those that round
+    1 releases, and all others."""
     early = (pl.col("noisy") >= threshold).cast(pl.Int64)
     others = noised.filter(pl.col("key") >= start)
     return others.select("key", "noisy", **{"class": pl.lit(-1, pl.Int64), "bin": early})
@@ -48,8 +48,8 @@ def unlisted(round_1: pl.LazyFrame, classes: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def rows(round_1: pl.LazyFrame, absent: pl.LazyFrame) -> pl.LazyFrame:
-    """What round 1 shows: how many valid grams stand in each row, held and others together. Not of
-    words that a list lacks: only held ones have rows."""
+    """The output of round 1: how many valid grams, held or absent, each row (class and bin) has.
+    Words that a list lacks are not counted, because only held ones have rows."""
     in_classes = round_1.filter(pl.col("class") >= 0)
     held = in_classes.group_by(ROW).agg(grams=pl.len().cast(pl.Int64))
     return pl.concat([held, absent.select(*ROW, "grams")]).group_by(ROW).agg(pl.col("grams").sum())
@@ -68,7 +68,8 @@ def sums(round_1: pl.LazyFrame, histogram: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def signs(round_2: pl.LazyFrame, absent_signs: pl.LazyFrame) -> pl.LazyFrame:
-    """What round 2 shows before its thresholds: how many of each row stand at 0 or below."""
+    """What round 2 outputs before its thresholds: how many grams of each row have a noised weight
+    of 0 or less."""
     in_classes = round_2.filter(pl.col("class") >= 0)
     held = in_classes.filter(pl.col("second") <= 0).group_by(ROW)
     held_negatives = held.agg(negatives=pl.len().cast(pl.Int64))
