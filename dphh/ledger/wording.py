@@ -54,7 +54,7 @@ class SpentByPeriod(Spent, Protocol):
 def account_lines(account: Spent) -> list[tuple[str, str]]:
     lines = [(shown.shown(account.label, 10_000), guarantee_sentence(account))]
     if account.cap is not None:
-        lines.append(("", f"kept: {how_kept(account.cap)}"))
+        lines.append(("", f"kept: {rule_in_words(account.cap)}"))
         if account.given_back is not None:
             lines.append(("", f"given back: {account.given_back}"))
         weak = warnings(account.cap.epsilon, account.cap.delta)

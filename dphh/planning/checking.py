@@ -262,11 +262,8 @@ def _check_accounts(corpus: Corpus, book: Ledger) -> Iterator[Finding]:
                 "Every run is refused; the releases that were made can be had again for nothing.",
             )  # fmt: skip
         else:
-            far = (
-                "no cap"
-                if account.cap is None
-                else f"a cap of {account.cap}; {usage_phrase(account)}"
-            )
+            cap = account.cap
+            far = "no cap" if cap is None else f"a cap of {cap}; {usage_phrase(account)}"
             yield Finding("ledger", "good", f"{name!r} pays: {far}")
     if not touched:
         yield Finding(

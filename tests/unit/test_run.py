@@ -166,7 +166,7 @@ def test_an_error_after_the_beginning_keeps_the_price(written, ledger):
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
-@pytest.mark.parametrize("at_hand", [False, True])
+@pytest.mark.parametrize("is_in_memory", [False, True])
 def test_rows_of_nobody_are_found_before_anything_is_paid(written, ledger, engine, is_in_memory):
     bad = written([*ROWS, (None, "b")])
     if is_in_memory:
