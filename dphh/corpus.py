@@ -217,12 +217,13 @@ class Corpus:
 
     @property
     def unit_is_spelled(self) -> bool:
-        """Whether what stands for a unit is a text that says several values, and no one column."""
+        """Whether the unit is identified by a text of several values, and not by a single
+        column."""
         return self.period is not None or not isinstance(self.user, str)
 
     @property
     def names_of_periods(self) -> list[str] | None:
-        """The periods that are read, as people write them; None of all."""
+        """The names of the periods that are read; None if all are read."""
         if self.period is None or self.periods is None:
             return None
         return self.period.names(self.periods)

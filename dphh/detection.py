@@ -80,7 +80,8 @@ def profile(words_per_user: int | Sequence[int], texts_per_user: int = 1) -> Pro
 
 
 def detection_of(price: Price, by: Profile) -> Detection:
-    """The sight for users who hold as much as the profile says, if none of it is pruned.
+    """The numbers of users that n-grams need, if users hold as much as the profile says and no part
+    of an n-gram is missed.
 
     That is the worst case: a gram that is not released at one length is pruned at the next, and
     the user's remaining grams then get more weight.

@@ -203,7 +203,7 @@ def _periods_from_json(found: Any) -> tuple[Period | None, Spans | None]:
 
 
 def _price_again(plan: Plan) -> Plan:
-    """Price the plan's parameters again: the price written in a file is not trusted."""
+    """Price the plan's parameters again, because a price in a file is not trusted."""
     if plan.verb not in VERBS:
         raise UsageError(
             f"plan: found the verb {plan.verb!r}, which this dphh lacks; make the plan again"

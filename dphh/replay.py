@@ -1,4 +1,4 @@
-"""Nothing is spent by accident: the same request returns the release that it made before.
+"""Replay: the same request on the same data returns the earlier release and spends nothing.
 
 A request is its verb, options, corpus, account and price. Files are the same if their names, sizes
 and modification times are; the ledger keeps a few bits of a hash of these with each run. A lazy
@@ -141,7 +141,8 @@ class Replay:
         )
 
     def _warn_of_other_rows(self, say: Say) -> None:
-        """A period that got rows late, or corrected ones, is other data: that is told."""
+        """Tell the caller that the same request was run before, but on other data, as when late
+        rows came."""
         if self.corpus.period is None or not self.files:
             return
         if (earlier := self.book.asked_of_other_data(self.request)) is not None:

@@ -152,7 +152,7 @@ def _message_of(problem: click.ClickException | DphhError) -> str:
 
 
 def _say_what_was_spent(problem: BaseException) -> None:
-    """Whatever an engine made of it: what was interrupted says in its notes what is spent."""
+    """Report an interruption; the exception's notes say what is spent, whatever its type."""
     click.echo("dphh: interrupted; `dphh ledger show` says what is spent", err=True)
     chain: BaseException | None = problem
     while chain is not None:

@@ -115,7 +115,8 @@ def add(
 
 
 def _say_other_names(book: Ledger, name: str) -> None:
-    """Other names of the same data: what may be spent is what the strictest of them leaves."""
+    """Note other accounts of the same data: a run is paid by all of them, so the strictest cap
+    counts."""
     others = [other for other in book.accounts_touched(name) if other != name]
     if others:
         said = f"a run on {name} is also paid by {', '.join(others)}, while that has room"
@@ -123,7 +124,7 @@ def _say_other_names(book: Ledger, name: str) -> None:
 
 
 def _check_columns(corpus: Corpus) -> None:
-    """A wrong column is told now, and not by the first run."""
+    """Open the corpus, so that a wrong column is refused now and not by the first run."""
     try:
         open_session("duckdb", corpus, SystemRandomness(), Limits()).close()
     except DphhError as problem:
@@ -137,7 +138,7 @@ def _say_moved(book: Ledger, source: Source) -> None:
 
 
 def _existing_ledger(ledger_file: str | None) -> Ledger:
-    """To be looked at: where there is none, it was lost or never made."""
+    """The ledger, for commands that only read it. Refuses a ledger that does not exist."""
     book = Ledger(ledger_file)
     if (said := book.absent()) is not None:
         raise UsageError(said)
@@ -219,14 +220,14 @@ def cap(
 
 
 def _describe_raise(cap: Cap | None, epsilon: float, delta: float) -> str:
-    """From what to what, where it is raised."""
+    """The old and the new cap as text if the cap is raised, else ''."""
     if cap is None or (epsilon <= cap.epsilon and delta <= cap.delta):
         return ""
     return f"({cap.epsilon:g}, {cap.delta:g}) to ({epsilon:g}, {delta:g})"
 
 
 def _confirm(question: str) -> None:
-    """Who cannot be asked says it beforehand."""
+    """Ask for confirmation. Without a terminal it refuses, and names the option that confirms."""
     if not sys.stdin.isatty():
         raise UsageError(f"{question}. Nothing was changed; --yes says yes")
     if not click.confirm(question, err=True):
@@ -343,11 +344,11 @@ def export(file: str, history: bool, ledger_file: str | None) -> None:
 
 
 def _drawn_events(run: Entry) -> list[Json] | None:
-    """What a settled run drew, where that is less than it had reserved."""
+    """The events that a settled run drew, if it drew less than it had reserved."""
     return None if run.drawn is None else events_to_json(run.drawn)
 
 
 def local_epsilon(run: Entry) -> float | None:
-    """What a user's own messages told whoever received them; None where none were sent."""
+    """The epsilon of a user's own messages for their receiver; None if no messages were sent."""
     told = [cost.beside for cost in costs_of(run.events) if cost.beside is not None]
     return sum(told) if told else None

@@ -99,13 +99,14 @@ def corpus_options(beside: Collection[str] = ()) -> Callable[[Command], Command]
 
 
 def content_options_given(context: click.Context, beside: Collection[str] = ()) -> dict[str, Any]:
-    """What was said of the corpus, as keywords of `Corpus`."""
+    """The options of the corpus that were given, as keywords of `Corpus`."""
     names = {_option_name(name, beside): name for name in _CONTENT_OPTIONS}
     return {names[called]: value for called, value in given(context, list(names)).items()}
 
 
 def _option_name(name: str, beside: Collection[str]) -> str:
-    """Beside a verb's own `--keep`, the corpus's is `--keep-tokens`."""
+    """The name of a corpus option: `keep-tokens` instead of `keep` for verbs with an own
+    `--keep`."""
     return f"{name}_tokens" if name in beside else name
 
 
@@ -148,12 +149,12 @@ def corpus_of_command(
 
 
 def _has_new_run(known: set[str], book: Ledger) -> bool:
-    """Whether the ledger has a run that it had not: it is paid for, unless it was given back."""
+    """Whether the ledger has a new run, which is paid for unless it was cancelled."""
     return any(entry.run_id not in known and entry.state != "cancelled" for entry in book.runs())
 
 
 def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
-    """What is left of the accounts that pay for this corpus; none where nobody has capped it."""
+    """What is left in the accounts that pay for this corpus; empty if none has a cap."""
     from dphh.report.terminal import accounts_of
 
     assert plan.corpus is not None

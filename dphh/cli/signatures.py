@@ -44,8 +44,8 @@ def option(
     required: bool = True,
     often: bool = False,
 ) -> Callable[[Any], Any]:
-    """The option of a keyword, `required` if it has no default; one that may be given `often` is
-    a tuple. Its default is shown, no more: what is not `given` is left to Python."""
+    """The command-line option of a keyword: `required` if it has no default, a tuple if it may be
+    given `often`. Its default is only shown; Python applies it to options that are not `given`."""
     name = called or parameter.name
     kind = _click_type(parameter.annotation)
     default: dict[str, Any] = {}
@@ -70,7 +70,7 @@ def flag(name: str) -> str:
 
 
 def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
-    """Those of the options that were given, be it with the value that they have anyway."""
+    """The options that the user gave, including those given with their default value."""
     return {
         name: context.params[name]
         for name in names
@@ -79,7 +79,7 @@ def given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _click_type(annotation: Any) -> Any:
-    """What click reads, for a type of a signature."""
+    """The click type for a parameter's annotation."""
     parts = [part for part in _types_of_union(annotation) if part is not type(None)]
     several = next((part for part in parts if get_origin(part) is Sequence), None)
     alone = [part for part in parts if part is not several]

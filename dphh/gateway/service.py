@@ -122,7 +122,7 @@ class Service:
                 return self._ask_worker(worker, analyst, verb, arguments, hold)
             finally:
                 # The worker has answered or is dead. If it only reserved, it drew nothing, and
-                # the price is given back unless another process works on the same run.
+                # the reservation is cancelled unless another process works on the same run.
                 with suppress(DphhError):
                     self._ledger.cancel(hold)
                 with suppress(DphhError):

@@ -29,8 +29,8 @@ _LEAST_FORECAST_MASS = 1e-3
 
 @dataclass(frozen=True)
 class OtherWords:
-    """Level 1 with a list: what the words that it lacks need. They stand in no class, so in rows of
-    their own: whether round 1's threshold was reached."""
+    """Level 1 with a list: the parameters of words that the list lacks. They belong to no class;
+    their two rows are the words that reached round 1's threshold, and all others."""
 
     first_threshold: int
     second_threshold: int
@@ -40,14 +40,14 @@ class OtherWords:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """One way to see the classes: some of them are one, and have one forecast."""
+    """A partition of the classes: each part is treated as one class with one forecast."""
 
     #: Of each class the number of what it is part of.
     merged: Integers
     forecasts: Floats
 
     def summed(self, of_classes: Any) -> Any:
-        """What the classes of each part come to together."""
+        """The sums of these values over the classes of each part."""
         sums = np.zeros((len(self.forecasts), *of_classes.shape[1:]), of_classes.dtype)
         np.add.at(sums, self.merged, of_classes)
         return sums
@@ -139,8 +139,8 @@ class ValidClasses:
 
 @dataclass(frozen=True, eq=False)
 class PublicClasses:
-    """What a prior makes of classes: with E's steps e_l + e_r what `shifts` adds, and the classes
-    of the pairs that the public text has."""
+    """How a prior changes classes: `shifts`, by the expectation's steps e_l + e_r, for pairs that
+    the public text lacks; and the classes of the pairs that it has."""
 
     left: Integers
     right: Integers
@@ -165,8 +165,8 @@ def _forecast_steps(masses: Floats, shared: Floats) -> Integers:
 def _expected_steps(
     lift: Lift | None, suf: Integers, pre: Integers
 ) -> tuple[Integers, Integers, int, Integers]:
-    """Steps of what the public text lets expect, from 0; the lowest of their sums; and what each
-    sum adds to the class of a pair that the text lacks."""
+    """The expectations by the public text in steps from 0, for left and right grams; their lowest
+    sum; and what each sum adds to the class of a pair that the text lacks."""
     nothing = np.zeros(len(suf), dtype=np.int64)
     if lift is None:
         return nothing, nothing, 0, np.zeros(1, dtype=np.int64)
@@ -256,7 +256,8 @@ def valid_classes(
 
 
 def _ways_to_merge(classes: int, lowest: int) -> tuple[Way, ...]:
-    """A class is the step of its forecast and, within that, the place of its lift."""
+    """Two partitions of the classes: by the forecast times the lift, and by the forecast alone. A
+    class number encodes the forecast's step and the index of the lift."""
     steps, places = np.divmod(np.arange(classes), len(LIFTS))
     ways = []
     for by_lift in (LIFTS, np.zeros_like(LIFTS)):

@@ -51,7 +51,7 @@ class Accounts:
         self.path = Path(os.path.realpath(named.expanduser()))
 
     def __repr__(self) -> str:
-        """Where it is, and what every account has spent and left."""
+        """The ledger's path, and what every account has spent and left."""
         try:
             said = self.absent() or accounts_text(self.accounts())
             return f"Ledger({str(self.path)!r})\n{said}"
@@ -75,14 +75,14 @@ class Accounts:
         *,
         if_missing: bool = False,
     ) -> Account:
-        """Name a corpus and cap it. `kept`: how, if not as its first run settles it ("divergence"
-        for releases with Gaussian noise, "sums" for all others). Where its unit is a user in one
-        period, each period has the cap, and `person`, (epsilon, delta), caps what a person may
-        lose over all periods. `if_missing`: where the very corpus has this name already, it stays
-        as it is, with the cap that it has.
+        """Name a corpus and cap it. `kept`: the rule of the cap, if not the one that the first run
+        settles ("divergence" for releases with Gaussian noise, "sums" for all others). If the unit
+        is a user in one period, each period has this cap, and `person`, (epsilon, delta), caps the
+        total for a person over all periods. `if_missing`: a corpus that has this name already keeps
+        its cap.
 
-        Earlier runs on any of its files, by whatever path, count as spent, at their claimed price
-        even where they counted users by another column.
+        Earlier runs on any of its files, under any path, count as spent, also if they had another
+        user column (then at their claimed price).
         """
         cap = checked_cap(epsilon, delta, kept)
         checked_name(name)
@@ -129,10 +129,10 @@ class Accounts:
     def move(
         self, name: str, where: str | Path | Sequence[str | Path], *, sure: bool = False
     ) -> Account:
-        """Say where the data of an account lie now. Its cap stays, and what it spent.
+        """Record the new location of an account's data. Its cap and its costs stay.
 
-        Refused where no file there is known as one of its files, and where files of it are left at
-        the old place, unless whoever asks is `sure`.
+        Refused, unless `sure`, if no file there is known as a file of the account, or if some of
+        its files are still at the old location.
         """
         with reading(self.path) as con:
             row = by_name([] if con is None else records.accounts(con), name)
@@ -152,8 +152,8 @@ class Accounts:
         return self.status(name)
 
     def deleted(self, name: str) -> Account:
-        """Say that the data of an account are deleted, so that no run says that they are gone.
-        Where a copy comes up that keeps its times, the account still pays for it."""
+        """Record that the data of an account are deleted, so that runs no longer warn of missing
+        files. For a copy with the same file times the account still pays."""
         with reading(self.path) as con:
             row = by_name([] if con is None else records.accounts(con), name)
         if row.source.kind != "path" or is_there(row.source):
@@ -180,7 +180,7 @@ class Accounts:
             lower_note(con, self.path)
 
     def rename(self, name: str, new: str) -> Account:
-        """Another name for an account that nothing was ever charged to."""
+        """Rename an account that nothing was ever charged to."""
         checked_name(new)
         with writing(self.path) as con:
             account = self._never_charged(con, name, "renamed")
@@ -210,8 +210,8 @@ class Accounts:
         kept: Kept = "open",
         person: tuple[float, float] | None = None,
     ) -> Account:
-        """Change a cap, and how it is `kept`. One below what was spent is allowed, and refuses all
-        further runs. The cap of a `person` stays as it is where none is given."""
+        """Change a cap and its rule (`kept`). A cap below what was spent is allowed, and refuses
+        all further runs. Without `person`, the cap of a person stays as it is."""
         cap = checked_cap(epsilon, delta, kept)
         with writing(self.path) as con:
             row = by_name(records.accounts(con), name)
@@ -236,7 +236,7 @@ class Accounts:
         return tuple(moved_here(each.account.label, each.moved) for each in shared if each.moved)
 
     def absent(self) -> str | None:
-        """That there is no ledger, where there is none."""
+        """A message if the ledger does not exist, else None."""
         with reading(self.path) as con:
             if con is not None:
                 return None
@@ -249,12 +249,13 @@ class Accounts:
         )
 
     def behind(self) -> str | None:
-        """That the ledger was replaced by an older copy or lost, where that can be told."""
+        """A message if the ledger was lost or replaced by an older copy, as far as that can be
+        detected, else None."""
         with reading(self.path) as con:
             return behind(con, self.path)
 
     def gone(self) -> tuple[Account, ...]:
-        """Named accounts that had files, of which none is there any more."""
+        """Named accounts that had files, none of which exists any more."""
         with reading(self.path) as con:
             have = set() if con is None else records.accounts_with_files(con)
         rows = [
@@ -269,12 +270,12 @@ class Accounts:
         return bool(named)
 
     def accounts(self) -> list[Account]:
-        """Every corpus, in the order in which the ledger met them."""
+        """Every corpus, in the order of the first run or naming."""
         return [row.account(prices) for row, prices in self._accounts_with_prices()]
 
     def status(self, name: str, periods: Spans | None = None) -> Account:
-        """One corpus by its name or, if it has none, by its path or label; as it is for one more
-        run over these periods, where its unit is a user in one."""
+        """One corpus by its name or, if it has none, by its path or label. What is left is for one
+        more run over these periods, if the unit is a user in one period."""
         found = [(row, prices) for row, prices in self._accounts_with_prices(name)]
         if not found:
             raise unknown_account(name)
@@ -298,11 +299,11 @@ class Accounts:
         set_share(self.path, name, analyst, epsilon, delta)
 
     def shares(self, analyst: str | None = None) -> list[Share]:
-        """What analysts may spend and have spent, of every account that they have a share of."""
+        """Analysts' shares of all accounts: what they may spend and have spent."""
         return shares(self.path, analyst)
 
     def declare_groups(self, name: str, column: str, groups: str | Sequence[str]) -> None:
-        """Say which values of a column are public, so that people may be counted within them."""
+        """Declare which values of a column are public, so that users may be counted within them."""
         values = checked_groups(column, groups) if groups else ()
         source = self.status(name).source
         if source.kind == "path":
@@ -311,23 +312,23 @@ class Accounts:
             declare(con, name, column, values)
 
     def declared_groups(self) -> dict[str, Groups]:
-        """Of every account that has any, by its name: the columns, and the values of each."""
+        """The declared columns and values of every account that has any, by the account's name."""
         with reading(self.path) as con:
             return {} if con is None else declared(con)
 
     def note_token(self, analyst: str, was: str | None, now: str | None) -> None:
-        """That an analyst was given a token, or that it was taken back."""
+        """Record that an analyst got a token, or that the token was revoked."""
         with writing(self.path) as con:
             note(con, records.now(con), "token", None, was, now, analyst)
 
     def history(self, name: str | None = None) -> list[Change]:
-        """What owners changed, of one account or all: caps, shares, tokens, groups, names, places;
-        who did it, when, and from what to what."""
+        """Owners' changes of one account or of all: caps, shares, tokens, groups, names and
+        locations; each with the user, the day, the old and the new value."""
         with reading(self.path) as con:
             return [] if con is None else changes(con, name)
 
     def backup(self, path: str | Path) -> None:
-        """Copy the ledger as it is at one moment, whoever writes meanwhile; whole or not at all."""
+        """Copy the ledger atomically, as it is at one moment, even while other processes write."""
         target = written_here("backup", path)
         if Path(os.path.realpath(target)) == self.path:
             raise UsageError(f"{target} is the ledger itself. Name another file.")

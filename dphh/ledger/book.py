@@ -57,9 +57,9 @@ from dphh.privacy.events import Event
 class Ledger(Accounts):
     """One SQLite file. Each method is one transaction, safe among any number of processes.
 
-    With an `analyst`, every run is asked for by them: it pays from their share of the account that
-    it names, as well as from the account. With an `attempt`, a secret, what is reserved is held by
-    it, so that who gave it to a process can cancel in that process's stead when it has died.
+    With an `analyst`, every run is that analyst's: it pays from the analyst's share of the account
+    that it names, and from the account. With an `attempt`, a secret, all holds have this secret, so
+    that the parent of a process that died can cancel the process's reservations.
     """
 
     def __init__(
@@ -78,8 +78,8 @@ class Ledger(Accounts):
         """Spend a run's whole price on every account that shares data with its source, or refuse.
 
         The same request with the same run id spends nothing, and carries the stored release if
-        there is one: a run that did not finish may begin again. Whoever asks the same holds the
-        same run, and the price comes back only when nobody does any more.
+        there is one: a run that did not finish may begin again. Repeated requests hold the same
+        run, and its price is free again only when all holds are cancelled.
 
         `files` tells the data from others (`files_check`), and is kept for requests to come; a
         test's run has none. With `once`, a run of the same request and files is held, whatever its
@@ -109,20 +109,20 @@ class Ledger(Accounts):
             raise BudgetRefused(refusing.refusal(request))
 
     def asked_before(self, request: Request, files: str) -> Entry | None:
-        """The run that `reserve` would hold `once`; None where there is none. Only looks."""
+        """The run that `reserve` with `once` would hold, or None. Changes nothing."""
         with reading(self.path) as con:
             found = None if con is None else records.asked_before(con, request, files)
         return None if found is None else records.entry(found, ())
 
     def asked_of_other_data(self, request: Request) -> Entry | None:
-        """The last run of this very request, whatever its data were. Only looks."""
+        """The last run of an equal request, on any data, or None. Changes nothing."""
         with reading(self.path) as con:
             found = None if con is None else records.asked_of_other_data(con, request)
         return None if found is None else records.entry(found, ())
 
     def would_refuse(self, request: Request) -> str | None:
-        """What `reserve` would refuse this with now; None where it would not. Only looks, so
-        another run may come first."""
+        """The message with which `reserve` would refuse this request now, or None. Changes nothing,
+        so another run may come first."""
         try:
             named, _ = self._named_accounts()
             refuse_unknown_origin(request, named)
@@ -132,8 +132,8 @@ class Ledger(Accounts):
         return None if refusing is None else refusing.refusal(request)
 
     def ahead(self, request: Request) -> Ahead | None:
-        """What this would meet at the account that allows least; None where none is capped.
-        Only looks."""
+        """What this request would use of the account with the least room for it; None if no account
+        has a cap. Changes nothing."""
         found = [
             ahead(f"{payer.account.label}{met.of}", met.prices, met.cap, met.price)
             for payer in self._payers_of(request)
@@ -153,7 +153,7 @@ class Ledger(Accounts):
     def begin(
         self, hold: Hold, setting: Setting | None = None, key: bytes = b""
     ) -> Beginning | None:
-        """Record that rows are about to be read; from here on nothing can give the price back.
+        """Record that rows are about to be read; from here on the run cannot be cancelled.
 
         With a `setting`, a run that has begun and is not settled begins again if its setting is
         the same, and gets the key that it had. Without one, it begins once and keeps no levels.
@@ -181,14 +181,15 @@ class Ledger(Accounts):
         return beginning
 
     def level(self, hold: Hold, step: str) -> bytes | None:
-        """What stands for this step of a run that is going on; None if it was not drawn yet."""
+        """The stored rows of this step of an unfinished run; None if it was not drawn yet."""
         with reading(self.path) as con:
             if con is None:
                 raise error_not_held(hold)
             return unfinished.level(con, unfinished.running(records.held(con, hold)), step)
 
     def keep_level(self, hold: Hold, step: str, data: bytes) -> bytes:
-        """Store what was drawn for this step, unless another process was first; what stands."""
+        """Store what was drawn for this step, unless another process was first; returns the stored
+        rows."""
         with writing(self.path) as con:
             run = unfinished.running(records.held(con, hold))
             if (standing := unfinished.level(con, run, step)) is None:
@@ -202,10 +203,10 @@ class Ledger(Accounts):
         parquet: bytes,
         drew: Sequence[Event] | None = None,
     ) -> None:
-        """Store the release. Only what stands in the ledger may be shown.
+        """Store the release. Only a release that is stored in the ledger may be shown.
 
-        `drew`: what the run drew of what it reserved, where its releases alone left the rest of it
-        undone. The rest is given back with this, to accounts that can take it back.
+        `drew`: the events that the run drew, if its releases alone determined that it needed fewer
+        than it reserved. The rest is given back to accounts whose rule allows that.
         """
         with writing(self.path) as con:
             found = records.held(con, hold)
@@ -217,15 +218,15 @@ class Ledger(Accounts):
             unfinished.forget(con, run)
 
     def failed(self, hold: Hold) -> None:
-        """Record that an attempt has ended without a release, so that none is awaited. Its price
-        stays spent, and the same request goes on with it."""
+        """Record that an attempt has ended without a release. Its price stays spent, and a repeated
+        request continues it."""
         with writing(self.path) as con:
             unfinished.failed(con, unfinished.running(records.held(con, hold)))
 
     def cancel(self, hold: Hold) -> None:
-        """Let go of a run that never began, so that it provably drew nothing.
+        """Cancel a run that never began, so that it provably drew nothing.
 
-        Its price comes back once nobody else holds it.
+        Its price is free again once no other process holds it.
         """
         with writing(self.path) as con:
             run = records.sequence_in_state(records.held(con, hold), "cancel", "reserved")

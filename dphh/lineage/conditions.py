@@ -1,4 +1,4 @@
-"""Which rows count, as SQL over one row: a condition that asks nothing but that row's own values.
+"""Checks the SQL condition that chooses rows: it must depend on nothing but a row's own values.
 
 `where="country = 'DE'"` leaves rows out. Each row is kept or left out by itself, so what one user
 adds depends on that user's rows alone, and the promise stays. Hence there is nothing in a condition
@@ -47,14 +47,14 @@ _ALLOWED_FIELDS_OF_SELECT = {
 
 
 class Condition(NamedTuple):
-    """What was asked, as it is run, and the columns that it asks."""
+    """A checked condition as DuckDB writes it, and the columns that it reads."""
 
     sql: str
     columns: tuple[str, ...]
 
 
 def rows_kept(where: object, since: object, until: object) -> str | None:
-    """One condition of all that was said; None where nothing was."""
+    """`where`, `since` and `until` as one condition; None if all are None."""
     said = []
     if where is not None:
         if not isinstance(where, str):
@@ -75,7 +75,7 @@ def rows_kept(where: object, since: object, until: object) -> str | None:
 
 
 def both(*said: str | None) -> str | None:
-    """Several conditions in one. Each is a whole one by itself, and ends with its line."""
+    """The conjunction of several conditions. Each is complete by itself and ends with its line."""
     found = [each for each in said if each is not None]
     return found[0] if len(found) == 1 else " AND ".join(f"({each}\n)" for each in found) or None
 
@@ -138,7 +138,7 @@ def _refusal(what: str) -> UsageError:
 
 
 def _forbidden_part(node: dict[str, Any]) -> str | None:
-    """What a node is, if it may not stand in a condition."""
+    """The name of a parsed node's operation if a condition must not contain it, else None."""
     kind = str(node["class"])
     if kind == "COLUMN_REF":
         names = node["column_names"]
@@ -176,8 +176,8 @@ def _columns_in(tree: dict[str, Any]) -> list[str]:
 
 
 def check_types(where: str, types: Mapping[str, str]) -> None:
-    """That it is true or false of such columns, and that its constants are what they are compared
-    with: tried on one row of NULLs, before anything is paid."""
+    """Check before a run pays that a condition is boolean for columns of these types and that its
+    constants fit them, by evaluating it on one row of NULLs."""
     import duckdb
 
     asked = condition(where)

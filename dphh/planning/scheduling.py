@@ -63,8 +63,8 @@ class Schedule:
 
     @property
     def lasts(self) -> int | None:
-        """Over how many periods the cap of a person holds; None where there is none, and where it
-        is for more than anybody asks."""
+        """The number of periods for which a person's cap suffices; None if there is no such cap, or
+        if it suffices for more than MOST_TIMES."""
         if self.cap_person is None:
             return None
         cap = Cap(self.cap_person.epsilon, self.cap_person.delta)

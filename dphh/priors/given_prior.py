@@ -1,4 +1,4 @@
-"""A prior as a run was given it: what it says, and where it came from."""
+"""A prior with its origin: the public counts, and what they were read from."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GivenPrior:
 
     @property
     def caveat(self) -> str:
-        """What every statement of a run with it says."""
+        """The caveat that every privacy statement of a run with this prior shows."""
         uncovered = (
             "what that run cost is on its own account"
             if self.kind == "release"
@@ -68,7 +68,7 @@ class GivenPrior:
 
 
 def checked_prior(prior: PriorAsked | None, text: str | None, is_public: bool) -> GivenPrior | None:
-    """The options as a verb is given them: by then, what they name was read."""
+    """Check the options of a verb about a prior, which was read before."""
     if prior is None:
         if text is not None or is_public:
             raise UsageError("prior_text, prior_is_public: go with prior=, which they speak of")

@@ -1,4 +1,4 @@
-"""A prior of public items and their counts, whoever counted them."""
+"""Makes a prior from public items and their counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DIGEST_FORMAT = b"dphh prior 1"
 
 
 def prior_of(vocabulary: Any, grams: Sequence[PublicGrams], total: int) -> Prior:
-    """With the digest that tells it from any other."""
+    """Make a prior, with the digest that identifies it."""
     told = hashlib.sha256(_DIGEST_FORMAT)
     lengths = pc.binary_length(vocabulary).to_numpy(zero_copy_only=False).astype("<i8")
     arrays = [np.array([total]), lengths, *(part for each in grams for part in _arrays_of(each))]
@@ -35,8 +35,8 @@ def _arrays_of(grams: PublicGrams) -> tuple[Integers, Integers]:
 
 
 def prior_of_items(tokens: Any, counts: Any, max_n: int) -> Prior:
-    """Of items as an Arrow array of lists of tokens, each once, with counts above 0. Items without
-    their parts are left out, and those of more than `max_n` tokens."""
+    """Make a prior from distinct items (an Arrow array of lists of tokens) with positive counts.
+    Items of more than `max_n` tokens are left out, and items whose shorter parts are missing."""
     counts = np.clip(np.rint(np.asarray(counts, np.float64)), 1, MOST_COUNT).astype(np.int64)
     lengths = pc.list_value_length(tokens).to_numpy(zero_copy_only=False)
     words = tokens.filter(pa.array(lengths == 1)).flatten().cast(pa.string())
@@ -57,12 +57,13 @@ def prior_of_items(tokens: Any, counts: Any, max_n: int) -> Prior:
 
 
 def _rows_with_parts(rows: Integers, parts: Integers) -> Any:
-    """Of which rows all but the last word, and all but the first, are among the parts."""
+    """Which rows (n-grams) have both their first n - 1 words and their last n - 1 words among the
+    parts."""
     known = _rows_as_keys(parts)
     return np.isin(_rows_as_keys(rows[:, :-1]), known) & np.isin(_rows_as_keys(rows[:, 1:]), known)
 
 
 def _rows_as_keys(rows: Integers) -> Any:
-    """Each row as one value that compares."""
+    """Each row as one comparable value."""
     rows = np.ascontiguousarray(rows)
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()

@@ -1,4 +1,4 @@
-"""Priors that were counted before, kept in a folder that this user alone may enter.
+"""A cache of counted priors, in a folder that only this user may enter.
 
 It holds counts of public texts, and nothing of the private data: what a file is called follows from
 the public text and from how it is read. A file that does not spell its own digest is not used.
@@ -27,7 +27,7 @@ MOST_BYTES = 4 * 2**30
 
 
 def folder() -> Path | None:
-    """`DPHH_CACHE`, or `dphh` where this user's caches lie; None where there is no such place."""
+    """The folder `DPHH_CACHE`, or `dphh` in this user's cache folder; None if there is none."""
     named = os.environ.get("DPHH_CACHE")
     if named is None:
         variable = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
@@ -42,7 +42,7 @@ def folder() -> Path | None:
 
 
 def kept(name: str) -> Prior | None:
-    """The prior that was kept under this name; None where there is none, or none to be trusted."""
+    """The cached prior of this name; None if there is none, or if the file cannot be trusted."""
     place = folder()
     if place is None or not _is_private_folder(place):
         return None
@@ -56,7 +56,7 @@ def kept(name: str) -> Prior | None:
 
 
 def keep(name: str, prior: Prior) -> None:
-    """A disk that is full or a folder that is somebody else's loses no run: it is counted again."""
+    """Store a prior in the cache. Errors, such as a full disk, are ignored: it is counted again."""
     place = folder()
     if place is None:
         return
@@ -80,7 +80,7 @@ def _delete_oldest(place: Path) -> None:
 
 
 def _is_private_folder(place: Path) -> bool:
-    """A folder, and no link to one, that is this user's and nobody else's to enter."""
+    """Whether this is a folder (not a link) of this user that no other user may enter."""
     try:
         found = place.lstat()
     except OSError:

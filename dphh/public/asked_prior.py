@@ -1,4 +1,4 @@
-"""What `prior=` of a run means: a text, a table or an earlier release, read before the run pays."""
+"""Reads the option `prior=`: a text, a table or an earlier release, before the run pays."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from dphh.public.refused import check_same_tokens, refuse_private, refuse_undecl
 from dphh.release import MANIFEST, Release
 
 Options = dict[str, Any]
-#: Of a prior counted by another form of the queries nothing is taken.
+#: The version of the counting queries; a cached prior of another version is not used.
 _FORMAT_OF_COUNTS = 1
-#: What `ngrams` takes for `max_n`; of all else it says what is wrong.
+#: The values that `ngrams` accepts for `max_n`; it refuses others itself.
 _ALLOWED_LENGTHS = range(1, 101)
 
 
 def with_prior(
     options: Options, corpus: Corpus | None, ledger: Ledger | None = None, *, files: bool = True
 ) -> Options:
-    """The options of `ngrams` or `items`, with the prior that they name as it was read. Where no
-    `files` may be read, it is a release of the ledger."""
+    """The options of `ngrams` or `items`, with the prior that they name replaced by its counts. If
+    no `files` may be read, the prior must be a release in the ledger."""
     prior, column = options.get("prior"), options.get("prior_text")
     declared = options.get("prior_is_public") or False
     if prior is None or isinstance(prior, GivenPrior):
@@ -133,7 +133,7 @@ def _prior_from_public(
 
 
 def _cached_counts(text: Corpus, max_n: int) -> Prior:
-    """Of files as they were when they were counted before, what was kept then."""
+    """The cached counts if the files are unchanged since they were counted, else new counts."""
     from dphh.public.texts import LARGE, LEAST, LEAST_OF_SMALL, SMALL, counted
 
     rule = [_FORMAT_OF_COUNTS, LEAST, LEAST_OF_SMALL, SMALL, LARGE, max_n, text.content.to_json()]
@@ -152,7 +152,7 @@ def _cached_counts(text: Corpus, max_n: int) -> Prior:
 
 
 def _fingerprint_of_files(text: Corpus) -> str:
-    """Tells files of this machine from others, by their names, sizes and times; '' of all else."""
+    """A hash of the names, sizes and times of local files; '' for other sources."""
     from dphh.ledger.origins import source_of
     from dphh.ledger.sources import files_check, files_state
 

@@ -1,4 +1,4 @@
-"""What is no prior: what nobody declared public, what is private, what has tokens of another kind.
+"""Refuses priors that were not declared public, that are private, or that have other tokens.
 
 No code can prove that a text is public. What can be told is refused: the run's own data, and any
 that the ledger knows.
@@ -32,7 +32,8 @@ def refuse_undeclared(declared: bool, what: str = "a text or a table of your own
 
 
 def refuse_private(prior: Corpus, corpus: Corpus | None, ledger: Ledger) -> None:
-    """Before it is read. `corpus`: the run's own, as far as it is known yet."""
+    """Refuse a private prior before it is read. `corpus`: the run's own corpus, if it is known
+    yet."""
     source = source_of(prior)
     if corpus is not None and (
         (prior.source is not None and prior.source is corpus.source)
@@ -67,7 +68,7 @@ def check_same_tokens(given: GivenPrior, content: Content) -> None:
 
 
 def refuse_prior(given: GivenPrior | None, corpus: Corpus, ledger: Ledger) -> None:
-    """When a plan is run: by then the corpus and the ledger are what they are."""
+    """Refuse a private or unsuitable prior when a plan is run, with its final corpus and ledger."""
     if given is None:
         return
     if given.corpus is not None:
@@ -76,7 +77,7 @@ def refuse_prior(given: GivenPrior | None, corpus: Corpus, ledger: Ledger) -> No
 
 
 def _have_same_rows(prior: Corpus, corpus: Corpus) -> bool:
-    """Of tables that are both in memory: whether one's texts are the other's."""
+    """Whether two tables in memory have the same texts."""
     if not (is_in_memory(prior) and is_in_memory(corpus)):
         return False
     try:

@@ -28,13 +28,14 @@ ITEM, COUNT = "item", "count"
 
 
 def table_of(source: Any) -> Corpus:
-    """A table with a column `item`, a text or a list of tokens, and a column `count`. It is read as
-    a corpus is, with the count in the place of whose row it is."""
+    """A public table with a column `item` (a text or a list of tokens) and a column `count`. It is
+    read like a corpus, with the count column in place of the user column."""
     return Corpus(source, user=COUNT, item=ITEM)
 
 
 def of_table(table: Corpus, content: Content, max_n: int) -> Prior:
-    """Texts become tokens as the private data do; lists are taken as they are."""
+    """Make a prior from the table. Its texts are tokenised like the private data; lists are used as
+    they are."""
     there = opened(table)
     as_read = (
         Content(column=ITEM, reading="list")
@@ -59,7 +60,7 @@ def of_table(table: Corpus, content: Content, max_n: int) -> Prior:
 
 
 def _holds_lists(table: Corpus) -> bool:
-    """By the column's type: of several files the first one's."""
+    """Whether the items are lists, by the column's type in the first file."""
     if table.kind != "path":
         schema = schema_in_memory(table)
     else:
@@ -76,7 +77,8 @@ def _holds_lists(table: Corpus) -> bool:
 
 
 def of_release(release: Release, max_n: int) -> Prior:
-    """Its items, with their scores as counts. What is counted within groups has a row for each."""
+    """Make a prior from a release: its items, with scores as counts. An item counted in several
+    groups has several rows with one score."""
     scores = {tuple(row["tokens"]): row["score"] for row in release}
     tokens = pa.array([list(item) for item in scores], pa.list_(pa.string()))
     return prior_of_items(tokens, np.array(list(scores.values())), max_n)

@@ -24,7 +24,7 @@ MEMORY = "1GB"
 
 
 def counted(corpus: Corpus, max_n: int) -> Prior:
-    """Words and n-grams of up to `max_n` of them, that occur often enough."""
+    """Count the words and the n-grams of up to `max_n` words that occur often enough."""
     run = DuckDBRun(opened(corpus), SystemRandomness(), Limits(memory=MEMORY))
     try:
         run.hold_rows()
@@ -49,7 +49,8 @@ def counted(corpus: Corpus, max_n: int) -> Prior:
 
 
 def _grams_one_longer(below: PublicGrams, run: DuckDBRun) -> PublicGrams:
-    """The words of pairs: those of the one on the left, and the last of the one on the right."""
+    """The n-grams that are one word longer: the words of each pair's left gram and the last word of
+    its right gram."""
     found = run.fetch("public_grams")
     left, right = _integer_column(found, "left_gram"), _integer_column(found, "right_gram")
     words = np.concatenate([below.words[left], below.words[right][:, -1:]], axis=1)

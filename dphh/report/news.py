@@ -53,7 +53,8 @@ class Week:
 
 
 class Evidence(NamedTuple):
-    """`chance`: the most with which noise alone shows this, had it been held then as it is now."""
+    """One release's evidence that an item is new. `chance`: an upper bound on the probability that
+    noise alone shows this, if as many users held the item then as now."""
 
     chance: float | None
     said: str
@@ -126,7 +127,8 @@ def _evidence_of_count(week: Week, tokens: Tokens, now: Counted | None) -> Evide
 
 
 def _chance_of_no_growth(now: Counted, then: Counted) -> float:
-    """The most with which two counts differ so, if no fewer users held the item then.
+    """An upper bound on the probability that two counts differ this much if no fewer users held the
+    item then.
 
     Bounding only lowers a count, so it matters of the earlier count alone. Rounding both to whole
     users and to the grid adds less than 2.
@@ -144,7 +146,7 @@ def _evidence_of_weights(
     rows: Mapping[Tokens, Any],
     later: Sequence[Round] | None,
 ) -> dict[Tokens, Evidence]:
-    """By the first release of the week whose threshold is known at this length."""
+    """The evidence from the week's first release whose threshold for this length is known."""
     known = next(
         ((each, r) for each in finding if (r := rounds_of(each.manifest, length, whole=True))), None
     )

@@ -216,7 +216,8 @@ def trend(
 def trend_of(
     pairs: Sequence[tuple[str, Released]], confidence: float, *, by_period: bool = False
 ) -> Trend:
-    """Of releases with their weeks' names; `by_period`: unless each is of one period of its own."""
+    """The trend of releases with their weeks' names. `by_period`: order them by period if each is
+    of one period of its own."""
     checked_confidence(confidence)
     if not pairs:
         raise UsageError("releases: found none; give the release of each week, oldest first")
@@ -308,7 +309,7 @@ def _intervals_sentence(weeks: Sequence[Week]) -> str:
 
 
 def promises_together(releases: Sequence[Released]) -> list[str]:
-    """What all these releases come to for one user who is in all of them."""
+    """The total guarantee of these releases for a user whose data are in all of them."""
     steps: list[Event] = []
     epsilon = delta = 0.0
     for each in releases:

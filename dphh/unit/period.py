@@ -1,4 +1,4 @@
-"""Which column says in which period a row is, what a period is called, and which ones a run reads.
+"""Periods: the column that determines a row's period, the names of periods, and those a run reads.
 
 A period is a whole number: the value of a column of whole numbers, or the number of the day, week,
 month, quarter or year that a date is in. Engines know the number alone; people read its name.
@@ -50,7 +50,8 @@ _TO_MONDAY = 3
 
 @dataclass(frozen=True)
 class Period:
-    """The column that says when, and how long a period is; of `number` its values are periods."""
+    """A date or time column and the length of a period; with "number" the column's values are the
+    periods."""
 
     column: str
     by: By = "number"
@@ -80,13 +81,13 @@ class Period:
 
     @property
     def of_column(self) -> str:
-        """Of which column, and by which clock."""
+        """The column's name, with the time zone if there is one."""
         if self.by == "number":
             return ""
         return f" of {self.column} ({self.zone} where it has a time zone)"
 
     def number(self, name: str) -> int:
-        """The period of this name."""
+        """The number of the period with this name."""
         found = _NAME_PATTERNS[self.by].fullmatch(name)
         try:
             if found is None:
@@ -99,7 +100,8 @@ class Period:
             ) from None
 
     def at(self, moment: object) -> int | None:
-        """The period of a date, an instant or a whole number; None of anything else."""
+        """The number of the period of a date, an instant or a whole number; None for other
+        values."""
         if self.by == "number":
             return moment if isinstance(moment, int) else None
         if isinstance(moment, dt.datetime):
@@ -159,7 +161,8 @@ class Period:
         raise ValueError
 
     def moments(self, spans: Spans) -> tuple[tuple[dt.date, dt.date], ...] | None:
-        """The same in UTC, of instants whose days begin with the zone's: a day more at each end."""
+        """The same for instants in UTC. Days begin at the zone's midnight, so each end has one more
+        day."""
         days, more = self.days(spans), dt.timedelta(days=0 if self.zone == "UTC" else 1)
         try:
             return days and tuple((first - more, end + more) for first, end in days)
@@ -167,14 +170,14 @@ class Period:
             return None
 
     def names(self, spans: Spans) -> list[str]:
-        """Stretches of periods, as people write them."""
+        """The names of these ranges of periods, such as 2026-W40..2026-W47."""
         return [
             self.name(first) if first == last else f"{self.name(first)}..{self.name(last)}"
             for first, last in spans
         ]
 
     def spans(self, asked: str | Sequence[str]) -> Spans:
-        """The periods that somebody names: one, or a stretch `A..B`, or several of either."""
+        """Parse the names of periods: one, a range `A..B`, or several of either."""
         parts = asked.split(",") if isinstance(asked, str) else asked
         if not isinstance(parts, (list, tuple)) or not parts:
             raise UsageError(f"periods: found {asked!r}; {self._naming_advice}")
@@ -206,7 +209,7 @@ _SPELLING_ADVICE = (
 
 
 def checked_period(found: Period | str | dict[str, Any] | None) -> Period | None:
-    """As somebody spells it, or as it was written down."""
+    """The period from its spelling ('date by week'), or from JSON."""
     if found is None or isinstance(found, Period):
         return found
     if isinstance(found, dict):
@@ -226,12 +229,13 @@ def checked_period(found: Period | str | dict[str, Any] | None) -> Period | None
 
 
 def checked_spans(found: Any) -> Spans | None:
-    """As they were written down."""
+    """The ranges of periods from JSON."""
     return None if found is None else merged([(int(first), int(last)) for first, last in found])
 
 
 def period_json(period: Period | None, periods: Spans | None) -> dict[str, Any]:
-    """Nothing where there is none, as before there were any."""
+    """The period and the ranges as JSON; empty without a period, as in versions that had no
+    periods."""
     return {
         **({} if period is None else {"period": period.to_json()}),
         **({} if periods is None else {"periods": [list(span) for span in periods]}),
@@ -239,7 +243,7 @@ def period_json(period: Period | None, periods: Spans | None) -> dict[str, Any]:
 
 
 def merged(stretches: Sequence[tuple[int, int]]) -> Spans:
-    """The same periods, in order, as few stretches as can be."""
+    """The same periods as the fewest ranges, in order."""
     found: list[tuple[int, int]] = []
     for first, last in sorted(stretches):
         if found and first <= found[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""What a promise to (user, period) comes to for a user who is in several periods.
+"""The guarantee of (user, period) privacy for a user who is in several periods.
 
 Two cases, which must not be taken for one another (docs/periods.md):
 
@@ -30,7 +30,7 @@ _ROUND_UP = 1 + 2.0**-40
 
 @dataclass(frozen=True)
 class Together:
-    """What k periods of one user come to; no epsilon where nothing is promised."""
+    """The (epsilon, delta) for k periods of one user; None if nothing is guaranteed."""
 
     periods: int
     epsilon: float | None
@@ -47,7 +47,7 @@ class Together:
 
 @dataclass(frozen=True)
 class OfPeriods:
-    """Which periods a promise is about, and what it is for who is in several."""
+    """The periods that a guarantee covers, and what it means for a user in several of them."""
 
     period: Period
     #: Those that a run reads; None where it reads all.
@@ -64,7 +64,7 @@ class OfPeriods:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Always beside the promise."""
+        """The lines that are always shown with the guarantee."""
         noun = self.period.noun
         said = [
             f"NOT a promise to a person as a whole: wherever a user is said, the rows of one user "
@@ -105,7 +105,8 @@ class OfPeriods:
 def of_periods(
     period: Period, read: Spans | None, events: tuple[Event, ...], epsilon: float, delta: float
 ) -> OfPeriods:
-    """`epsilon` and `delta`: what the events are claimed to come to, for one unit."""
+    """The guarantees for users in several periods. `epsilon`, `delta`: the claimed cost for one
+    unit."""
     number = how_many(ALWAYS if read is None else read)
     several = sorted({k for k in (*SAID, number) if 1 < k <= number and k < how_many(ALWAYS)})
     return OfPeriods(
@@ -117,7 +118,7 @@ def of_periods(
 
 
 def of_periods_in(privacy: Mapping[str, Any]) -> OfPeriods | None:
-    """As a manifest's statement has it; None of a promise to whole users."""
+    """The guarantees from a manifest's privacy statement; None if the unit is a whole user."""
     found = privacy.get("of_periods")
     return None if found is None else OfPeriods.from_json(found)
 
@@ -131,8 +132,8 @@ def cost_of_separate_runs(
     *,
     exactly: bool = False,
 ) -> Together:
-    """What these events come to in each of k periods, at k times delta. Of one period it is what
-    is claimed, unless it is asked for `exactly`."""
+    """The cost of these events in each of k periods, by composition at k times delta. For one
+    period it is the claimed cost, unless the exact one is requested (`exactly`)."""
     if periods == 1 and not exactly:
         return Together(1, epsilon, delta)
     in_all = delta * periods * _ROUND_UP
@@ -150,7 +151,8 @@ def _together_in_one_run(epsilon: float, delta: float, periods: int) -> Together
 
 
 def in_one_run(epsilon: float, delta: float, periods: int) -> tuple[float, float] | None:
-    """What one run comes to for a user who is `periods` units of it; None where nothing is left.
+    """The cost of one run for a user who is in `periods` of its periods, by group privacy; None if
+    nothing is guaranteed.
 
     Of neighbours x0, ..., xk, each a unit apart: P0(S) <= e^epsilon P1(S) + delta <= ... <=
     e^(k epsilon) Pk(S) + delta (1 + e^epsilon + ... + e^((k-1) epsilon)).
@@ -171,7 +173,8 @@ def in_one_run(epsilon: float, delta: float, periods: int) -> tuple[float, float
 def as_one_step(
     events: tuple[Event, ...], epsilon: float, delta: float, periods: int
 ) -> ApproximateEvent | OneDirectionEvent | None:
-    """The same as an event of a user's, for whoever composes; None where nothing is promised."""
+    """The same as one event for a whole user, to be composed with others; None if nothing is
+    guaranteed."""
     if (found := in_one_run(epsilon, delta, periods)) is None:
         return None
     note = f"one run over {periods:,} periods, for a user who is in all of them"

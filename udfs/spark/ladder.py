@@ -1,4 +1,4 @@
-"""The ladder of n-grams for Spark: functions of tables, which see blocks of whole users at a time.
+"""The n-gram ladder for Spark: table functions over blocks of whole users.
 
 They draw nothing: what they make of a row depends on that row, what was released and a level's
 salt, so a task that runs again makes the same of it. In Spark's SQL they are name(table(rows)).
@@ -64,8 +64,8 @@ def register_blocks(
             yield {**row_of(piece, "positions"), "words": [written]}
 
     class Function:
-        """Spark gives some thousand users at a time. Several times as many, in one block, have a
-        tenth of the keys that the same users have in ten blocks."""
+        """Collects the users of several batches in one block: it has about a tenth of the distinct
+        keys that ten separate blocks have together."""
 
         def __init__(self) -> None:
             self.waiting: list[pa.RecordBatch] = []
@@ -190,7 +190,8 @@ def register_shared_contributions(spark: SparkSession, unit: int) -> None:
 
 
 def register_remaining(spark: SparkSession, released: Any | None) -> None:
-    """`dphh_remaining(table(unplaced))`: what a round released is taken from everyone."""
+    """`dphh_remaining(table(unplaced))`: removes the words that a round released from every
+    user."""
     numbers_of = numbers_of_words(spark, released)
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
@@ -235,7 +236,8 @@ def register_positions_of_grams(spark: SparkSession, keys: Integers | None, ahea
 
 
 def register_keys_of_blocks(spark: SparkSession, words: bool) -> None:
-    """`dphh_keys_of_blocks(table(named))`: each distinct key of a block, and its place there."""
+    """`dphh_keys_of_blocks(table(named))`: the distinct keys of each block, each with its place
+    there."""
     keys_of = words_of_block if words else grams_of_block
 
     def of_blocks(rows: pa.RecordBatch) -> Iterator[Row]:
@@ -250,7 +252,7 @@ def register_keys_of_blocks(spark: SparkSession, words: bool) -> None:
 
 
 def register_table(spark: SparkSession, name: str, of_rows: OfRows, gives: str) -> None:
-    """What is made of the rows, one by one."""
+    """Register a table function that maps batches of rows to rows."""
 
     class Function:
         def eval(self, rows: pa.RecordBatch) -> Iterator[pa.Table]:
@@ -285,12 +287,13 @@ def _register_table_function(spark: SparkSession, name: str, handler: type, give
 def _contributions_of_block(
     block: Block, keys: Integers, weigh: Weigh
 ) -> tuple[Integers, Integers]:
-    """What the users of a block add together: few keys twice."""
+    """The summed contributions of a block's users; few keys appear twice."""
     return contributions(block.user_hashes, block.lengths, keys, weigh)
 
 
 def _positions_of_block(block: Block, grams: Any, words: Any | None, ahead: int) -> Iterator[Row]:
-    """The valid grams above, at the positions that matter; at all, with words, which stay."""
+    """The pairs that begin at a block's positions; without `words`, only positions that still
+    matter are kept."""
     if words is None:
         lengths, keys = candidates_that_matter(block.lengths, grams)
         # Who holds no valid gram adds to no sum, nor to list sizes: such users and blocks may go.

@@ -27,7 +27,7 @@ def items_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelD
 
 
 def _domain_levels(price: Price, session: Session, joiner: str) -> Iterator[LevelDone]:
-    """Which counts are left out follows from the released intervals alone."""
+    """The level of a known domain. Counts are left out by their released intervals only."""
     least = dict(price.parameters).get("min_users")
     for done in counts_of(price["domain"], price, session, joiner):
         rows = done.rows

@@ -1,4 +1,4 @@
-"""`items`: single items, by what is known of them beforehand.
+"""`items`: single items, by set union, with a public list of words, or over a known domain.
 
 Nothing is known: set union (`set_union/price.py`). A prior: its items need no threshold and others
 keep one, in two rounds with one norm, which is level 1 of `ngrams` with a prior, alone

@@ -34,7 +34,8 @@ from dphh.udfs.kernel.reading import Reading
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """What has been released at level 1: words, their masses, and of an even share what it took."""
+    """The words released at level 1, their masses, and how much of an even share of the budget they
+    took."""
 
     words: Any
     masses: NDArray[np.float64]
@@ -102,7 +103,7 @@ def forecast_levels(price: Price, session: Session, joiner: str) -> Iterator[Lev
 
 
 def _numbers_of(prior: Prior, words: Any) -> Integers:
-    """Of each word of a prior its number among these, or -1."""
+    """For each word of a prior, its number among the released words, or -1."""
     numbers = pc.index_in(prior.vocabulary.cast(words.type), value_set=words).fill_null(-1)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.int64)
 

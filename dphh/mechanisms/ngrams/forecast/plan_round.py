@@ -1,4 +1,5 @@
-"""Round 2: how much weight each row of grams gets, and how rare noise is to pass there.
+"""Plans round 2: the weight of each row of grams, and the probability with which noise alone passes
+its threshold.
 
 A row is a class of forecast and a bin of round 1's noised weight. Let n be the noised number of its
 valid grams, null how many it would have if nobody held any, and pi its posterior over masses m. A
@@ -35,7 +36,8 @@ Saturation = Callable[[Floats], Floats]
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """By row: weights, and tails of the thresholds; and how many grams it expects to release."""
+    """For each row: the weight and the threshold's tail probability; and the expected number of
+    releases."""
 
     weights: Floats
     tails: Floats
@@ -50,7 +52,8 @@ def _tails_of_thresholds() -> Floats:
 
 
 def saturation(lists: Floats) -> Saturation:
-    """What a weight comes to when users share out their norm, in plain weights.
+    """A function from planned weights g to the average weight that a gram really gets, after users
+    scale their weights to the norm, relative to a plain weight.
 
     A gram of weight g among n - 1 others of weight 1 gets g / sqrt(g^2 + n - 1). Users are met once
     for each gram they hold. `lists`: how many users have lists of each size.
@@ -93,7 +96,8 @@ def plan_round(
 
 
 class _AlternatingChoice:
-    """The two steps for rows that hold something, on places in WEIGHTS and THRESHOLDS."""
+    """Alternates between choosing weights and thresholds, as indices in WEIGHTS and THRESHOLDS, for
+    rows that are not empty."""
 
     def __init__(
         self,
@@ -113,7 +117,8 @@ class _AlternatingChoice:
         self.ratios = np.exp(THRESHOLDS * near - near**2 / 2)
 
     def first_weights(self) -> Integers:
-        """Most for grams that a deviation of the noise hides: (E[m] / sigma)^(+-1/2)."""
+        """The first weights, largest for grams whose mass is near the noise's standard deviation:
+        (E[m] / sigma)^(+-1/2)."""
         wanted = np.minimum(self.mean, 1 / np.maximum(self.mean, _TINY)) ** 0.5
         return np.searchsorted(WEIGHTS, wanted).clip(max=len(WEIGHTS) - 1)
 

@@ -63,8 +63,8 @@ THEOREM_WITH_LIST = (
 
 
 def spurious_words(share: str) -> str:
-    """Of the words of a list alone: others have thresholds, which nothing that nobody holds
-    passes."""
+    """The sentence on spurious words. Only listed words can be spurious: other words have
+    thresholds, and one that no user holds has no row."""
     return (
         "at most b words of your list that nobody need hold are expected among those released, b "
         f"being 1, or the share {share} of the words of the list that round 1 lets expect to be "
@@ -84,7 +84,7 @@ Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ..
 
 @dataclass(frozen=True)
 class LadderBudget:
-    """What a run may spend: noise that all rounds come to together, and delta."""
+    """The budget of a run: the sigma to which all rounds compose, and delta."""
 
     sigma: float
     #: The same with the counts of what is found.
@@ -105,7 +105,8 @@ def budget_of(
     counting: Counting,
     with_list: bool = False,
 ) -> LadderBudget:
-    """`with_list`: the words of a list are drawn as longer n-grams are, in two rounds."""
+    """The budget at (epsilon, delta). `with_list`: level 1 is drawn in two rounds, as longer
+    n-grams are."""
     words = len(WORDS_DELTA_OF_OTHERS) if with_list else len(WORDS_ROUNDS)
     spare = set_aside(
         words * arithmetic_delta(max_items, epsilon)
@@ -162,7 +163,7 @@ def price_forecast(
 
 
 def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
-    """DP-SIPS, within an even share of the budget.
+    """The rounds of level 1 by DP-SIPS, within an even share of the budget.
 
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
     serves them all, and the longer n-grams too.
@@ -204,7 +205,7 @@ def listed_words(
 
 
 def new_other_words(level: ListedWordsLevel) -> tuple[float, float]:
-    """What the thresholds of both rounds cost."""
+    """The delta that the thresholds of both rounds cost."""
     noise = rounded_gaussian(level.sigma_grid)
     first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
     return (
@@ -219,7 +220,8 @@ Weights = list[tuple[int, int]]
 def _new_words_weights(
     first_unit: int, second_unit: int, max_items: int
 ) -> tuple[Weights, Weights]:
-    """Of both rounds: (t, w), the most that a user of t new words gives to each."""
+    """For both rounds, pairs (t, w): w is the most that a user with t new words adds to each of
+    them."""
     numbers = range(1, max_items + 1)
     return (
         [(t, plain_weight(first_unit, t)) for t in numbers],
@@ -245,7 +247,7 @@ def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[
 
 
 def words_alone(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
-    """In place of the second and third round, where the first finds next to nothing."""
+    """The round that replaces the second and third one if the first round finds very few words."""
     (sigma,) = split_sigma(budget.sigma, [words_alone_share(max_n) / max_n])
     bits = _grid_of_round_1(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
     noise = rounded_gaussian(ceil(sigma * 2**bits))
@@ -253,7 +255,8 @@ def words_alone(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLev
 
 
 def words_alone_share(max_n: int) -> float:
-    """Of an even share; where words are all there is, what the first round left."""
+    """The part of an even share for that round; with max_n = 1 it is all that the first round
+    left."""
     return min(WORDS_ALONE, max_n - WORDS_ROUNDS[0])
 
 
@@ -285,7 +288,7 @@ def _delta_of_new_words(level: SetUnionLevel) -> float:
 
 
 def finds_words(levels: Sequence[Level]) -> Finds:
-    """Words alone: what a longer n-gram needs follows from what is released below it."""
+    """How many users a word needs. What a longer n-gram needs depends on the releases below it."""
 
     if isinstance(levels[0], ListedWordsLevel):
         return _finds_other_words(levels[0])
@@ -308,7 +311,8 @@ def finds_words(levels: Sequence[Level]) -> Finds:
 
 
 def _finds_other_words(level: ListedWordsLevel) -> Finds:
-    """Who holds one word alone gives it the whole norm of round 2."""
+    """How many users an unlisted word needs, if each holds no other word and so gives it the whole
+    norm of round 2."""
     worst_luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FOUND_WITH)
     users = max(1, -((worst_luck - level.second_threshold_grid) // level.second_unit))
     return Finds(

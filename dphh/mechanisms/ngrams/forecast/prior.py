@@ -1,4 +1,4 @@
-"""How many valid grams have which mass, by class: from round 1's histogram, by deconvolution.
+"""Estimates the distribution of masses in each class from round 1's histogram, by deconvolution.
 
 A gram's mass is the sum of its holders' plain weights, 1/sqrt(n) of a user who holds n grams.
 """
@@ -24,7 +24,8 @@ _TINY = 1e-300
 
 @dataclass(frozen=True)
 class Prior:
-    """Masses (the first is 0: nobody holds it), the prior of each class, and of each bin in it."""
+    """A grid of masses (the first is 0, for absent grams), the distribution of masses in each
+    class, and the posterior in each of its bins."""
 
     masses: Floats
     #: (classes, masses)
@@ -60,7 +61,7 @@ def deconvolved(counts: Floats, forecasts: Floats, masses: Floats, seen: Floats)
 
 
 def blurred(by_bin: Floats) -> Floats:
-    """Each posterior a little wider, since a deconvolution is sharper than it knows."""
+    """Widen each posterior a little, because a deconvolution is overconfident."""
     wide = by_bin.copy()
     held = by_bin[..., 1:]
     padded = np.pad(held, [(0, 0)] * (held.ndim - 1) + [(1, 1)], mode="edge")
@@ -70,7 +71,8 @@ def blurred(by_bin: Floats) -> Floats:
 
 
 def _first_guess(forecasts: Floats, masses: Floats) -> Floats:
-    """A wide hill at the forecast; a forecast of less than one user is mostly nobody."""
+    """The first guess: a wide peak at the forecast; with a forecast below one user, mostly mass
+    0."""
     away = np.log(masses[None, 1:] / forecasts[:, None])
     hill = np.exp(-(((away + 0.5) / 1.2) ** 2) / 2) + 1e-6
     hill /= hill.sum(1, keepdims=True)
