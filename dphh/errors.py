@@ -49,7 +49,8 @@ class CorpusError(DphhError):
 
 
 class LedgerError(DphhError):
-    """The ledger cannot be opened, read or written. It shows everything that was spent."""
+    """The ledger cannot be opened, read or written. Nothing that it records as spent is lost by
+    that."""
 
 
 class UnknownRunError(LedgerError):

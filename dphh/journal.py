@@ -36,6 +36,8 @@ def journaled(session: Session, book: Ledger, hold: Hold) -> Session:
 
 
 class _Journaled:
+    """A session whose drawn levels are stored in the ledger before they are returned."""
+
     def __init__(self, session: Session, book: Ledger, hold: Hold) -> None:
         self._session = session
         self._book = book

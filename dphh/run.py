@@ -34,7 +34,7 @@ from dphh.lineage.origin import Origin
 from dphh.mechanisms.counts.levels import with_counts
 from dphh.mechanisms.released_rows import LevelDone, as_text
 from dphh.price import Price, stated
-from dphh.priors.fit import how_it_fits
+from dphh.priors.fit import fit_numbers
 from dphh.privacy.events import events_from_json, events_to_json
 from dphh.public.refused import refuse_prior
 from dphh.refunds import drawn_events
@@ -273,7 +273,7 @@ def released(
     table = in_order(pa.concat_tables([step.rows for step in done]))
     manifest = _manifest_of(price, corpus, session, run_id, randomness, done)
     if price.prior is not None:
-        manifest["prior"] = {**price.prior.to_json(), **how_it_fits(price.prior.prior, table)}
+        manifest["prior"] = {**price.prior.to_json(), **fit_numbers(price.prior.prior, table)}
     if price.counting is not None:
         say("counting what was found")
         counted, table = with_counts(table, price.counting, session)

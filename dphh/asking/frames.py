@@ -54,10 +54,14 @@ class RowsOptions(TypedDict, total=False):
 
 
 class CorpusOptions(RowsOptions, total=False):
+    """All options of `Corpus` besides its source."""
+
     keep: str | None
 
 
 class ItemsOptions(CorpusOptions, total=False):
+    """The options of `frame.dphh.items`."""
+
     epsilon: Required[float]
     delta: Required[float]
     max_items: int
@@ -73,6 +77,8 @@ class ItemsOptions(CorpusOptions, total=False):
 
 
 class NgramsOptions(CorpusOptions, total=False):
+    """The options of `frame.dphh.ngrams`."""
+
     max_n: Required[int]
     epsilon: Required[float]
     delta: Required[float]
@@ -92,6 +98,8 @@ class NgramsOptions(CorpusOptions, total=False):
 
 
 class CountsOptions(CorpusOptions, total=False):
+    """The options of `frame.dphh.counts`."""
+
     of: Required[Of]
     epsilon: Required[float]
     delta: Required[float]
@@ -105,6 +113,8 @@ class CountsOptions(CorpusOptions, total=False):
 
 
 class TrieOptions(CorpusOptions, total=False):
+    """The options of `frame.dphh.trie`."""
+
     epsilon: Required[float]
     delta: Required[float]
     max_length: Required[int]
@@ -121,6 +131,8 @@ class TrieOptions(CorpusOptions, total=False):
 
 
 class LdpTrieOptions(RowsOptions, total=False):
+    """The options of `frame.dphh.ldp_trie`."""
+
     local_epsilon: float | None
     delta: Required[float]
     users_per_level: Required[int]

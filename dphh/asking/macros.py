@@ -30,6 +30,8 @@ Parameters = dict[str, Any]
 
 
 class Answer(Protocol):
+    """A function that answers a macro."""
+
     def __call__(self, what: str, arguments: dict[str, Any]) -> pa.Table:
         """The table that a macro returns; `what` is the macro's name without `dphh_`."""
         ...

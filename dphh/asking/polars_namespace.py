@@ -22,6 +22,8 @@ def register() -> None:
 
 
 class _RegisterAfterImport(MetaPathFinder):
+    """An import hook that registers `frame.dphh` as soon as Polars is imported."""
+
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if fullname != "polars":
             return None

@@ -14,6 +14,8 @@ from dphh.udfs.draws.randomness import Randomness
 
 
 class Climbing(ABC):
+    """The methods of a session for the n-gram ladder, with hooks for an engine's queries."""
+
     randomness: Randomness
     #: How many rungs of the ladder are already in `positions`.
     placed = 0

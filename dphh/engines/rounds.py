@@ -21,10 +21,14 @@ Round = Callable[[SetUnionLevel, Following | None], Any]
 
 
 class RoundsOf(Protocol):
+    """Several rounds of a set union, which depend on one another."""
+
     def run(self, draw: Round) -> Any: ...
 
 
 class InRounds(ABC):
+    """The methods of a session for dependent rounds, with hooks for an engine's queries."""
+
     @abstractmethod
     def forget(self, released: Any, keep_texts: bool = False) -> None: ...
 

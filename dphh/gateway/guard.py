@@ -17,7 +17,7 @@ import duckdb
 from dphh.errors import UsageError
 from dphh.gateway.grammar import BARE_FUNCTIONS, FUNCTIONS, GRAMMAR, TABLE_FUNCTIONS, TYPES
 
-LONGEST = 64_000
+LONGEST_STATEMENT = 64_000
 _ADVICE = "The gateway takes one SELECT over dphh's macros; see docs/gateway.md"
 
 Scope = frozenset[str]
@@ -34,8 +34,8 @@ class Guard:
 
     def checked(self, statement: str) -> str:
         """The statement, rewritten from its checked tree. Raises a refusal that says why."""
-        if len(statement) > LONGEST:
-            raise _refusal(f"it is longer than {LONGEST:,} characters")
+        if len(statement) > LONGEST_STATEMENT:
+            raise _refusal(f"it is longer than {LONGEST_STATEMENT:,} characters")
         written = self._canonical_statement(statement)
         # DuckDB writes some names without quotes, such as those before a star, so the written
         # text may mean more than the tree did. It is parsed and checked again.

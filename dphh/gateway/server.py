@@ -57,6 +57,8 @@ _WATCH_SECONDS = 0.5  # between two checks for removed tokens
 
 @dataclass(eq=False)
 class _Session:
+    """A client's connection: its analyst, its token and its stored answers."""
+
     analyst: str
     token: str = field(repr=False)
     used: float = field(default_factory=time.monotonic)
@@ -66,6 +68,8 @@ class _Session:
 
 @dataclass(eq=False)
 class _Answer:
+    """An answer that is stored as a table in the process that serves rows."""
+
     session: _Session
     where: Served
     table: str

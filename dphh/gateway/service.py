@@ -51,6 +51,8 @@ class Terms:
 
 
 class Service:
+    """Answers macros for analysts and runs their plans in worker processes."""
+
     def __init__(self, ledger: Ledger, terms: Terms) -> None:
         self._ledger, self._terms = ledger, terms
         self._lock = threading.Lock()

@@ -28,12 +28,16 @@ class Malformed(UsageError):  # noqa: N818 - describes the message
 
 @dataclass(frozen=True)
 class Connect:
+    """Opens a session with a token."""
+
     token: str = field(repr=False)
     query: int = _NOT_GIVEN
 
 
 @dataclass(frozen=True)
 class Prepare:
+    """Asks for the result of one SQL statement."""
+
     session: str
     statement: str
     query: int = _NOT_GIVEN
@@ -41,6 +45,8 @@ class Prepare:
 
 @dataclass(frozen=True)
 class Fetch:
+    """Asks for more rows of a result."""
+
     session: str
     result: tuple[int, int]  # a 128-bit number: its upper half, signed, and its lower half
     query: int = _NOT_GIVEN
@@ -48,6 +54,8 @@ class Fetch:
 
 @dataclass(frozen=True)
 class Disconnect:
+    """Ends a session."""
+
     session: str
 
 
@@ -92,6 +100,8 @@ def _read_body(reader: _Reader, kind: int, session: str, query: int) -> Message:
 
 
 class _Reader:
+    """Reads fields of a quack message from its bytes."""
+
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
 

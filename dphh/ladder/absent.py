@@ -39,6 +39,8 @@ Held = Callable[[Integers], "np.ndarray[tuple[int], np.dtype[np.bool_]]"]
 
 @dataclass(frozen=True)
 class Spurious:
+    """Spurious grams: their keys, bins and noised weights of both rounds."""
+
     keys: Integers
     bins: Integers
     first: Integers

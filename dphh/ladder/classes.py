@@ -181,7 +181,8 @@ def _expected_steps(
 def valid_classes(
     below: Rung, masses: Floats, masses_before: Floats, lift: Lift | None = None
 ) -> ValidClasses:
-    """From the released grams of level k - 1, their masses, and the masses of level k - 2.
+    """The valid grams of level k in classes, from the released grams of level k - 1, their masses,
+    and the masses of level k - 2.
 
     For k = 2, `masses_before` is one number: the mass of all words.
     """

@@ -27,7 +27,7 @@ from dphh.ledger.marks import Marks, copy_marks, marks
 from dphh.ledger.moved import Earlier, earlier_runs_on, is_there, moved_to, refuse_unmoved_data
 from dphh.ledger.older_copy import behind, lower_note, refuse_newer_copy
 from dphh.ledger.origins import source_of
-from dphh.ledger.paying import Look, by_name, look, moved_here
+from dphh.ledger.paying import Look, account_by_name, look, moved_here
 from dphh.ledger.records import AccountRow, Prices
 from dphh.ledger.schema import default_path, reading, writing
 from dphh.ledger.shares import Share, has_shares, set_share, shares
@@ -135,13 +135,13 @@ class Accounts:
         its files are still at the old location.
         """
         with reading(self.path) as con:
-            row = by_name([] if con is None else records.accounts(con), name)
+            row = account_by_name([] if con is None else records.accounts(con), name)
         source = moved_to(row.source, where, name)
         earlier = self._earlier_runs_on(source)
         if not sure:
             refuse_unmoved_data(row, source, earlier)
         with writing(self.path) as con:
-            if by_name(records.accounts(con), name).source != row.source:
+            if account_by_name(records.accounts(con), name).source != row.source:
                 raise LedgerError(
                     f"The account {name!r} was moved by another process: repeat the request."
                 )
@@ -155,7 +155,7 @@ class Accounts:
         """Record that the data of an account are deleted, so that runs no longer warn of missing
         files. For a copy with the same file times the account still pays."""
         with reading(self.path) as con:
-            row = by_name([] if con is None else records.accounts(con), name)
+            row = account_by_name([] if con is None else records.accounts(con), name)
         if row.source.kind != "path" or is_there(row.source):
             raise UsageError(
                 f"The account {name!r} still has files at {', '.join(row.source.where)}, or this "
@@ -191,7 +191,7 @@ class Accounts:
         return self.status(new)
 
     def _never_charged(self, con: sqlite3.Connection, name: str, what: str) -> AccountRow:
-        account = by_name(records.accounts(con), name)
+        account = account_by_name(records.accounts(con), name)
         # A cancelled run's charge stays: its request names the account.
         charged = con.execute("SELECT count(*) FROM charges WHERE account = ?", (account.id,))
         if (runs := charged.fetchone()[0]) > 0:
@@ -214,7 +214,7 @@ class Accounts:
         all further runs. Without `person`, the cap of a person stays as it is."""
         cap = checked_cap(epsilon, delta, kept)
         with writing(self.path) as con:
-            row = by_name(records.accounts(con), name)
+            row = account_by_name(records.accounts(con), name)
             before = None if row.person is None else (row.person.epsilon, row.person.delta)
             of_a_person = checked_person(person or before, cap, row.source.period)
             records.insert_cap(con, row.id, cap, of_a_person)

@@ -18,7 +18,7 @@ from dphh.files.paths import files_of, is_remote, keeps_waiting
 from dphh.wording.options import nearest
 
 #: The largest number of files whose schemas are read.
-MOST = 1000
+MOST_FILES = 1000
 #: A folder's name such as country=FR gives the column country.
 _PARTITION_FOLDER = re.compile(r"([^/=]+)=[^/]*/")
 
@@ -26,7 +26,7 @@ _PARTITION_FOLDER = re.compile(r"([^/=]+)=[^/]*/")
 def refuse_missing_columns_of_files(corpus: Corpus) -> None:
     """Refuse a column that none of the files has whose schemas can be read."""
     found: dict[str, None] = {}
-    for file in _parquet_files(corpus)[:MOST]:
+    for file in _parquet_files(corpus)[:MOST_FILES]:
         if keeps_waiting(file):
             return
         if found.keys() >= set(corpus.columns.values()):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dphh.errors import UsageError
 from dphh.ledger import records
 from dphh.ledger.history import note
-from dphh.ledger.paying import by_name
+from dphh.ledger.paying import account_by_name
 from dphh.ledger.schema import has_column
 
 #: The declared columns of an account, each with its declared values.
@@ -22,7 +22,7 @@ Groups = dict[str, tuple[str, ...]]
 
 def declare(con: sqlite3.Connection, name: str, column: str, groups: Sequence[str]) -> None:
     """Replace the declared groups of this column; an empty list revokes them."""
-    account = by_name(records.accounts(con), name)
+    account = account_by_name(records.accounts(con), name)
     before = declared(con).get(name, {}).get(column)
     con.execute("DELETE FROM declared WHERE account = ? AND by = ?", (account.id, column))
     if groups:

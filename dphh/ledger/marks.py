@@ -30,14 +30,14 @@ from hashlib import blake2b
 
 from dphh.ledger.schema import has_column, one_verb_at_a_time
 
-BYTES = 5
+BYTES_OF_MARK = 5
 #: The number of marks that an account stores; of more files, a random choice of that many.
 SLOTS = 4096
 #: Bytes of a file's beginning and end.
 FIRST, LAST = 4 * 1024, 16 * 1024
 #: Bytes below which a file has no mark if its time of change is a whole second, as some tools leave
 #: it: there are few of these, and few contents that so small a file may have.
-SMALL = 64 * 1024
+SMALL_FILE = 64 * 1024
 #: How a Parquet file ends, plain or encrypted. In a folder nothing else is read.
 _PARQUET_MAGIC = (b"PAR1", b"PARE")
 #: Files of other formats are told by their names, as readers tell them.
@@ -71,7 +71,7 @@ class Marks:
         status = os.stat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_size == 0:
             return None  # whoever opens a pipe may wait for good
-        if status.st_size < SMALL and status.st_mtime_ns % 10**9 == 0:
+        if status.st_size < SMALL_FILE and status.st_mtime_ns % 10**9 == 0:
             return None
         assert self.key is not None
         told = (status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino)
@@ -92,7 +92,7 @@ def _compute_mark(key: bytes, file: str, size: int, changed: int, *_identity: in
         last = opened.read(LAST)
     if not last.endswith(_PARQUET_MAGIC) and _DATA_FILE_NAME.search(file) is None:
         return None
-    told = blake2b(b"%d %d " % (size, changed), key=key, digest_size=BYTES)
+    told = blake2b(b"%d %d " % (size, changed), key=key, digest_size=BYTES_OF_MARK)
     told.update(first)
     told.update(last)
     return told.digest()
@@ -111,7 +111,7 @@ def keep_marks(con: sqlite3.Connection, account: int, found: Collection[bytes]) 
     if not found:
         return
     row = con.execute("SELECT slots FROM marks WHERE account = ?", (account,)).fetchone()
-    slots = _split_into_marks(secrets.token_bytes(SLOTS * BYTES) if row is None else row[0])
+    slots = _split_into_marks(secrets.token_bytes(SLOTS * BYTES_OF_MARK) if row is None else row[0])
     missing = sorted(set(found) - set(slots))
     free = [place for place, mark in enumerate(slots) if mark not in found]
     chance = secrets.SystemRandom()
@@ -134,4 +134,4 @@ def forget_marks(con: sqlite3.Connection, account: int) -> None:
 
 
 def _split_into_marks(slots: bytes) -> list[bytes]:
-    return [slots[start : start + BYTES] for start in range(0, len(slots), BYTES)]
+    return [slots[start : start + BYTES_OF_MARK] for start in range(0, len(slots), BYTES_OF_MARK)]

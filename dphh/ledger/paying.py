@@ -72,7 +72,7 @@ def locations_of_named(rows: Sequence[AccountRow]) -> set[tuple[int, str]]:
     return {(row.id, row.fingerprint) for row in rows if row.name is not None}
 
 
-def by_name(rows: Sequence[AccountRow], name: str) -> AccountRow:
+def account_by_name(rows: Sequence[AccountRow], name: str) -> AccountRow:
     for row in rows:
         if row.name == name:
             return row
@@ -132,7 +132,7 @@ def payers(
     con: sqlite3.Connection, rows: Sequence[AccountRow], request: Request, seen: Look
 ) -> list[Payer]:
     """The accounts that pay: those that share data with the request, and the one that it names."""
-    named = () if request.account is None else (by_name(rows, request.account).id,)
+    named = () if request.account is None else (account_by_name(rows, request.account).id,)
     moved = {each.account.id: each.moved for each in seen.shared}
     paying = [row for row in rows if row.id in {*moved, *named}]
     return [

@@ -54,6 +54,8 @@ class Prices(NamedTuple):
 
 
 class AccountRow(NamedTuple):
+    """An account as the ledger stores it, with its cap."""
+
     id: int
     name: str | None
     source: Source

@@ -18,7 +18,7 @@ from dphh.errors import UsageError
 if TYPE_CHECKING:
     import duckdb  # a corpus without a condition waits for no engine
 
-LONGEST = 10_000
+LONGEST_CONDITION = 10_000
 _ALLOWED_EXPRESSIONS = {
     "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
     "OPERATOR", "TYPE",
@@ -85,8 +85,10 @@ def condition(where: str) -> Condition:
     """The condition as SQL that DuckDB writes from its parsed tree, after a check of every node."""
     import duckdb
 
-    if len(where) > LONGEST:
-        raise UsageError(f"where: found {len(where):,} characters; give at most {LONGEST:,}")
+    if len(where) > LONGEST_CONDITION:
+        raise UsageError(
+            f"where: found {len(where):,} characters; give at most {LONGEST_CONDITION:,}"
+        )
     with duckdb.connect() as con:
         tree, written = _parse_condition(con, where)
         # DuckDB may write what reads otherwise: what is run has been read and checked as well.

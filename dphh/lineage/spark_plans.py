@@ -18,7 +18,7 @@ from dphh.lineage.spark_connect import refuse_lost
 _CTE_REFERENCE = "CTERelationRef"
 #: The files of a leaf, and whether it reads nothing else.
 Files = tuple[list[str], bool]
-ELSEWHERE: Files = ([], False)
+NO_KNOWN_FILES: Files = ([], False)
 
 
 def origin_of_spark(frame: Any) -> Origin:
@@ -58,7 +58,7 @@ def _files_of_leaf(kind: str, leaf: Any) -> Files:
                 return [*leaf.table().fileIndex().inputFiles()], True
     except Py4JError:  # not a file relation: local rows, a database table or a catalog table
         pass
-    return ELSEWHERE
+    return NO_KNOWN_FILES
 
 
 def _as_python_list(sequence: Any) -> list[Any]:

@@ -220,7 +220,7 @@ def _found_by_length(release: Release) -> tuple[tuple[int, int], ...]:
 
 
 def _label(value: Any) -> Any:
-    """What stands for a prior in a table; all else stands for itself."""
+    """The label of a prior in a table; other values are their own label."""
     if isinstance(value, Corpus):
         return value.where[0].rpartition("/")[2]
     if isinstance(value, Release):

@@ -18,6 +18,7 @@ from dphh.files.whole_files import refuse_other_table, write_whole
 from dphh.price import Price
 from dphh.registry import VERBS
 
+#: The defaults of `dphh sql --prices`: which runs the table prices.
 EPSILONS = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0)
 DELTAS = (1e-6, 1e-7, 1e-8)
 MAX_ITEMS = (10, 100)

@@ -24,7 +24,7 @@ def poor_fit(manifest: dict[str, Any]) -> str | None:
     )
 
 
-def how_it_fits(prior: Prior, table: Any) -> dict[str, int]:
+def fit_numbers(prior: Prior, table: Any) -> dict[str, int]:
     """The numbers of released words and of listed ones among them, for the manifest."""
     words = table.filter(pc.equal(table.column("level"), 1)).column("item")
     listed = pc.is_in(words, value_set=prior.vocabulary.cast(words.type))

@@ -29,6 +29,8 @@ _DESCRIPTION_OF_KIND = {
 
 @dataclass(frozen=True, eq=False)
 class GivenPrior:
+    """A prior, what it was read from, and how."""
+
     prior: Prior
     kind: Kind
     #: How texts became tokens, as `Content.to_json` says it; None where its tokens came as lists.

@@ -184,6 +184,8 @@ def _bound_of_sum(sigma: int, terms: int, failing: Fraction) -> int:
 
 @dataclass(frozen=True, eq=False)
 class CountIntervals:
+    """Estimated counts with the low and high ends of their intervals."""
+
     users: Integers
     low: Integers
     high: Integers

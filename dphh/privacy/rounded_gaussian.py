@@ -280,7 +280,8 @@ def _stretches(sigma: int) -> Iterator[tuple[int, int]]:
 
 
 def _integral_terms(sigma: int, stretch: int, density: int) -> Iterator[int]:
-    """a_n / (2 (n+1)), from n = 0 to the last significant one."""
+    """The terms a_n / (2 (n+1)) of the density's integral over a stretch, from n = 0 to the last
+    significant one."""
     fourfold = 4 * _sigma_in_stretches(sigma) ** 2
     times, over = fourfold.denominator, fourfold.numerator
     before, term = 0, density

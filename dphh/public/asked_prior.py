@@ -134,9 +134,17 @@ def _prior_from_public(
 
 def _cached_counts(text: Corpus, max_n: int) -> Prior:
     """The cached counts if the files are unchanged since they were counted, else new counts."""
-    from dphh.public.texts import LARGE, LEAST, LEAST_OF_SMALL, SMALL, counted
+    from dphh.public.texts import LARGE_TEXT, LEAST, LEAST_OF_SMALL, SMALL, counted
 
-    rule = [_FORMAT_OF_COUNTS, LEAST, LEAST_OF_SMALL, SMALL, LARGE, max_n, text.content.to_json()]
+    rule = [
+        _FORMAT_OF_COUNTS,
+        LEAST,
+        LEAST_OF_SMALL,
+        SMALL,
+        LARGE_TEXT,
+        max_n,
+        text.content.to_json(),
+    ]
     state = _fingerprint_of_files(text)
     told = json.dumps([rule, state]).encode()
     name = f"{hashlib.sha256(told).hexdigest()}.npz"

@@ -18,7 +18,7 @@ from dphh.errors import CorpusError, UsageError
 from dphh.mechanisms.released_rows import whole
 from dphh.priors.made import prior_of_items
 from dphh.priors.prior import Prior
-from dphh.public.texts import MEMORY
+from dphh.public.texts import MEMORY_LIMIT
 from dphh.release import Release
 from dphh.sources.formats import opened
 from dphh.sources.reading import files_named, schema_in_memory
@@ -43,7 +43,7 @@ def of_table(table: Corpus, content: Content, max_n: int) -> Prior:
         else replace(content, column=ITEM, unit=None)
     )
     run = DuckDBRun(
-        replace_corpus(there, content=as_read), SystemRandomness(), Limits(memory=MEMORY)
+        replace_corpus(there, content=as_read), SystemRandomness(), Limits(memory=MEMORY_LIMIT)
     )
     try:
         run.hold_rows()

@@ -18,14 +18,14 @@ from dphh.udfs.draws.randomness import SystemRandomness
 LEAST, LEAST_OF_SMALL, SMALL = 3, 2, 1_000_000
 #: Of a text of more words than this, longer n-grams that occur once are left out: there are about
 #: as many of them as words, and they say next to nothing.
-LARGE = 1_000_000
+LARGE_TEXT = 1_000_000
 #: What DuckDB may take; the rest is spilled.
-MEMORY = "1GB"
+MEMORY_LIMIT = "1GB"
 
 
 def counted(corpus: Corpus, max_n: int) -> Prior:
     """Count the words and the n-grams of up to `max_n` words that occur often enough."""
-    run = DuckDBRun(opened(corpus), SystemRandomness(), Limits(memory=MEMORY))
+    run = DuckDBRun(opened(corpus), SystemRandomness(), Limits(memory=MEMORY_LIMIT))
     try:
         run.hold_rows()
         run.execute("public_words")
@@ -39,7 +39,7 @@ def counted(corpus: Corpus, max_n: int) -> Prior:
         if max_n > 1:
             run.execute("public_places", longest=corpus.content.max_text_length)
         for length in range(2, max_n + 1):
-            run.execute("public_pairs", least=2 if total > LARGE else 1)
+            run.execute("public_pairs", least=2 if total > LARGE_TEXT else 1)
             grams.append(_grams_one_longer(grams[-1], run))
             if length < max_n:
                 run.execute("public_next_places")

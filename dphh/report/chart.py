@@ -24,19 +24,25 @@ from dphh.report.released import Released
 from dphh.report.style import CHART_CSS
 from dphh.wording.counted import how_many
 
-WEIGHTS = "Noised weights: they order what stands in one panel, and are no numbers of people."
-REPORTS = (
+NOTE_ON_WEIGHTS = (
+    "Noised weights: they order what stands in one panel, and are no numbers of people."
+)
+NOTE_ON_REPORTS = (
     "Estimates of how many of a level's reports held it: they order what stands in one "
     "panel, and are no numbers of people."
 )
-NOTHING = "This release has no weights: what was found is shown in the order of the alphabet."
-USERS = "People, as counted with noise, each with the interval of its count."
-LONGER = (
+NOTE_WITHOUT_WEIGHTS = (
+    "This release has no weights: what was found is shown in the order of the alphabet."
+)
+NOTE_ON_USERS = "People, as counted with noise, each with the interval of its count."
+NOTE_ON_LONGER_PHRASES = (
     "A part of a longer phrase is left out where nearly as many people hold the longer one, by "
     "both counts."
 )
-PERHAPS_NOBODY = "What may have nobody, by an interval that begins at 0, comes last."
-IN_GROUPS = "Who is in several groups counts in each, so the groups do not add up to all people."
+NOTE_NEAR_0 = "What may have nobody, by an interval that begins at 0, comes last."
+NOTE_ON_GROUPS = (
+    "Who is in several groups counts in each, so the groups do not add up to all people."
+)
 
 
 @dataclass(frozen=True)
@@ -110,11 +116,11 @@ def _chart_of_people(release: Released, people: People, top: int) -> Chart:
         those = [tokens for tokens in whole if (len(tokens) > 1) == several]
         if those:
             panels.append(_panel_or_grid(title, those, items, people, top))
-    said = [USERS, people.held + "."]
+    said = [NOTE_ON_USERS, people.held + "."]
     if len(whole) < len(items):
-        said.append(LONGER)
+        said.append(NOTE_ON_LONGER_PHRASES)
     if people.groups is not None:
-        said.append(IN_GROUPS)
+        said.append(NOTE_ON_GROUPS)
     found = {tuple(tokens) for tokens in release.table.column("tokens").to_pylist()}
     if uncounted := len(found) - len(items):
         said.append(f"Of what was found, {uncounted:,} were not counted and are not shown here.")
@@ -138,7 +144,7 @@ def within_groups(release: Released, top: int, counts: Released | None = None) -
         counted.sort(key=lambda each: (each[0].low <= 0, -each[0].users, items[each[1]]))
         bars = tuple(_bar_of(items[tokens], count) for count, tokens in counted[:top])
         panels.append(Panel(f"{people.by}: {group}", bars, len(counted) - len(bars)))
-    said = f"Each {people.by} has an order and a scale of its own. {people.held}. {PERHAPS_NOBODY}"
+    said = f"Each {people.by} has an order and a scale of its own. {people.held}. {NOTE_NEAR_0}"
     return Chart(_title_of(release), said, tuple(panels), of_people=True)
 
 
@@ -189,8 +195,8 @@ def _sort_key(row: dict[str, Any]) -> tuple[float, str]:
 
 def _meaning_of_bars(release: Released, rows: Iterable[dict[str, Any]]) -> str:
     if all(row.get("score") is None for row in rows):
-        return NOTHING
-    return REPORTS if release.manifest["verb"] == "ldp_trie" else WEIGHTS
+        return NOTE_WITHOUT_WEIGHTS
+    return NOTE_ON_REPORTS if release.manifest["verb"] == "ldp_trie" else NOTE_ON_WEIGHTS
 
 
 def _name_of_length(release: Released, length: int) -> str:

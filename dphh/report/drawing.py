@@ -22,6 +22,8 @@ _MOST_COLUMNS = 5
 
 @dataclass(frozen=True)
 class Bar:
+    """A bar of a chart: its label, value and interval."""
+
     text: str
     value: float | None
     low: float | None = None

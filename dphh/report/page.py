@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dphh.ledger import Ledger
 
 #: Rows of each length that the tree contains; browsers handle tens of thousands, not millions.
-MOST = 5_000
+MOST_ITEMS = 5_000
 #: Bars of each length, and phrases in the list of the longest phrases.
 TOP, LONGEST = 15, 60
 
@@ -223,14 +223,15 @@ def _longest_phrases_html(release: Released) -> str:
 def _all_items_html(release: Released) -> str:
     if not len(release):
         return ""
-    tree = tree_html(tree_of(release, most=MOST))
+    tree = tree_html(tree_of(release, most=MOST_ITEMS))
     left_out = sum(
-        max(0, level["released"] - MOST)
+        max(0, level["released"] - MOST_ITEMS)
         for level in release.manifest["levels"]
         if "released" in level
     )
     note = (
-        f"<p class='more'>The first {MOST:,} of each length are here; {left_out:,} more are in the "
+        f"<p class='more'>The first {MOST_ITEMS:,} of each length are here; {left_out:,} more "
+        "are in the "
         "release's table.</p>"
         if left_out
         else ""

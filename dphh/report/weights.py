@@ -29,6 +29,8 @@ PASSED = ("set_union", "weighed", "pruned")
 
 
 class Scored(Protocol):
+    """A release with scores: its table and manifest."""
+
     @property
     def table(self) -> Any: ...
 

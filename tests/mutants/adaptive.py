@@ -171,8 +171,8 @@ MUTANTS = (
     ),
     Mutant(
         "auto: the first round's threshold is free",
-        "(chosen, new, *counts, DeltaEvent(spare, TABLE)), shared_out\n",
-        "(chosen, *counts, DeltaEvent(spare, TABLE)), shared_out\n",
+        "(chosen, new, *counts, DeltaEvent(spare, TABLE_NOTE)),\n",
+        "(chosen, *counts, DeltaEvent(spare, TABLE_NOTE)),\n",
         (f"{_CHOSEN}::test_the_price_of_auto_is_what_its_levels_cost",),
     ),
 )

@@ -229,13 +229,13 @@ MUTANTS = (
     ),
     Mutant(
         "a mark tells contents by themselves",
-        'told = blake2b(b"%d %d " % (size, changed), key=key, digest_size=BYTES)',
-        'told = blake2b(b"%d %d " % (size, 0), key=key, digest_size=BYTES)',
+        'told = blake2b(b"%d %d " % (size, changed), key=key, digest_size=BYTES_OF_MARK)',
+        'told = blake2b(b"%d %d " % (size, 0), key=key, digest_size=BYTES_OF_MARK)',
         (f"{_MOVED}::test_what_changes_at_an_end_or_in_size_or_time_is_another_file",),
     ),
     Mutant(
         "an account has as many slots as files",
-        "    slots = _split_into_marks(secrets.token_bytes(SLOTS * BYTES) if row is None else row[0])\n",
+        "    slots = _split_into_marks(secrets.token_bytes(SLOTS * BYTES_OF_MARK) if row is None else row[0])\n",
         "    slots = _split_into_marks(secrets.token_bytes(len(found) * BYTES) if row is None else row[0])\n",
         (
             f"{_MOVED}::test_marks_tell_neither_how_many_files_there_are_nor_the_same_in_two_ledgers",

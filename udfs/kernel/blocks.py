@@ -25,6 +25,8 @@ POSITIONS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Block:
+    """Whole users: user hashes, numbers of positions, and all positions in order."""
+
     #: For each user, a hash of the user's name, and the number of positions.
     user_hashes: Integers
     lengths: Integers

@@ -54,11 +54,11 @@ def _pairs_of_numbers(left: Any, right: Any) -> Integers:
 
 
 def candidates_that_matter(lengths: Integers, grams: Any) -> tuple[Integers, Integers]:
-    """The pairs of neighbouring grams, without the positions that no longer matter: how many
-    positions each user keeps, and the pairs that begin there.
+    """The pairs of neighbouring grams, without positions that cannot be part of a longer gram: how
+    many positions each user keeps, and the pair that begins at each of them.
 
-    Kept are the positions where a pair begins, and one -1 after each run of them. No other position
-    can be part of a longer gram, and neighbours stay neighbours. The choice depends on the user's
+    The positions where a pair begins are kept, and one -1 after each run of them, so that
+    neighbours stay neighbours. The choice depends on the user's
     own texts and on what was released, so dropping positions changes no user's candidates.
     """
     matter = np.zeros(len(grams), dtype=np.bool_)

@@ -13,6 +13,8 @@ from dphh.lineage.spark_connect import is_connect
 
 @dataclass(frozen=True)
 class Sent:
+    """A value that was sent to executors."""
+
     value: Any
 
 

@@ -20,6 +20,8 @@ TABLES = (
 
 
 class DuckDBRounds(ForecastRounds):
+    """The two rounds of a forecast level on DuckDB."""
+
     def __init__(self, session: DuckDBRun, purpose: str) -> None:
         self.session, self.purpose = session, purpose
 

@@ -23,6 +23,8 @@ SHARE = 4
 
 
 class Gathers(DuckDBRun):
+    """The methods of a DuckDB session for gathering the texts of users."""
+
     def gather(self, table: str, read: Read) -> None:
         """Make a table (user_hashes, lengths, ids) of whole users."""
         self.hold_rows()

@@ -11,6 +11,8 @@ from dphh.udfs.kernel.reading import Reading
 
 
 class Items(Gathers):
+    """The methods of a DuckDB session for set union."""
+
     #: Whether the original texts are in `texts`, and the remaining words in `users`.
     texts_kept = False
 

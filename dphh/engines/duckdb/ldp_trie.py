@@ -14,6 +14,8 @@ from dphh.udfs.draws.randomness import SEATS
 
 
 class LocalTries(DuckDBRun):
+    """The methods of a DuckDB session for LDP TrieHH."""
+
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
         self.load()
         self.execute("ldp_local_words", characters=list(characters))

@@ -13,6 +13,8 @@ from dphh.levels import PrunedLevel
 
 
 class Ngrams(Rounds, Climbing):
+    """The methods of a DuckDB session for the n-gram ladder."""
+
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         self._write_noised("grams_level", level, purpose)
 

@@ -14,6 +14,8 @@ from dphh.udfs.kernel.whole_users import EQUAL
 
 
 class Rounds(Items, InRounds):
+    """The methods of a DuckDB session for dependent rounds."""
+
     def _start_rounds(self) -> None:
         self.execute("nothing_told")
 

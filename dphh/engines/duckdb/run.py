@@ -91,6 +91,8 @@ class DuckDBRows:
 
 
 class DuckDBRun(DuckDBRows):
+    """A private instance of DuckDB for one run: its tables, and the functions that levels call."""
+
     def __init__(self, corpus: Corpus, randomness: Randomness, limits: Limits) -> None:
         super().__init__(corpus, limits)
         self.randomness = randomness

@@ -16,6 +16,8 @@ ROWS_OF_PART = 40_000_000
 
 
 class Tries(DuckDBRun, Walking):
+    """The methods of a DuckDB session for TrieHH."""
+
     choice: Choice = "drawn"
     chosen = False
 

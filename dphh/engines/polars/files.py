@@ -22,7 +22,7 @@ from dphh.sources.reading import (
 )
 from dphh.sources.wide_files import refuse_wide_files
 
-FILE = "dphh: file"
+FILE_COLUMN = "dphh: file"
 NO_INTERVALS = "Polars reads none; cast the column to text, or use engine='duckdb'"
 #: Hive's folder name for NULL.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -91,7 +91,7 @@ def _scan_listed_files(corpus: Corpus, files: list[str]) -> pl.LazyFrame:
     for types, group in alike.items():
         scanned = pl.scan_parquet(
             group, glob=False, hive_partitioning=False, extra_columns="ignore",
-            missing_columns="insert", include_file_paths=FILE,
+            missing_columns="insert", include_file_paths=FILE_COLUMN,
         )  # fmt: skip
         columns = []
         for column, kind in zip(wanted, types, strict=True):
@@ -100,7 +100,7 @@ def _scan_listed_files(corpus: Corpus, files: list[str]) -> pl.LazyFrame:
             elif column in in_folders:
                 spelled = [_partition_values(file).get(column) for file in group]
                 columns.append(
-                    pl.col(FILE)
+                    pl.col(FILE_COLUMN)
                     .replace_strict(group, spelled, return_dtype=pl.String)
                     .alias(column)
                 )

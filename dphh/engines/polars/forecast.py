@@ -20,6 +20,8 @@ from dphh.udfs.kernel.two_rounds import PlainWeights, WeightsByRow
 
 
 class PolarsRounds(ForecastRounds):
+    """The two rounds of a forecast level on Polars."""
+
     def __init__(self, session: Items, purpose: str) -> None:
         self.session, self.purpose = session, purpose
 

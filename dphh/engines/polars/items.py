@@ -18,6 +18,8 @@ from dphh.udfs.kernel.reading import Reading
 
 
 class Items(Gathers):
+    """The methods of a Polars session for set union."""
+
     def hold(self, reading: Reading) -> None:
         """Fill `users` with each user's words, as word ids."""
         self.gather("users", words_of_texts(self.whole_users.vocabulary, reading))

@@ -17,12 +17,14 @@ from dphh.levels import LocalLevel
 from dphh.udfs.draws.coin_reports import NOTHING, draw_reports
 from dphh.udfs.draws.randomness import SEATS
 
-ENDS = "\x1f"
+NAME_SEPARATOR = "\x1f"
 #: How many reports are drawn at a time.
 BLOCK = 1 << 16
 
 
 class LocalTries(PolarsRun):
+    """The methods of a Polars session for LDP TrieHH."""
+
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
         self.make(
             "local_words", local_tries.ldp_local_words(self.load(), characters), "ldp_local_words"
@@ -39,7 +41,7 @@ class LocalTries(PolarsRun):
         idle = missing_users_of_ldp_trie(users.height, seats, pad)
         names = self.names(users["user_id"], SEATS)
         if names is not None:
-            nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
+            nobody = pa.array([f"{NAME_SEPARATOR}{number}" for number in range(idle)], pa.string())
             names = pa.concat_arrays([names.cast(pa.string()), nobody])
         draws = self.randomness.words(users.height + idle, SEATS, names)
         everyone = pl.concat([users, pl.DataFrame({"user_id": [None] * idle}, schema=users.schema)])
@@ -116,5 +118,5 @@ class LocalTries(PolarsRun):
         """Names of reports for a test's randomness; None for the system's, which takes none."""
         if not self.randomness.is_test:
             return None
-        spelled = pl.select(pl.concat_str(seats, numbers, separator=ENDS)).to_series()
+        spelled = pl.select(pl.concat_str(seats, numbers, separator=NAME_SEPARATOR)).to_series()
         return spelled.to_arrow().cast(pa.string())

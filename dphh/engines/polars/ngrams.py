@@ -18,6 +18,8 @@ from dphh.udfs.text.hashes import of_numbers
 
 
 class Ngrams(Rounds, Climbing):
+    """The methods of a Polars session for the n-gram ladder."""
+
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         rule = self._weighting_rule(level, purpose, of_numbers)
         histogram = queries.grams_level(self.table("positions"), rule)

@@ -16,6 +16,8 @@ from dphh.udfs.kernel.whole_users import EQUAL
 
 
 class Rounds(Items, InRounds):
+    """The methods of a Polars session for dependent rounds."""
+
     def _start_rounds(self) -> None:
         self.drop("told_before")
 

@@ -16,10 +16,12 @@ from dphh.levels import BatchLevel, Choice, VoteLevel
 from dphh.udfs.draws.randomness import ONE_SEQUENCE, wants_keys
 from dphh.udfs.draws.votes import draw_votes
 
-ENDS = "\x1f"
+NAME_SEPARATOR = "\x1f"
 
 
 class Tries(PolarsRun, Walking):
+    """The methods of a Polars session for TrieHH."""
+
     def hold_sequences(self, choice: Choice) -> None:
         self.make("sequences", tries.sequences_of_rows(self.load()))
         self.refuse_null_users(self.tables["sequences"]["user_id"])
@@ -61,7 +63,7 @@ class Tries(PolarsRun, Walking):
         idle = idle_users_of_trie(one_each.height, level.users)
         names = self.names(one_each["user_id"], purpose)
         if names is not None:
-            nobody = pa.array([f"{ENDS}{number}" for number in range(idle)], pa.string())
+            nobody = pa.array([f"{NAME_SEPARATOR}{number}" for number in range(idle)], pa.string())
             names = pa.concat_arrays([names, nobody])
         # Every user, with a sequence or not, gets a random word; the lowest form the batch.
         draws = self.randomness.words(one_each.height + idle, purpose, names)
@@ -85,7 +87,7 @@ class Tries(PolarsRun, Walking):
 
 def _names_of_prefixes(voters: pl.DataFrame) -> Any:
     spelled = pl.concat_str(
-        pl.col("node"), pl.col("ended"), pl.col("token").fill_null(""), separator=ENDS
+        pl.col("node"), pl.col("ended"), pl.col("token").fill_null(""), separator=NAME_SEPARATOR
     )
     return voters.select(spelled).to_series().to_arrow()
 

@@ -17,6 +17,8 @@ from dphh.lineage.spark_connect import is_connect, why_lost
 
 
 class Access(Protocol):
+    """What a run needs of Spark besides queries."""
+
     #: The run's own session, and the one that it was made from.
     spark: SparkSession
     owner: SparkSession
@@ -43,6 +45,8 @@ def access_to(owner: SparkSession) -> Access:
 
 
 class ByJava:
+    """Access through the Java objects of a classic Spark session."""
+
     def __init__(self, owner: SparkSession) -> None:
         self.owner, self.spark = owner, owner.newSession()
         self._context: Any = owner.sparkContext
@@ -73,6 +77,8 @@ class ByJava:
 
 
 class ByConnect:
+    """Access to a Spark Connect session, which has no Java objects."""
+
     def __init__(self, owner: SparkSession) -> None:
         own: Any = owner
         self.owner, self.spark = owner, own.cloneSession()

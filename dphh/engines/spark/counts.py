@@ -17,6 +17,8 @@ from dphh.udfs.spark.functions import register_noise
 
 
 class Counts(Items):
+    """The methods of a Spark session for counts of public keys."""
+
     def counts_level(
         self,
         level: CountsLevel,

@@ -27,6 +27,8 @@ _WANTED_FOLDER = (
 
 
 class FolderOfSpark(Protocol):
+    """A private folder to which Spark writes the tables of one run."""
+
     path: str
 
     def write(self, name: str, rows: DataFrame) -> DataFrame:

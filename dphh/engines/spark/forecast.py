@@ -27,6 +27,8 @@ _NO_WORDS = pa.table({"word": pa.array([], pa.string()), "key": pa.array([], pa.
 
 
 class SparkRounds(ForecastRounds):
+    """The two rounds of a forecast level on Spark."""
+
     def __init__(self, session: SparkRun, purpose: str) -> None:
         self.session, self.purpose = session, purpose
 

@@ -30,6 +30,8 @@ from dphh.udfs.text.hashes import of_numbers
 
 
 class Items(SparkRun):
+    """The methods of a Spark session for set union."""
+
     within_reach = False
     #: Whether `texts` has the original texts, and `blocks` what is left of them after rounds.
     texts_kept = False

@@ -19,6 +19,8 @@ from dphh.udfs.spark.functions import register_report, register_word
 
 
 class LocalTries(SparkRun):
+    """The methods of a Spark session for LDP TrieHH."""
+
     def hold_contributions(self, characters: Sequence[str], seats: int, pad: bool) -> None:
         self.load()
         self.execute("ldp_local_words", characters=list(characters))

@@ -24,6 +24,8 @@ from dphh.udfs.spark.listed_words import (
 
 
 class Ngrams(Rounds, Climbing):
+    """The methods of a Spark session for the n-gram ladder."""
+
     def _write_noised_grams(self, level: PrunedLevel, purpose: str) -> None:
         rule = self._weighting_rule(level, purpose)
         self._write_noised(

@@ -16,6 +16,8 @@ from dphh.udfs.spark.rounds import register_given_to_words
 
 
 class Rounds(Items, InRounds):
+    """The methods of a Spark session for dependent rounds."""
+
     def _start_rounds(self) -> None:
         self.execute("nothing_told")
 

@@ -57,6 +57,8 @@ _PARAMETER = re.compile(r"\$(\w+)")
 
 
 class SparkRun:
+    """A Spark session for one run, and the tables that it wrote."""
+
     name = "spark"
     version: str = pyspark.__version__
     #: In bytes: see SENT_WHOLE.

@@ -14,6 +14,8 @@ from dphh.udfs.spark.functions import register_votes, register_word
 
 
 class Tries(SparkRun, Walking):
+    """The methods of a Spark session for TrieHH."""
+
     def hold_sequences(self, choice: Choice) -> None:
         self.load()
         with engine_errors("dphh_word"):

@@ -47,7 +47,7 @@ HELP = {
     **Counting.MIN_USERS_HELP,
     **PRIOR_HELP,
 }
-LONGEST = 100
+LONGEST_NGRAM = 100
 #: With a share of 1 in 2^31 valid grams on top, the noise's table still reaches so rare a tail.
 LEAST_SPURIOUS = 1e-12
 
@@ -100,8 +100,8 @@ def price_ngrams(
     """
     check_budget(epsilon, delta)
     epsilon, delta = float(epsilon), float(delta)
-    if isinstance(max_n, bool) or not isinstance(max_n, int) or not 1 <= max_n <= LONGEST:
-        raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1 to {LONGEST}")
+    if isinstance(max_n, bool) or not isinstance(max_n, int) or not 1 <= max_n <= LONGEST_NGRAM:
+        raise UsageError(f"max_n: found {max_n!r}; give a whole number from 1 to {LONGEST_NGRAM}")
     if method not in METHODS:
         raise UsageError(f"method: found {method!r}; give one of {', '.join(METHODS)}")
     if method == "forecast":

@@ -25,6 +25,8 @@ SCHEMA = pa.schema([("round", pa.int64()), ("key", pa.string()), ("noisy", pa.in
 
 @dataclass(frozen=True)
 class AdaptiveRounds:
+    """The rounds of method "adaptive"."""
+
     levels: tuple[SetUnionLevel, ...]
 
     def run(self, draw: Round) -> Any:

@@ -59,7 +59,7 @@ HELP = {
 }
 #: The default of max_items for counts: few users hold more of the sequences that were found.
 COUNTED_ITEMS = 10
-LONGEST = 1000
+LONGEST_SEQUENCE = 1000
 #: Far above what the shortcut of `dphh.udfs.draws.votes` may add to any delta.
 LEAST_DELTA = 1e-100
 PATH_THEOREM = (
@@ -100,9 +100,10 @@ def price_trie(
     epsilon, delta = float(epsilon), float(delta)
     if isinstance(max_length, bool) or not isinstance(max_length, int):
         raise UsageError(f"max_length: found {max_length!r}; give a whole number, such as 10")
-    if not 1 <= max_length <= LONGEST:
+    if not 1 <= max_length <= LONGEST_SEQUENCE:
         raise UsageError(
-            f"max_length: found {max_length}; give a number from 1 to {LONGEST}. The end of a "
+            f"max_length: found {max_length}; give a number from 1 to {LONGEST_SEQUENCE}. The "
+            "end of a "
             "sequence counts as one: words of 9 letters need 10"
         )
     if choice not in get_args(Choice):

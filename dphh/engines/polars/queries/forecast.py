@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import polars as pl
 
-ROW = ("class", "bin")
-RELEASED = ("key", "bin", "first", "second")
+BY_ROW = ("class", "bin")
+RELEASED_COLUMNS = ("key", "bin", "first", "second")
 
 
 def classed(
@@ -51,13 +51,17 @@ def rows(round_1: pl.LazyFrame, absent: pl.LazyFrame) -> pl.LazyFrame:
     """The output of round 1: how many valid grams, held or absent, each row (class and bin) has.
     Words that a list lacks are not counted, because only held ones have rows."""
     in_classes = round_1.filter(pl.col("class") >= 0)
-    held = in_classes.group_by(ROW).agg(grams=pl.len().cast(pl.Int64))
-    return pl.concat([held, absent.select(*ROW, "grams")]).group_by(ROW).agg(pl.col("grams").sum())
+    held = in_classes.group_by(BY_ROW).agg(grams=pl.len().cast(pl.Int64))
+    return (
+        pl.concat([held, absent.select(*BY_ROW, "grams")])
+        .group_by(BY_ROW)
+        .agg(pl.col("grams").sum())
+    )
 
 
 def weights(round_1: pl.LazyFrame, planned: pl.LazyFrame) -> pl.LazyFrame:
     """The weight g of every valid gram that some user holds: that of its row."""
-    return round_1.join(planned, on=ROW).select("key", "weight")
+    return round_1.join(planned, on=BY_ROW).select("key", "weight")
 
 
 def sums(round_1: pl.LazyFrame, histogram: pl.LazyFrame) -> pl.LazyFrame:
@@ -71,16 +75,16 @@ def signs(round_2: pl.LazyFrame, absent_signs: pl.LazyFrame) -> pl.LazyFrame:
     """What round 2 outputs before its thresholds: how many grams of each row have a noised weight
     of 0 or less."""
     in_classes = round_2.filter(pl.col("class") >= 0)
-    held = in_classes.filter(pl.col("second") <= 0).group_by(ROW)
+    held = in_classes.filter(pl.col("second") <= 0).group_by(BY_ROW)
     held_negatives = held.agg(negatives=pl.len().cast(pl.Int64))
-    absent = absent_signs.select(*ROW, "negatives")
-    return pl.concat([held_negatives, absent]).group_by(ROW).agg(pl.col("negatives").sum())
+    absent = absent_signs.select(*BY_ROW, "negatives")
+    return pl.concat([held_negatives, absent]).group_by(BY_ROW).agg(pl.col("negatives").sum())
 
 
 def passed(round_2: pl.LazyFrame, thresholds: pl.LazyFrame, spurious: pl.LazyFrame) -> pl.LazyFrame:
     """Every valid gram whose noised weight reaches the threshold of its row, held or absent, sorted
     by key."""
     reaches = pl.col("second") >= pl.col("threshold")
-    held = round_2.join(thresholds, on=ROW).filter(reaches)
-    held = held.select(*RELEASED)
-    return pl.concat([held, spurious.select(*RELEASED)]).sort("key")
+    held = round_2.join(thresholds, on=BY_ROW).filter(reaches)
+    held = held.select(*RELEASED_COLUMNS)
+    return pl.concat([held, spurious.select(*RELEASED_COLUMNS)]).sort("key")

@@ -27,7 +27,7 @@ WEIGHTS: Floats = np.exp(np.arange(-3.5, 4.01, 0.2))
 #: Thresholds to choose from, in deviations; one more, past all, is never passed. The rule of signs
 #: may lower them: from a tail of a quarter up to a half.
 THRESHOLDS: Floats = np.arange(0.6875, 9.01, 0.0625)
-PASSES = 3
+ALTERNATIONS = 3
 _BISECTIONS = 40
 _TINY = 1e-200
 
@@ -86,7 +86,7 @@ def plan_round(
     n, null, held, mass = counts[some], nulls[some] + _TINY, posterior[some][:, 1:], masses[1:]
     choice = _AlternatingChoice(n, null, held, mass, sigma, budget, saturated)
     weight = choice.first_weights()
-    for left in reversed(range(PASSES)):
+    for left in reversed(range(ALTERNATIONS)):
         better = choice.weights(choice.thresholds(weight))
         weight = (weight + better) // 2 if left else better
     threshold = choice.thresholds(weight)

@@ -16,7 +16,7 @@ from dphh.privacy.special import ndtr
 MASS_STEP = 0.25
 #: The grid begins at this many sigmas of round 1. What is less cannot be told from nothing.
 LEAST_MASS = 0.05
-PASSES = 60
+EM_PASSES = 60
 #: So many grams' worth of what the neighbouring classes say.
 PSEUDO_GRAMS = 20.0
 _TINY = 1e-300
@@ -46,7 +46,7 @@ def deconvolved(counts: Floats, forecasts: Floats, masses: Floats, seen: Floats)
     likelihood = np.diff(ndtr(np.r_[EDGES, np.inf][None, :] - seen[:, None]), axis=1) + 1e-12
     prior = _first_guess(forecasts, masses)
     total = counts.sum(1, keepdims=True)
-    for _ in range(PASSES):
+    for _ in range(EM_PASSES):
         expected = prior @ likelihood
         fitted = prior * ((counts / np.maximum(expected, _TINY)) @ likelihood.T)
         near = prior.copy()
