@@ -18,6 +18,7 @@ from dphh.privacy.counts import (
     ends,
     sigma_on_grid,
 )
+from dphh.privacy.following import Grid
 from dphh.privacy.special import bdtrc
 from dphh.privacy.subset_selection import SubsetSelection, estimate
 
@@ -87,6 +88,10 @@ class SetUnionLevel(_LevelOnGrid):
     def threshold(self) -> float:
         """In users: without noise, this many users who hold only this item reach the threshold."""
         return self._grid_to_users(self.threshold_grid)
+
+    @property
+    def grid(self) -> Grid:
+        return Grid(self.sigma_grid, self.grid_bits)
 
 
 @dataclass(frozen=True)

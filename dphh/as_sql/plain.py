@@ -73,10 +73,12 @@ def _queries_of_verb(price: Price) -> Iterator[Query]:
             yield Query("what is found", FOUND.format(bits=bits))
         case (_, "forecast"):
             yield _query_of_step("texts", Step("plain/nothing_released"))
-            for level in price.levels:
-                if isinstance(level, SetUnionLevel):
-                    yield from _ladder_queries(level)
-                elif isinstance(level, ListedWordsLevel):
+            words = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+            if words:
+                yield _query_of_step("texts", Step("plain/nothing_told"))
+            yield from _adaptive_queries(words)
+            for level in price.levels[len(words) :]:
+                if isinstance(level, ListedWordsLevel):
                     yield from _listed_words(level)
                 else:
                     yield from _forecast_queries(level)
@@ -155,10 +157,10 @@ def _adaptive_queries(levels: Sequence[SetUnionLevel], only_if: str = "") -> Ite
             "grid_bits": level.grid_bits,
             "sigma": level.sigma_grid,
             "salt": SALT,
-            "threshold": level.threshold_grid,
+            "threshold": following.threshold if following else level.threshold_grid,
             "purpose": section,
         }
-        own = {"parts": parts_told(levels[0].sigma_grid, level.sigma_grid)}
+        own = {"parts": parts_told(levels[0].grid, level.grid)}
         yield _query_of_step(section, Step("plain/union_round", known))
         passed = {"threshold": _threshold(level, only_if)}
         yield _query_of_step(section, Step("plain/union_round_released", passed))

@@ -81,7 +81,7 @@ def _items_parts(price: Price) -> Iterator[Part]:
     yield "whole users", [GATHER]
     levels = [level for level in price.levels if isinstance(level, SetUnionLevel)]
     if price.method == "adaptive":
-        yield from _adaptive_parts(levels)
+        yield from _adaptive_parts(levels, "items")
         return
     if price.method == "auto":
         first, alone, *rounds = levels
@@ -91,7 +91,7 @@ def _items_parts(price: Price) -> Iterator[Part]:
             f"level 1, {few}",
             _steps_if_chosen(_set_union_steps(alone, f"items/round {alone.round}")),
         )
-        for title, steps in _adaptive_parts(rounds):
+        for title, steps in _adaptive_parts(rounds, "items"):
             yield f"{title}, if not", _steps_if_chosen(steps)
         return
     for level in levels:
@@ -104,13 +104,13 @@ def _steps_if_chosen(steps: Sequence[Step]) -> list[Step]:
     return [replace(step, may_run=True) for step in steps]
 
 
-def _adaptive_parts(levels: Sequence[SetUnionLevel]) -> Iterator[Part]:
+def _adaptive_parts(levels: Sequence[SetUnionLevel], purpose: str) -> Iterator[Part]:
     """Rounds whose weights depend on earlier rounds, computed in the engine."""
     for number, level in enumerate(levels):
-        known = _bounding_parameters(level, f"items/round {level.round}") | {"is_test": False}
+        known = _bounding_parameters(level, f"{purpose}/round {level.round}") | {"is_test": False}
         later = {"salt": SALT}
         if following := follows(levels[:number], level):
-            parts = parts_told(levels[0].sigma_grid, levels[number - 1].sigma_grid)
+            parts = parts_told(levels[0].grid, levels[number - 1].grid)
             before = [
                 Step("told_so_far", {"parts": parts}),
                 Step("forget_released"),
@@ -178,12 +178,10 @@ def _positions_step(level: int, single: bool) -> Step:
 
 def _forecast_parts(price: Price) -> Iterator[Part]:
     yield "whole users", [GATHER]
-    for level in price.levels:
-        if isinstance(level, SetUnionLevel):
-            forget = [Step("forget_released", may_run=True)] if level.round > 1 else []
-            steps = _set_union_steps(level, f"ngrams/words, round {level.round}")
-            yield f"level 1, round {level.round}", [*forget, *steps]
-            continue
+    words = [level for level in price.levels if isinstance(level, SetUnionLevel)]
+    for number, (title, steps) in enumerate(_adaptive_parts(words, "ngrams/words")):
+        yield title, _steps_if_chosen(steps) if number else steps
+    for level in price.levels[len(words) :]:
         if isinstance(level, ListedWordsLevel):
             placed = Step(
                 "positions_of_listed",

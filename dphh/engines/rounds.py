@@ -23,6 +23,10 @@ Round = Callable[[SetUnionLevel, Following | None], Any]
 class RoundsOf(Protocol):
     """Several rounds of a set union, which depend on one another."""
 
+    #: Whether longer n-grams are still to be found in the original texts.
+    @property
+    def keeps_texts(self) -> bool: ...
+
     def run(self, draw: Round) -> Any: ...
 
 
@@ -64,8 +68,8 @@ class InRounds(ABC):
         def draw(level: SetUnionLevel, following: Following | None) -> Any:
             nonlocal before
             if ran:
-                self._add_to_earlier_rounds(parts_told(ran[0].sigma_grid, ran[-1].sigma_grid))
-                self.forget(before)
+                self._add_to_earlier_rounds(parts_told(ran[0].grid, ran[-1].grid))
+                self.forget(before, rounds.keeps_texts)
             ran.append(level)
             self._write_noised_round(level, following, f"{purpose}/round {level.round}")
             before = self._released_of_round(level.threshold_grid)

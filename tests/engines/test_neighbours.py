@@ -255,7 +255,9 @@ def test_rounds_whose_weights_follow_earlier_noise(engine, others, newcomer):
             session.hold(Reading())
             session._start_rounds()
             for number, level in enumerate(levels):
-                following = Following.after([sigma] * number, threshold) if number else None
+                following = (
+                    Following.after([levels[0].grid] * number, threshold, BITS) if number else None
+                )
                 session._write_noised_round(level, following, f"round {level.round}")
                 looked.append(noised_by_spelling(session))
                 session._add_to_earlier_rounds(0)

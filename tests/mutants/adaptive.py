@@ -30,6 +30,20 @@ MUTANTS = (
         _BOOKED,
     ),
     Mutant(
+        "adaptive: a round's parts leave out how fine its grid is",
+        "(FIRST_PARTS * first.sigma**2 << each.bits - first.bits) // each.sigma**2",
+        "FIRST_PARTS * first.sigma**2 // each.sigma**2",
+        (_FOLLOWS,),
+    ),
+    Mutant(
+        "adaptive: between rounds of words the texts of longer n-grams are cut",
+        "    keeps_texts: bool = True\n",
+        "    keeps_texts: bool = False\n",
+        (
+            "tests/engines/test_plain_sql.py::test_every_level_of_the_forecast_ladder_is_the_plain_one",
+        ),
+    ),
+    Mutant(
         "adaptive: a heavy item's interval is taken at its beginning",
         "Fraction(tail(end) + others * tail(_weight_left_for_others(unit, start, others)), ONE)",
         "Fraction(tail(start) + others * tail(_weight_left_for_others(unit, end, others)), ONE)",
@@ -134,15 +148,15 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive: what a round released stays with its users",
-        "                self.forget(before)\n",
+        "                self.forget(before, rounds.keeps_texts)\n",
         "",
         _PLAIN,
         within="dphh/engines/rounds.py",
     ),
     Mutant(
         "adaptive: the later rounds run after the one in their place",
-        "                levels = [round_alone(levels)]\n",
-        "                levels = [round_alone(levels), levels[-1]]\n",
+        "return [round_alone(planned)] if few",
+        "return [round_alone(planned), planned[-1]] if few",
         _BOOKED,
     ),
     Mutant(

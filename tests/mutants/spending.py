@@ -24,10 +24,10 @@ PRICED = (
     ),
     Mutant(
         "forecast: one round of words books a quarter of its share",
-        "words_alone(budget, max_n, max_items), words_alone_share(max_n)\n",
-        "words_alone(budget, max_n, max_items), words_alone_share(max_n) / 4\n",
+        'words_alone_share(price["max_n"])\n',
+        'words_alone_share(price["max_n"]) / 4\n',
         (_BOOKED,),
-        within="dphh/mechanisms/ngrams/forecast/levels.py",
+        within="dphh/mechanisms/ngrams/forecast/words_rounds.py",
     ),
     Mutant(
         "forecast: of what words' rounds used, the largest part alone is counted",
@@ -37,14 +37,14 @@ PRICED = (
     ),
     Mutant(
         "forecast: one round of words runs in the place of each of the others",
-        "            if not last:\n                continue\n",
-        "",
+        "return [self.alone()] if words < WORDS_COMMON",
+        "return [self.alone(), *planned] if words < WORDS_COMMON",
         (_BOOKED,),
     ),
     Mutant(
         "forecast: one round of words lets more new words through than is booked",
-        "_words_round(budget, noise, bits, WORDS_DELTA[-1], max_items, len(WORDS_ROUNDS))",
-        "_words_round(budget, noise, bits, 2.0, max_items, len(WORDS_ROUNDS))",
+        "delta, number = WORDS_DELTA[-1], len(WORDS_ROUNDS)",
+        "delta, number = 2.0, len(WORDS_ROUNDS)",
         (_BOOKED,),
     ),
     Mutant(
@@ -55,8 +55,8 @@ PRICED = (
     ),
     Mutant(
         "forecast: rounds of words have a quarter of the noise of the one before",
-        "_words_round(budget, noise, bits + index, part, max_items, index + 1)",
-        "_words_round(budget, noise, bits + 2 * index, part, max_items, index + 1)",
+        "            bits + index,\n",
+        "            bits + 2 * index,\n",
         (_BOOKED,),
     ),
     Mutant(

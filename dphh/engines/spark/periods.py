@@ -26,8 +26,8 @@ from dphh.unit.period import Period
 #: Types, besides text, whose values all engines spell alike.
 PLAIN = (IntegralType, BooleanType, DateType, NullType)
 
-#: How literals are written of the types whose comparisons let Spark skip row groups; comparisons of
-#: timestamps without a zone do not.
+#: The literal syntax of types whose comparisons let Spark skip row groups. Timestamps without a
+#: zone are not among them.
 _LITERAL_OF_TYPE: dict[type[DataType], str] = {DateType: "DATE", TimestampType: "TIMESTAMP"}
 
 

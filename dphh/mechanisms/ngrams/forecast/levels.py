@@ -15,17 +15,10 @@ from dphh.engines.session import Session
 from dphh.ladder.lift import public_lift
 from dphh.ladder.rungs import Integers, first_ladder, spelled
 from dphh.ladder.word_list import WordList
-from dphh.levels import ForecastLevel, ListedWordsLevel, SetUnionLevel
-from dphh.mechanisms.counts.of_found import Counting
+from dphh.levels import ForecastLevel, ListedWordsLevel
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, begun
 from dphh.mechanisms.ngrams.forecast.listed_words import WordsRelease, words_step
-from dphh.mechanisms.ngrams.forecast.price import (
-    budget_of,
-    enough_words,
-    words_alone,
-    words_alone_share,
-)
-from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
+from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds_run
 from dphh.mechanisms.released_rows import LevelDone, rows, singles, whole
 from dphh.price import Price
 from dphh.priors.prior import Prior
@@ -126,28 +119,12 @@ def listed_words(price: Price, session: Session, lengths: int) -> Iterator[tuple
 def _levels_of_words(price: Price, session: Session) -> Iterator[tuple[LevelDone, Words]]:
     """Rounds of set union, each without what the earlier ones released."""
     found = Words(pa.array([], pa.string()), np.empty(0), 0.0)
-    planned = [level for level in price.levels if isinstance(level, SetUnionLevel)]
-    for of_sips, share_of_sips in zip(planned, WORDS_ROUNDS, strict=True):
-        last = of_sips is planned[-1]
-        level, share = of_sips, share_of_sips
-        if level.round > 1 and len(found) < WORDS_COMMON:
-            if not last:
-                continue
-            max_n, max_items = price["max_n"], price["max_items"]
-            counting = Counting.of(price["counts"])
-            budget = budget_of(price["epsilon"], price["delta"], max_n, max_items, counting)
-            level, share = words_alone(budget, max_n, max_items), words_alone_share(max_n)
-        passed = session.union_level(level, f"ngrams/words, round {level.round}")
+    for (level, passed), share in words_rounds_run(price, session):
         words = whole(passed.column("key"), pa.string())
         noisy = whole(passed.column("noisy"), pa.int64()).to_numpy()
         found = found.with_more(words, noisy / 2.0**level.grid_bits, share)
         released = rows(1, words, singles(words), noisy, level.grid_bits)
         yield LevelDone(level, released), found
-        near = int((noisy < 2 * level.threshold_grid).sum())
-        if enough_words(level.round, len(words), near, len(found)):
-            return
-        if not last:
-            session.forget(passed, keep_texts=True)
 
 
 def _level_as_run(planned: ForecastLevel, released: ForecastRelease, valid: int) -> ForecastLevel:

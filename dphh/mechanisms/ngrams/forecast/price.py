@@ -1,6 +1,7 @@
 """`ngrams`, the forecast ladder: what it costs. Twice DPNE's n-grams at DPNE's price.
 
-Level 1: three rounds of DP-SIPS, or, where the first finds next to nothing, one in their place.
+Level 1: three rounds of DP-SIPS, the later ones with weights that depend on the earlier ones'
+noised weights; or, if the first finds next to nothing, one round instead of the later ones.
 Levels k >= 2: round 1 gives every user the weight 1/sqrt(n) on each of the n valid grams they hold;
 its noised weights are public and say how round 2's norm is best spent, and where its thresholds
 stand (`dphh.mechanisms.ngrams.forecast.climb`).
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from math import ceil, floor, isqrt, log2
 
 from dphh.errors import UsageError
-from dphh.levels import ForecastLevel, Level, ListedWordsLevel, SetUnionLevel
+from dphh.levels import ForecastLevel, Level, ListedWordsLevel, SetUnionLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.shares import (
     NEW_WORDS,
@@ -28,6 +29,7 @@ from dphh.mechanisms.ngrams.forecast.shares import (
     WORDS_ROUNDS,
     Shares,
 )
+from dphh.mechanisms.set_union.rounds import least_threshold, new_delta
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.priors.prior import Prior
@@ -40,8 +42,6 @@ from dphh.privacy.set_union import (
     arithmetic_delta,
     delta_of,
     grid_bits,
-    new_item_delta,
-    new_item_threshold,
     threshold_of,
     users_needed,
 )
@@ -52,7 +52,8 @@ FILTERED = (
     "Gaussian's own tail; both directions"
 )
 THEOREM = (
-    "forecast ladder (docs/forecast.md): DP-SIPS for words (Swanberg et al. 2023), two Gaussian "
+    "forecast ladder (docs/forecast.md): rounds of set union for words, whose weights "
+    "follow earlier rounds (after DP-SIPS: Swanberg et al. 2023; docs/items.md), two Gaussian "
     f"rounds over the valid grams for every longer length, {FILTERED}"
 )
 THEOREM_WITH_LIST = (
@@ -133,7 +134,7 @@ def price_forecast(
     words: tuple[SetUnionLevel | ListedWordsLevel, ...]
     if prior is None:
         words = rounds = words_rounds(budget, max_n, max_items)
-        new = [_delta_of_new_words(level) for level in rounds]
+        new = [new_delta(level) for level in rounds]
         new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
     else:
         listed = listed_words(budget, max_n, max_items, len(prior), spurious)
@@ -163,7 +164,7 @@ def price_forecast(
 
 
 def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
-    """The rounds of level 1 by DP-SIPS, within an even share of the budget.
+    """DP-SIPS whose later weights depend on earlier noise, within an even share of the budget.
 
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
     serves them all, and the longer n-grams too.
@@ -171,7 +172,15 @@ def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetU
     sigma, bits = _grid_of_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     return tuple(
-        _level_of_words_round(budget, noise, bits + index, part, max_items, index + 1)
+        _level_of_words_round(
+            WeighedLevel if index else SetUnionLevel,
+            budget,
+            noise,
+            bits + index,
+            part,
+            max_items,
+            index + 1,
+        )
         for index, part in enumerate(WORDS_DELTA)
     )
 
@@ -251,7 +260,8 @@ def words_alone(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLev
     (sigma,) = split_sigma(budget.sigma, [words_alone_share(max_n) / max_n])
     bits = _grid_of_round_1(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
     noise = rounded_gaussian(ceil(sigma * 2**bits))
-    return _level_of_words_round(budget, noise, bits, WORDS_DELTA[-1], max_items, len(WORDS_ROUNDS))
+    delta, number = WORDS_DELTA[-1], len(WORDS_ROUNDS)
+    return _level_of_words_round(SetUnionLevel, budget, noise, bits, delta, max_items, number)
 
 
 def words_alone_share(max_n: int) -> float:
@@ -260,31 +270,27 @@ def words_alone_share(max_n: int) -> float:
     return min(WORDS_ALONE, max_n - WORDS_ROUNDS[0])
 
 
-def enough_words(rounds: int, new: int, near: int, words: int) -> bool:
-    """Whether level 1 stops: few words are new and near the threshold, so few are left to find.
+def enough_words(new: int, near: int, words: int) -> bool:
+    """Whether level 1 stops after a later round: few words are new and near the threshold, so
+    few are left to find.
 
     `new`, `near`: of the last round, how many words were released, and how many of these at less
     than twice the threshold.
     """
-    return rounds > 1 and words > 5 * near and words >= 2 * new
+    return words > 5 * near and words >= 2 * new
 
 
 def _level_of_words_round(
-    budget: LadderBudget, noise: RoundedGaussian, bits: int, part: float, max_items: int, index: int
+    kind: type[SetUnionLevel],
+    budget: LadderBudget,
+    noise: RoundedGaussian,
+    bits: int,
+    part: float,
+    max_items: int,
+    index: int,
 ) -> SetUnionLevel:
-    return SetUnionLevel(
-        level=1,
-        max_items=max_items,
-        grid_bits=bits,
-        sigma_grid=noise.sigma,
-        threshold_grid=new_item_threshold(noise, bits, max_items, part * budget.new_words),
-        round=index,
-    )
-
-
-def _delta_of_new_words(level: SetUnionLevel) -> float:
-    noise = rounded_gaussian(level.sigma_grid)
-    return new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
+    threshold = least_threshold(kind, noise, bits, max_items, part * budget.new_words)
+    return kind(1, max_items, bits, noise.sigma, threshold, index)
 
 
 def finds_words(levels: Sequence[Level]) -> Finds:
