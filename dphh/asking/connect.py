@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 #: DuckDB 1.5's `con.sql(..., params=...)` holds Python's lock while it takes results beyond this
 #: buffer. A macro that then runs on a DuckDB thread waits for that lock: a deadlock. So results
 #: below this size are buffered whole. `execute`, and DuckDB 2.0, release the lock.
-RESULTS_WHOLE = "1GB"
+BUFFERED_RESULT_SIZE = "1GB"
 
 
 @named_in_words
@@ -76,7 +76,7 @@ def connect(
     # In memory, cursors share the macros. In a file they are temporary: they need this process.
     temporary = str(database) != ":memory:"
     if duckdb.__version__ < "2":
-        con.execute(f"SET streaming_buffer_size = '{RESULTS_WHOLE}'")
+        con.execute(f"SET streaming_buffer_size = '{BUFFERED_RESULT_SIZE}'")
     install(con, _Owner(con, book, engine), temporary=temporary)
     con.execute(looking() if temporary else looking().replace("TEMP MACRO", "MACRO"))
     con.execute(help_sql(temporary))
