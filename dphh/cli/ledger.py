@@ -9,8 +9,13 @@ from warnings import catch_warnings, simplefilter
 
 import click
 
-from dphh.cli.options import content_options_given, corpus_options, ledger_option
-from dphh.corpus import Corpus
+from dphh.cli.options import (
+    content_options_given,
+    corpus_options,
+    ledger_option,
+    refuse_missing_columns,
+)
+from dphh.corpus import Corpus, corpus_from_json, in_groups
 from dphh.engines import open_session
 from dphh.engines.session import Limits
 from dphh.errors import DphhError, Notice, UsageError
@@ -234,6 +239,14 @@ def _confirm(question: str) -> None:
         raise UsageError("Nothing was changed")
 
 
+def _refuse_absent_column(book: Ledger, name: str, by: str) -> None:
+    """Local text files too, whose first lines `Ledger.declare_groups` does not read."""
+    source = book.status(name).source
+    if source.kind == "path":
+        corpus = in_groups(corpus_from_json(source.to_json()), by)
+        refuse_missing_columns(corpus, "Nothing was declared")
+
+
 @ledger.command()
 @click.argument("name")
 @click.option("--by", metavar="COLUMN", help="The column that holds the groups, such as country.")
@@ -250,6 +263,7 @@ def groups(name: str, by: str | None, groups: str | None, ledger_file: str | Non
     if groups is not None:
         if by is None:
             raise UsageError("--by: missing; name the column that holds the groups")
+        _refuse_absent_column(book, name, by)
         book.declare_groups(name, by, groups)
     book.status(name)  # refuses a name that the ledger does not have
     declared = book.declared_groups().get(name, {})

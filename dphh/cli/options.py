@@ -161,10 +161,21 @@ def _budget_left(plan: Plan, book: Ledger) -> list[dict[str, Any]]:
     return [account.to_json() for account in accounts_of(plan.corpus, book)]
 
 
+def refuse_missing_columns(corpus: Corpus, done: str) -> None:
+    """Refuse a column that local files lack. `done` ends the message: what was not done."""
+    from dphh.ledger.columns_there import refuse_missing_columns_of_files  # with readers of files
+    from dphh.sources.formats import refuse_missing_columns_of_texts
+
+    refuse_missing_columns_of_files(corpus, done)
+    refuse_missing_columns_of_texts(corpus, done)
+
+
 def finish(plan: Plan, book: Ledger, run: dict[str, Any]) -> None:
     """Show the plan or its queries, or run it and show the release."""
     if run["plain"] and not run["show_sql"]:
         raise click.UsageError("--plain: applies only to --sql; add --sql, or leave --plain out")
+    if (run["show_sql"] or run["plan_only"]) and plan.corpus is not None:
+        refuse_missing_columns(plan.corpus, "Nothing was spent")
     if run["show_sql"]:
         click.echo(plan.sql(plain=run["plain"]), nl=False)
         return

@@ -89,7 +89,7 @@ class Accounts:
         if not isinstance(source, (Source, Corpus)):
             raise UsageError(f"source: found a {type(source).__name__}; give a dphh.Corpus")
         if isinstance(source, Corpus):
-            refuse_missing_columns_of_files(source)
+            refuse_missing_columns_of_files(source, "Nothing was added")
             source = source_of(source)
         if source.periods is not None:
             raise UsageError(
@@ -307,7 +307,8 @@ class Accounts:
         values = checked_groups(column, groups) if groups else ()
         source = self.status(name).source
         if source.kind == "path":
-            refuse_missing_columns_of_files(in_groups(corpus_from_json(source.to_json()), column))
+            grouped = in_groups(corpus_from_json(source.to_json()), column)
+            refuse_missing_columns_of_files(grouped, "Nothing was declared")
         with writing(self.path) as con:
             declare(con, name, column, values)
 

@@ -1,7 +1,9 @@
-"""Refuses a wrong column when a corpus is named, because it cannot be corrected after a charge.
+"""Refuses a wrong column when a corpus is named, because it cannot be corrected after a charge, and
+when the command line shows a plan.
 
-Only the schemas of local Parquet files are read. For all other corpora, and for files that do not
-exist yet, the first run finds a wrong column and spends nothing.
+Only the schemas of local Parquet files are read (`dphh.sources.formats` has text files). For all
+other corpora, and for files that do not exist yet, the first run finds a wrong column and spends
+nothing.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ MOST_FILES = 1000
 _PARTITION_FOLDER = re.compile(r"([^/=]+)=[^/]*/")
 
 
-def refuse_missing_columns_of_files(corpus: Corpus) -> None:
-    """Refuse a column that none of the files has whose schemas can be read."""
+def refuse_missing_columns_of_files(corpus: Corpus, done: str) -> None:
+    """Refuse a column that none of the files has whose schemas can be read. `done` ends the
+    message, such as "Nothing was added"."""
     found: dict[str, None] = {}
     for file in _parquet_files(corpus)[:MOST_FILES]:
         if keeps_waiting(file):
@@ -41,7 +44,7 @@ def refuse_missing_columns_of_files(corpus: Corpus) -> None:
             meant = nearest(column, found)
             raise CorpusError(
                 f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
-                f"has {', '.join(found)}. Nothing was added"
+                f"has {', '.join(found)}. {done}"
             )
 
 

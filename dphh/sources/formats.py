@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from dphh.corpus import Corpus, replace_corpus
 from dphh.errors import CorpusError
-from dphh.files.paths import database_of
+from dphh.files.paths import database_of, is_remote
 from dphh.sources.lakes import lake_table, refuse_files_of_tables
 from dphh.sources.quiet import without_bar
 from dphh.sources.quoted import identifier, literal
@@ -84,6 +84,24 @@ def opened(corpus: Corpus) -> Corpus:
     return replace_corpus(corpus, kind="table", source=table)
 
 
+def refuse_missing_columns_of_texts(corpus: Corpus, done: str) -> None:
+    """Refuse a column that local CSV or JSON Lines files lack. Their first lines are read. `done`
+    ends the message, such as "Nothing was spent"."""
+    if corpus.kind == "path" and all(map(_is_local_text, corpus.where)):
+        try:
+            opened(corpus)
+        except CorpusError as problem:
+            raise CorpusError(f"{problem}. {done}") from None
+
+
+def _is_text(place: str) -> bool:
+    return bool(_DELIMITED_FILE.search(place) or _JSON_LINES_FILE.search(place))
+
+
+def _is_local_text(place: str) -> bool:
+    return _is_text(place) and not is_remote(place) and Path(place).is_file()
+
+
 def _is_folder(place: str) -> bool:
     return "://" not in place and Path(place).is_dir()
 
@@ -97,7 +115,7 @@ def _refuse_unreadable_formats(corpus: Corpus) -> None:
             raise CorpusError(
                 f"corpus: {place}: no engine reads .{suffix}: {_ADVICE_FOR_FORMATS[suffix]}"
             )
-        if _DELIMITED_FILE.search(place) or _JSON_LINES_FILE.search(place):
+        if _is_text(place):
             raise CorpusError(
                 f"corpus: {place}: the files of a corpus must have one format; give them as "
                 "several corpora, or write all as Parquet"
