@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -123,7 +124,7 @@ class Replay:
         return self.corpus.name is not None or bool(self.book.accounts_touched(self.request.source))
 
     def _not_comparable(self, say: Say) -> None:
-        """Tell the caller, before anything is spent, that repeating this request would spend."""
+        """Tell the caller that repeating this request would spend."""
         if self.files or self.corpus.kind == "path" or self._is_capped:
             return  # with a cap, `_not_compared` refuses to spend twice on the same request
         who = "nobody can" if self.rows is None else "no later session can"
@@ -197,7 +198,10 @@ def notice(said: str) -> None:
     else:
         # Where warnings are errors, this one must not end a run that has been paid for.
         with suppress(Notice):
-            warnings.warn(said.said, Notice, stacklevel=_whose_line())
+            if (line := _whose_line()) is None:
+                warnings.warn_explicit(said.said, Notice, "dphh", 0)
+            else:
+                warnings.warn(said.said, Notice, stacklevel=line)
 
 
 def _in_a_kernel() -> bool:
@@ -205,12 +209,14 @@ def _in_a_kernel() -> bool:
     return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
 
 
-def _whose_line() -> int:
-    """How many frames up the first caller outside dphh is: the line that a notice should name."""
-    frame, up = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dphh."):
+def _whose_line() -> int | None:
+    """How many frames up the first caller outside dphh is: the line that a notice should name.
+    None where there is no such line: DuckDB may answer a macro on a thread of its own."""
+    frame: FrameType | None = sys._getframe(1)
+    up = 1
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("dphh."):
         frame, up = frame.f_back, up + 1
-    return up
+    return None if frame is None else up
 
 
 def _rows(corpus: Corpus) -> bytes | None:

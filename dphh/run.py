@@ -81,7 +81,8 @@ def run(
     _warn_of_deleted_rows(origin)
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     once = run_id is None and not again and randomness is None
-    before = asking.before(say) if once else None
+    told: list[str] = []  # said once no refusal can follow
+    before = asking.before(told.append) if once else None
     known = before is not None
     run_id, request = before or (run_id, asking.request)
     if out is not None:
@@ -104,6 +105,8 @@ def run(
             once=once,
         )
         run_id = reservation.run_id
+        for said in told:
+            say(said)
         if not source.is_test:
             asking.remember(run_id)
         if reservation.release is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 import dphh
 from dphh import Corpus, Ledger
 from dphh.asking.macros import content_signature, macros, signature_of
+from dphh.errors import Notice
 from dphh.ledger import source_of
 from dphh.registry import VERBS
 
@@ -154,6 +156,23 @@ def test_a_path_and_a_table_say_their_columns(con: Any, texts: str, ledger: Ledg
     elsewhere.execute(f"CREATE TABLE held AS FROM '{texts}'")
     by_table = elsewhere.execute(f"SELECT item FROM dphh_items('held', {columns})").fetchall()
     assert set(by_path) == set(by_table) == {("the cat sat",), ("the dog ran",)}
+
+
+def test_a_notice_comes_with_a_run_alone_and_names_no_file_of_dphh(
+    texts: str, tmp_path: Path
+) -> None:
+    con = dphh.connect(tmp_path / "uncapped.sqlite")
+    con.execute(f"CREATE TABLE held AS FROM '{texts}'")
+    columns = "user_column := 'who', item_column := '{}', epsilon := 1, delta := 1e-6"
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises(duckdb.Error, match="missing"):
+            con.execute(f"FROM dphh_items('held', {columns.format('missing')})")
+    assert told == []
+    with pytest.warns(Notice, match="would spend again") as told:
+        con.execute(f"FROM dphh_items('held', {columns.format('what')})")
+    package = str(Path(dphh.__file__).parent)
+    assert not [each.filename for each in told if each.filename.startswith(package)]
 
 
 def test_a_table_pays_from_the_account_it_names(con: Any, texts: str, ledger: Ledger) -> None:
