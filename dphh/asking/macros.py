@@ -53,8 +53,8 @@ _NOT_CONTENT = ("self", "source", "unit", "connection")
 PLAN_SCHEMA = pa.schema(
     [
         ("section", pa.string()),
-        ("what", pa.string()),
-        ("said", pa.string()),
+        ("fact", pa.string()),
+        ("value", pa.string()),
         ("line", pa.int32()),
     ]
 )

@@ -52,11 +52,10 @@ def test_a_plan_tells_an_analyst_of_their_share_alone(shared: Ledger) -> None:
     order = {"ledger": str(shared.path), "analyst": "alice", "what": "plan_items", "hold": None}
     plan = job._answer({**order, "arguments": {**asked, "delta": 1e-8}})  # type: ignore[typeddict-item]
     assert set(plan.column("section").to_pylist()) == {"privacy", "levels", "finds", "ledger"}
-    lines = [(row["what"], row["said"]) for row in plan.to_pylist() if row["section"] == "ledger"]
-    assert lines == [
+    told = [(row["fact"], row["value"]) for row in plan.to_pylist() if row["section"] == "ledger"]
+    assert told == [
         ("yours", "epsilon 1, delta 1e-06"),
-        ("used", "nothing of it is used; a first run may have epsilon 1 at delta"),
-        ("", "1e-06"),
+        ("used", "nothing of it is used; a first run may have epsilon 1 at delta 1e-06"),
     ]
 
 

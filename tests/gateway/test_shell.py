@@ -61,7 +61,7 @@ def test_macros_work_as_typed_with_all_kinds_of_options(place: Place) -> None:
         SELECT count(*) FROM dphh_ngrams('reviews', max_n := 2, max_items := [9, 9],
             epsilon := 1.0, delta := 1e-8, pruning := 'single', method := 'dpne') a,
             dphh_releases() b;
-        SELECT what FROM dphh_plan_items('reviews', epsilon := 1, delta := 1e-8) LIMIT 1;
+        SELECT fact FROM dphh_plan_items('reviews', epsilon := 1, delta := 1e-8) LIMIT 1;
         SELECT r.item FROM dphh_release('owner/mine') r;
     """
     done = run(place, "shell", "--", "-csv", "-noheader", typed=typed)
