@@ -12,11 +12,9 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from types import FrameType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -28,6 +26,7 @@ from dphh.ledger.origins import data_check, origin_of, source_of
 from dphh.price import Price
 from dphh.sources.reading import at_hand, rows_in_memory
 from dphh.unit.user import as_json
+from dphh.wording.warned import warn
 
 Say = Callable[[str], None]
 
@@ -198,25 +197,12 @@ def notice(said: str) -> None:
     else:
         # Where warnings are errors, this one must not end a run that has been paid for.
         with suppress(Notice):
-            if (line := _whose_line()) is None:
-                warnings.warn_explicit(said.said, Notice, "dphh", 0)
-            else:
-                warnings.warn(said.said, Notice, stacklevel=line)
+            warn(said.said, Notice)
 
 
 def _in_a_kernel() -> bool:
     shell = sys.modules.get("IPython")
     return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
-
-
-def _whose_line() -> int | None:
-    """How many frames up the first caller outside dphh is: the line that a notice should name.
-    None where there is no such line: DuckDB may answer a macro on a thread of its own."""
-    frame: FrameType | None = sys._getframe(1)
-    up = 1
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("dphh."):
-        frame, up = frame.f_back, up + 1
-    return None if frame is None else up
 
 
 def _rows(corpus: Corpus) -> bytes | None:
