@@ -72,8 +72,9 @@ class Replay:
         files = data_check(corpus, request.source, str(book.path))
         return cls(price, corpus, book, request, files, _rows(corpus))
 
-    def before(self, say: Say) -> Before | None:
-        """The earlier run of this request on the same data; None if there is none."""
+    def before(self, say: Say, later: Say) -> Before | None:
+        """The earlier run of this request on the same data; None if there is none. `later` takes
+        notes that are true only if a run begins, to be shown when no refusal can follow."""
         if self.book.analyst is not None:
             return None  # the gateway names analysts' runs; one must not get another's release
         if (run_id := _runs_on_tables.get(self._key)) is not None:
@@ -84,11 +85,11 @@ class Replay:
             if (earlier := self.book.asked_before(request, self.files)) is not None:
                 break
         else:
-            self._not_comparable(say)
+            self._not_comparable(later)
             self._other_rows(say)
             return None
         if not self.files:
-            self._not_compared(earlier, say)
+            self._not_compared(earlier, later)
             return None
         if earlier.state == "settled":
             same = "files" if self.corpus.kind == "path" else "query and files"

@@ -82,7 +82,7 @@ def run(
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     once = run_id is None and not again and randomness is None
     told: list[str] = []  # said once no refusal can follow
-    before = asking.before(told.append) if once else None
+    before = asking.before(say, told.append) if once else None
     known = before is not None
     run_id, request = before or (run_id, asking.request)
     if out is not None:

@@ -137,7 +137,7 @@ class _Owner:
                 if run_id is None and not asked_for.files:
                     # Kept if the run fails: a repeated request continues it for the price paid.
                     # For files, and queries over files, the ledger knows the earlier run.
-                    before = asked_for.before(told.append)
+                    before = asked_for.before(notice, told.append)
                     run_id = uuid.uuid4().hex if before is None else before.run_id
                     self._run_ids[request] = run_id
                 release = plan.run(

@@ -48,7 +48,7 @@ def test_what_others_asked_for_is_no_analysts_answer(written, ledger):
     corpus = written(ROWS)
     run = plan(corpus).run(ledger=ledger)
     for book, before in ((ledger, run.run_id), (Ledger(ledger.path, "alice"), None)):
-        found = Replay.of(plan(corpus).price, corpus, book).before(str)
+        found = Replay.of(plan(corpus).price, corpus, book).before(str, str)
         assert (found and found.run_id) == before
 
 
