@@ -29,7 +29,8 @@ from dphh.asking.answers import (
     plan_table,
     queries_table,
 )
-from dphh.asking.macros import Macro, help_sql, install
+from dphh.asking.help import help_sql
+from dphh.asking.macros import Macro, install
 from dphh.corpus import WHICH_ROWS, Corpus, narrowed
 from dphh.errors import UsageError
 from dphh.ledger import Ledger

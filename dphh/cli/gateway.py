@@ -244,8 +244,11 @@ def shell(
         address = stock.Address(uri, token, ca_cert)
         stop = partial(stock.remote_stop, address)
     try:
-        if sys.stdin.isatty() and sys.stdout.isatty():
-            click.echo(stock.banner(address), err=True)
+        typed = sys.stdin.isatty() and sys.stdout.isatty()
+        if typed or uri is not None:  # of a gateway elsewhere, it tells whether it answers
+            banner = stock.banner(address)
+            if typed:
+                click.echo(banner, err=True)
         code = stock.open_shell(address, stop, shell_arguments)
     finally:
         if gateway is not None:

@@ -95,12 +95,26 @@ def test_a_shell_connects_to_a_gateway_elsewhere(place: Place) -> None:
         connect = ("shell", "--connect", uri, "--", "-csv", "-noheader")
         done = run(place, *connect, typed=asked, DPHH_TOKEN=place.tokens["bob"])
         assert done.stdout == "reviews,4.0\nletters,1.0\n"
-        assert run(place, *connect, typed=asked, DPHH_TOKEN="wrong").returncode != 0
+        wrong = run(place, *connect, typed=asked, DPHH_TOKEN="wrong")
+        assert wrong.returncode == 2 and "MACRO" not in wrong.stderr
+        assert f"{uri} does not know this token" in wrong.stderr
         assert "$DPHH_TOKEN" in run(place, *connect, typed=asked).stderr
         file = place.folder / "token"
         file.write_text(place.tokens["alice"] + "\n")
         done = run(place, *connect[:3], "--token-file", str(file), *connect[3:], typed=asked)
         assert done.stdout == "reviews,1.5\n"
+
+
+def test_a_gateway_that_does_not_answer_is_to_be_tried_again(place: Place) -> None:
+    nobody = f"quack:localhost:{free_port()}"
+    done = run(place, "shell", "--connect", nobody, typed="FROM dphh_ledger();", DPHH_TOKEN="x")
+    assert done.returncode == 1 and "MACRO" not in done.stderr
+    assert f"no gateway answers at {nobody}" in done.stderr and "port" in done.stderr
+
+
+def test_the_shell_has_help_on_the_options_of_a_verb(place: Place) -> None:
+    typed = "SELECT option FROM dphh_options('ngrams') WHERE option LIKE '%max_n';"
+    assert run(place, "shell", "--", "-csv", "-noheader", typed=typed).stdout == "max_n\n"
 
 
 @pytest.mark.parametrize("option", ["--token-file", "--ca-cert"])
