@@ -24,6 +24,7 @@ from dphh.files.paths import written_here
 from dphh.ledger import export, records, unfinished
 from dphh.ledger.accounts import Accounts
 from dphh.ledger.budget import checked_draw
+from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.ledger.entries import (
     Entry,
     Hold,
@@ -256,8 +257,6 @@ class Ledger(Accounts):
         """The corpus of an account, read as its owner said when it was added; its account pays.
 
         files, periods: read these alone. The files must belong to the corpus."""
-        from dphh.ledger.corpora import files_of_named, named_corpus  # which need this class
-
         corpus = named_corpus(name, self, periods=periods)
         if corpus is None:
             raise unknown_account(name)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import files_of, is_remote, keeps_waiting
-from dphh.wording.options import nearest
+from dphh.wording.options import no_column
 
 #: So many files are looked at.
 MOST = 1000
@@ -38,11 +38,8 @@ def refuse_columns_that_no_file_has(corpus: Corpus) -> None:
         found |= dict.fromkeys([*names, *_SPELLED.findall(file)])
     for option, column in corpus.columns.items():
         if found and column not in found:
-            meant = nearest(column, found)
-            raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
-                f"has {', '.join(found)}. Nothing was added"
-            )
+            said = no_column(option, column, found, f"it has {', '.join(found)}")
+            raise CorpusError(f"{said}. Nothing was added")
 
 
 def _parquet_files(corpus: Corpus) -> list[str]:

@@ -21,7 +21,7 @@ from dphh.corpus import Corpus
 from dphh.errors import CorpusError, DphhError, UnreachableError
 from dphh.files.paths import absolute_path, is_remote, keeps_waiting
 from dphh.sources.quoted import identifier
-from dphh.wording.options import nearest
+from dphh.wording.options import no_column
 
 #: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
 #: several times their memory.
@@ -201,11 +201,8 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
         if column not in columns:
             first = ", ".join(islice(columns, TOLD_COLUMNS))
             more = len(columns) - TOLD_COLUMNS
-            meant = nearest(column, columns)
-            raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
-                f"has {first}{f' and {more:,} more' if more > 0 else ''}"
-            )
+            has = f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
+            raise CorpusError(no_column(option, column, columns, has))
 
 
 def schema_in_memory(corpus: Corpus) -> Any:
