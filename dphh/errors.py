@@ -54,7 +54,8 @@ class UnreachableError(DphhError):
 
 
 class LedgerError(DphhError):
-    """The ledger cannot be opened, read or written. It shows everything that was spent."""
+    """The ledger cannot be opened, read or written. Nothing that it records as spent is lost by
+    that."""
 
 
 class UnknownRunError(LedgerError):

@@ -27,7 +27,7 @@ from dphh.ledger.declared import Groups
 from dphh.plan import Plan
 from dphh.registry import Verb
 from dphh.report.terminal import Section
-from dphh.verbs import planning
+from dphh.verbs import verb_function
 
 Arguments = dict[str, Any]
 
@@ -80,7 +80,7 @@ def owners_corpus(name: str, ledger: Ledger, content: dict[str, Any]) -> Corpus 
 
 
 def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
-    """The priced plan. Refuses, by name, options that SQL passed wrongly."""
+    """The priced plan. Refuses options that SQL passed wrongly, and names them."""
     options = {
         name: tuple(value) if isinstance(value, list) else value
         for name, default in signature_of(verb).items()
@@ -93,7 +93,7 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
             "epsilon := 1.0, delta := 1e-8"
         )
     try:
-        return planning(verb)(corpus, **options)
+        return verb_function(verb)(corpus, **options)
     except DphhError:
         raise
     except TypeError as problem:
@@ -116,10 +116,10 @@ def plan_table(sections: Sequence[Section]) -> pa.Table:
         for name, value in lines:
             fact = name or fact
             facts.append({"section": section, "fact": fact, "value": value})
-    return _numbered(facts, PLAN_SCHEMA)
+    return _with_row_numbers(facts, PLAN_SCHEMA)
 
 
-def _numbered(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+def _with_row_numbers(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     numbered = [{**row, "line": line} for line, row in enumerate(rows, start=1)]
     return pa.Table.from_pylist(numbered, schema=schema)
 
@@ -130,7 +130,7 @@ def queries_table(plan: Plan, arguments: Arguments) -> pa.Table:
     if not isinstance(plain, bool):
         raise UsageError(f"plain: found {plain!r}; give true or false")
     rows = [{"section": each.section, "sql": each.sql} for each in plan.queries(plain=plain)]
-    return _numbered(rows, SQL_SCHEMA)
+    return _with_row_numbers(rows, SQL_SCHEMA)
 
 
 def ledger_table(accounts: Iterable[Account | Share], groups: Mapping[str, Groups]) -> pa.Table:

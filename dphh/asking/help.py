@@ -22,7 +22,7 @@ def help_sql(temporary: bool = False) -> str:
             (
                 "spends" if macro.spends else "free",
                 f"FROM dphh_{name}({options})",
-                _what(name, macro),
+                _summary_of_macro(name, macro),
             )
         )
     told.append(_OPTIONS)
@@ -34,16 +34,16 @@ def help_sql(temporary: bool = False) -> str:
     return f"{_options_sql(temporary)}; {macro_sql('dphh_help', '', body, temporary)}"
 
 
-def _what(name: str, macro: Macro) -> str:
+def _summary_of_macro(name: str, macro: Macro) -> str:
     if macro.verb is None:
-        return _OF_THE_LEDGER[name]
+        return _LEDGER_MACROS[name]
     if macro.shows_queries:
         return f"the queries that {macro.verb.name} would run"
     said = (inspect.getdoc(macro.verb.price) or "").partition("\n")[0]
     return said if macro.spends else f"what {macro.verb.name} would cost and find"
 
 
-_OF_THE_LEDGER = {
+_LEDGER_MACROS = {
     "ledger": "what is spent and left of each corpus",
     "releases": "the releases that there are, with their run ids",
     "release": "a release by its run id",

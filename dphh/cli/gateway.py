@@ -20,7 +20,7 @@ from dphh.cli.options import ledger_option
 from dphh.engines import ENGINES
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
-from dphh.ledger.wording import how_far
+from dphh.ledger.wording import usage_phrase
 
 if TYPE_CHECKING:
     from dphh.gateway.analysts import Analysts
@@ -104,7 +104,7 @@ def serve(
     known = Analysts.of(book)
     analysts: Analysts | SignedIn = known
     if oidc_issuer is not None:
-        analysts = _signed_in(known, oidc_issuer, oidc_audience, oidc_claim)
+        analysts = _sign_in_checker(known, oidc_issuer, oidc_audience, oidc_claim)
     gateway = Gateway(book, analysts, host=host, port=port, terms=terms)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
@@ -117,7 +117,7 @@ def serve(
     gateway.close()
 
 
-def _signed_in(known: Analysts, issuer: str, audience: str | None, claim: str) -> SignedIn:
+def _sign_in_checker(known: Analysts, issuer: str, audience: str | None, claim: str) -> SignedIn:
     from dphh.gateway.provider import Provider, SignedIn
 
     if audience is None:
@@ -190,7 +190,7 @@ def analysts(context: click.Context, as_json: bool, ledger_file: str | None) -> 
     for share in shares:
         click.echo(
             f"{share.analyst}  {share.account}: a share of ({share.cap.epsilon:g}, "
-            f"{share.cap.delta:g}); {how_far(share)}"
+            f"{share.cap.delta:g}); {usage_phrase(share)}"
             + ("" if share.analyst in with_token else "  (no token in force)")
         )
 

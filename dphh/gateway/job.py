@@ -32,7 +32,7 @@ from dphh.gateway.child import Message, Pipe, serve
 from dphh.gateway.service import budgets
 from dphh.ledger import Ledger
 from dphh.ledger.declared import Groups
-from dphh.ledger.wording import how_far
+from dphh.ledger.wording import usage_phrase
 from dphh.plan import Plan
 from dphh.public.counted_items import with_public
 from dphh.registry import VERBS
@@ -47,7 +47,7 @@ def handle(pipe: Pipe, message: Message, _: pa.Table | None = None) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            table = _answer(message)
+            table = _answer_message(message)
     except (BudgetRefused, UsageError) as problem:
         # These errors are about the request and its price, which the analyst may know.
         asked = " ".join(map(str, problem.args))  # unescaped: str() would escape file names
@@ -70,19 +70,19 @@ def _names_a_place(said: str, ledger: str) -> bool:
     return any(place in said for place in places)
 
 
-def _answer(message: Message) -> pa.Table:
+def _answer_message(message: Message) -> pa.Table:
     what, arguments = message["what"], message["arguments"]
     asker = message["analyst"]
     run_id, token = message["hold"] or (None, None)
     book = Ledger(message["ledger"], None if asker == OWNER else asker, token)
     macro = macros()[what]
-    with _little():
+    with _limited_resources():
         if asker == OWNER:
-            plan = _plan(macro, arguments, book)
+            plan = _plan_of_message(macro, arguments, book)
         else:
             declared = book.declared_groups().get(corpus_name(what, arguments), {})
             _refuse_undeclared(arguments.get("by"), (), declared)  # before pricing asks for groups
-            plan = _plan(macro, arguments, book)
+            plan = _plan_of_message(macro, arguments, book)
             asked = dict(plan.price.parameters)
             _refuse_undeclared(asked.get("by"), asked.get("groups") or (), declared)
             _refuse_counting(plan)
@@ -99,11 +99,11 @@ def _answer(message: Message) -> pa.Table:
         return queries_table(Plan(plan.price), arguments)
     corpus = corpus_name(what, arguments)
     (budget,) = [each for each in budgets(book, asker) if each.label == corpus]
-    told = [("yours", str(budget.cap)), ("used", how_far(budget))]
+    told = [("yours", str(budget.cap)), ("used", usage_phrase(budget))]
     return plan_table([*price_sections(plan.price, plan.corpus), ("ledger", told)])
 
 
-def _plan(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
+def _plan_of_message(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
     assert macro.verb is not None
     corpus = owners_corpus(corpus_name(macro.verb.name, arguments), book, given_content(arguments))
     if corpus is None:
@@ -144,7 +144,7 @@ def _refuse_counting(plan: Plan) -> None:
 
 
 @contextmanager
-def _little() -> Iterator[None]:
+def _limited_resources() -> Iterator[None]:
     """Limit time and memory of pricing. Pricing reads no data, so only an absurd option is slow."""
     import resource
 

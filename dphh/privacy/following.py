@@ -8,7 +8,8 @@ With x_j an item's noised weight in round j, s_j the round's sigma and T the nex
 
 largest for items near the threshold. All arithmetic is on integers: the 1 / s_j^2 become whole
 parts, z and w are in units of 2^-15, roots are rounded down. So every engine computes the same w
-from the noised weights and public numbers.
+from the noised weights and public numbers. Rounds may have grids of their own, each at least as
+fine as the first one's: the estimate is on the grid of the first.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
 
-#: w = 1, and z = 1.
+#: The integer that represents w = 1, and also z = 1, in fixed-point arithmetic.
 WHOLE = 1 << 15
 #: The least w, 1/20.
 LEAST = WHOLE // 20
@@ -31,6 +32,14 @@ LEAST = WHOLE // 20
 FARTHEST = 400
 #: The parts of the first round, and the most parts of any round.
 FIRST_PARTS, MOST_PARTS = 16, 1 << 10
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A round's noise: `sigma` is in grid units, of which a user's weight has 2^bits."""
+
+    sigma: int
+    bits: int
 
 
 @dataclass(frozen=True)
@@ -43,20 +52,26 @@ class Following:
     threshold: int
 
     @classmethod
-    def after(cls, sigmas: Sequence[int], threshold: int) -> Following:
-        """From the sigmas of the rounds so far and the next round's threshold, in grid units."""
-        told = sum(Fraction(1, sigma**2) for sigma in sigmas)
-        parts = sum(parts_told(sigmas[0], sigma) for sigma in sigmas)
-        return cls(parts, isqrt(int(1 / told)), threshold)
+    def after(cls, rounds: Sequence[Grid], threshold: int, bits: int) -> Following:
+        """From the rounds so far, and the next one's threshold on its grid of 2^bits."""
+        first = rounds[0]
+        parts, precision = 0, Fraction(0)
+        for each in rounds:
+            finer = each.bits - first.bits
+            parts += parts_told(first, each) << finer
+            precision += Fraction(4**finer, each.sigma**2)
+        return cls(parts, isqrt(int(1 / precision)), max(threshold >> (bits - first.bits), 1))
 
     def weights(self, told: Integers) -> Integers:
         """w in units of 1 / WHOLE, from LEAST to WHOLE."""
         return weights_of(told, self.parts, self.deviation, self.threshold)
 
 
-def parts_told(first: int, sigma: int) -> int:
-    """A round's parts: its 1 / sigma^2, on a scale where the first round has FIRST_PARTS."""
-    return min(max(FIRST_PARTS * first**2 // sigma**2, 1), MOST_PARTS)
+def parts_told(first: Grid, each: Grid) -> int:
+    """A round's parts: its 1 / sigma^2 in users, on a scale where the first round has FIRST_PARTS,
+    over how much finer its grid is, since that multiplies its weights."""
+    parts = (FIRST_PARTS * first.sigma**2 << each.bits - first.bits) // each.sigma**2
+    return min(max(parts, 1), MOST_PARTS)
 
 
 def weights_of(told: Integers, parts: int, deviation: int, threshold: int) -> Integers:

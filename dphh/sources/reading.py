@@ -75,13 +75,13 @@ class Streamed:
 
 
 #: Types of tables whose rows are in memory, so that reading them twice is cheap.
-_AT_HAND = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
+_TABLES_IN_MEMORY = {("polars", "DataFrame"), ("pyarrow", "Table"), ("pandas", "DataFrame")}
 
 
-def at_hand(corpus: Corpus) -> bool:
+def is_in_memory(corpus: Corpus) -> bool:
     """Whether the corpus is a table with its rows in memory, rather than a query."""
     kind = type(corpus.source)
-    return (kind.__module__.split(".")[0], kind.__name__) in _AT_HAND
+    return (kind.__module__.split(".")[0], kind.__name__) in _TABLES_IN_MEMORY
 
 
 def parquet_pattern(path: str) -> str:
@@ -104,7 +104,7 @@ def files_named(place: str) -> list[str]:
     return sorted(name for name in names if not isdir(name))  # noqa: PTH112 - of very many
 
 
-def refuse_what_waits(files: Iterable[str]) -> None:
+def refuse_blocking_files(files: Iterable[str]) -> None:
     """Refuse pipes, sockets and devices before any is opened and before anything is paid."""
     for file in files:
         if keeps_waiting(file):
@@ -234,37 +234,39 @@ def rows_in_memory(corpus: Corpus) -> Any:
     columns = list(dict.fromkeys(corpus.columns.values()))
     with source_errors(corpus):
         if isinstance(source, Streamed):
-            return _checked(pa.RecordBatchReader.from_stream(source.read(columns)))
+            return _validated_stream(pa.RecordBatchReader.from_stream(source.read(columns)))
         if isinstance(source, duckdb.DuckDBPyRelation):
             chosen = source.select(*(duckdb.ColumnExpression(name) for name in columns))
             # DuckDB's default batch is a million rows, however long their texts are.
             return chosen.to_arrow_reader(ROWS_OF_A_STREAM)
         lazy = hasattr(source, "collect")
         rows = source.select(columns).collect() if lazy else source
-        table = without_views(pa.table(rows).select(columns))
+        table = without_string_views(pa.table(rows).select(columns))
     _validate(table)
     return table
 
 
-def without_views(table: pa.Table) -> pa.Table:
+def without_string_views(table: pa.Table) -> pa.Table:
     """The table without string views, as Polars makes them: DuckDB 1.5 takes rows of a joined
     table by a function of Arrow's that does not support views."""
     if not duckdb.__version__.startswith("1."):
         return table
-    return table.cast(pa.schema([field.with_type(_copied(field.type)) for field in table.schema]))
+    return table.cast(
+        pa.schema([field.with_type(_without_view_type(field.type)) for field in table.schema])
+    )
 
 
-def _copied(kind: Any) -> Any:
+def _without_view_type(kind: Any) -> Any:
     if kind == pa.string_view():
         return pa.large_string()
     if kind == pa.binary_view():
         return pa.large_binary()
     lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    inner = _copied(kind.value_type) if lists else None
+    inner = _without_view_type(kind.value_type) if lists else None
     return pa.large_list(inner) if lists and inner != kind.value_type else kind
 
 
-def _checked(stream: pa.RecordBatchReader) -> pa.RecordBatchReader:
+def _validated_stream(stream: pa.RecordBatchReader) -> pa.RecordBatchReader:
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in stream:
             _validate(batch)

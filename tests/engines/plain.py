@@ -122,10 +122,10 @@ class Plain:
         self, levels: Sequence[SetUnionLevel], follows: Sequence[Any], purpose: str
     ) -> list[dict[Gram, int]]:
         """What each of several rounds releases. `follows`: by what its weights follow, as a round
-        asks (parts, deviation), and how many parts its own noised weights are."""
+        asks (parts, deviation, threshold), and how many parts its own noised weights are."""
         self.run("nothing_told")
         done = []
-        for level, (parts, deviation, own) in zip(levels, follows, strict=True):
+        for level, (parts, deviation, threshold, own) in zip(levels, follows, strict=True):
             before, name = self.released(1), f"{purpose}/round {level.round}"
             self.run(
                 "union_round",
@@ -134,7 +134,7 @@ class Plain:
                 grid_bits=level.grid_bits,
                 salt=self._salt(name),
                 sigma=level.sigma_grid,
-                threshold=level.threshold_grid,
+                threshold=threshold,
                 parts=parts,
                 deviation=deviation,
                 purpose=name,
@@ -285,9 +285,9 @@ class Plain:
         return self.con.execute("SELECT value, reports FROM kept").fetchall()
 
     def _tell(self, table: str, rows: Any) -> None:
-        self.con.register("told", rows)
-        self.con.execute(f"CREATE OR REPLACE TABLE {table} AS FROM told")
-        self.con.unregister("told")
+        self.con.register("handed_over", rows)
+        self.con.execute(f"CREATE OR REPLACE TABLE {table} AS FROM handed_over")
+        self.con.unregister("handed_over")
 
     def forget(self, level: int) -> None:
         """As if the level had not been run."""

@@ -295,16 +295,18 @@ def drew(run: Run) -> Iterator[tuple[str, dict[str, Any], int]]:
     if run.plan.price.method == "dpsu-all":  # one draw for all lengths
         assert len({(x["sigma_grid"], x["threshold_grid"], x["max_items"]) for x in levels}) == 1
         levels = levels[:1]
+    kinds = ("set_union", "weighed")
+    in_rounds = run.plan.price.method in ("adaptive", "auto", "forecast")
+    rounds = [level for level in levels if in_rounds and level["kind"] in kinds]
     released: Counter[int] = Counter()
     grows = True
     for level in levels:
         if level.get("valid") == 0 or not grows:
             assert level["released"] == 0
             continue
-        rounds = {"adaptive": True, "auto": level["kind"] not in ("choice", "alone")}
-        if rounds.get(run.plan.price.method):  # all rounds are one draw
+        if level in rounds:  # all rounds are one draw
             yield f"{steps[0]}/round {level['round']}", level, released[level["level"]]
-            if level is levels[-1]:
+            if level is rounds[-1]:
                 steps.pop(0)
         else:
             yield steps.pop(0), level, released[level["level"]]

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from dphh import Corpus, counts, items, ngrams
 from dphh.devices.reports.round import decoded
 from dphh.ladder.lift import LIFTS
-from dphh.levels import SetUnionLevel
+from dphh.levels import SetUnionLevel, WeighedLevel
 from dphh.mechanisms.ldp_trie import collector
 from dphh.mechanisms.ngrams.forecast.climb import Step
 from dphh.mechanisms.ngrams.levels import ngrams_levels
@@ -121,14 +121,21 @@ def test_rounds_whose_weights_follow_one_another_are_the_plain_ones(
     ):
         found = in_adaptive_rounds(engine, corpus_of(rows), SeededRandomness(seed), levels)
     ran = levels if len(found) == 3 else [levels[0], levels[2]]
-    follows, so_far = [], []
-    for level in ran:
-        told = sum(400**2 * 16 // each.sigma_grid**2 for each in so_far)
-        deviation = isqrt(int(1 / sum(Fraction(1, x.sigma_grid**2) for x in so_far or [level])))
-        follows.append((told or 1, deviation, 400**2 * 16 // level.sigma_grid**2))
-        so_far.append(level)
     plain = Plain(rows, SeededRandomness(seed))
-    assert plain.items_rounds(ran, follows, "items") == found
+    assert plain.items_rounds(ran, followed(ran), "items") == found
+
+
+def followed(ran):
+    """By what the weights of each round follow, on the grid of the first; and its own parts."""
+    first, follows, precision, whole = ran[0], [], Fraction(0), 0
+    for level in ran:
+        finer = 2 ** (level.grid_bits - first.grid_bits)
+        of_this = Fraction(finer, level.sigma_grid) ** 2
+        own = int(16 * first.sigma_grid**2 * of_this / finer)
+        deviation = isqrt(int(1 / (precision or of_this)))
+        follows.append((whole or 1, deviation, level.threshold_grid // finer, own))
+        precision, whole = precision + of_this, whole + own * finer
+    return follows
 
 
 # DPNE
@@ -274,13 +281,16 @@ def test_every_level_of_the_forecast_ladder_is_the_plain_one(engine, seed, with_
     done, seen = forecast_levels_on(engine, corpus, plan, SeededRandomness(seed))
     plain = Plain(rows, SeededRandomness(seed))
     released = {}
-    for step in done:
-        level = step.level
-        if isinstance(level, SetUnionLevel):
-            found = plain.set_union(level, f"ngrams/words, round {level.round}")
-            assert {(word,): score for word, score in zip(
-                step.rows["item"].to_pylist(), step.rows["score"].to_pylist(), strict=True
-            )} == {word: noisy / 2.0**level.grid_bits for word, noisy in found.items()}  # fmt: skip
+    words = [step for step in done if isinstance(step.level, SetUnionLevel)]
+    ran = [step.level for step in words]
+    rounds = plain.items_rounds(ran, followed(ran), "ngrams/words") if words else []
+    for step, found in zip(words, rounds, strict=True):
+        scores = zip(step.rows["item"].to_pylist(), step.rows["score"].to_pylist(), strict=True)
+        bits = step.level.grid_bits
+        assert {(word,): score for word, score in scores} == {
+            word: noisy / 2.0**bits for word, noisy in found.items()
+        }
+    assert with_prior or [type(level) for level in ran[:2]] == [SetUnionLevel, WeighedLevel]
     if with_prior:  # level 1 is compared in test_listed_words.py
         plain.release(1, [(word,) for word in done[0].rows["item"].to_pylist()])
         done, seen = done[1:], seen[1:]

@@ -5,25 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from dphh.engines.rounds import Round, RoundsOf
 from dphh.ladder.rounds import Passed
 from dphh.ladder.rungs import PAIR
 from dphh.levels import SetUnionLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.climb import ForecastRelease, Step, begun, climb
-from dphh.mechanisms.ngrams.forecast.price import (
-    budget_of,
-    enough_words,
-    words_alone,
-    words_alone_share,
-    words_rounds,
-)
-from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
-from dphh.privacy.set_union import weight
+from dphh.mechanisms.ngrams.forecast.price import budget_of, words_rounds
+from dphh.mechanisms.ngrams.forecast.words_rounds import words_rounds_run
+from dphh.mechanisms.ngrams.price import price_ngrams
+from dphh.privacy.following import Following, parts_told
 from dphh.udfs.draws.noise import draw_rounded_gaussian
 from dphh.udfs.draws.randomness import SystemRandomness
-from dphh.udfs.kernel.contributions import Held
+from dphh.udfs.kernel.contributions import Followed, Held, Weigh, contributions, equal_weights
 from dphh.udfs.kernel.two_rounds import PlainWeights
 from tests.forecast.rounds_in_arrays import Rule, TwoRounds
 
@@ -140,40 +137,38 @@ def words(
     level's share was used."""
     keys, number = np.unique(texts.gram, return_inverse=True)
     holder, held = distinct_pairs(texts.user, number, len(keys))
-    found, masses, used = np.zeros(len(keys), dtype=bool), np.zeros(len(keys)), 0.0
-    rng = np.random.default_rng()
-    budget = budget_of(epsilon, delta, max_n, max_items, Counting())
-    rounds = list(zip(words_rounds(budget, max_n, max_items), WORDS_ROUNDS, strict=True))
-    alone = words_alone(budget, max_n, max_items), words_alone_share(max_n)
-    level: SetUnionLevel
-    for of_sips in rounds:
-        level, share = of_sips
-        if level.round > 1 and found.sum() < WORDS_COMMON:
-            if level.round < len(rounds):
-                continue
-            level, share = alone
-        user, key = bounded(holder[~found[held]], held[~found[held]], max_items, rng)
-        weights = [0] + [weight(level.grid_bits, t) for t in range(1, max_items + 1)]
+    masses, told = np.zeros(len(keys)), np.zeros(len(keys), dtype=np.int64)
+    ran: list[SetUnionLevel] = []
+
+    def draw(level: SetUnionLevel, following: Following | None) -> pa.Table:
+        left = np.flatnonzero(masses[held] == 0)
+        left = left[np.argsort(holder[left], kind="stable")]
+        rule: Weigh = equal_weights(level.max_items, level.grid_bits, salt=level.round)
+        if following is not None:
+            w = following.weights(told)
+            rule = Followed(1 << level.grid_bits, level.max_items, level.round, w)
+        numbers = np.bincount(holder[left], minlength=texts.users)
+        given, weights = contributions(np.arange(texts.users), numbers, held[left], rule)
         sums = np.zeros(len(keys), dtype=np.int64)
-        np.add.at(sums, key, np.array(weights)[np.bincount(user, minlength=texts.users)[user]])
+        np.add.at(sums, given, weights)
         noised = sums + noise(len(keys), level.sigma_grid)
-        new = (sums > 0) & (noised >= level.threshold_grid)
+        ran.append(level)
+        told[:] += parts_told(ran[0].grid, level.grid) * noised
+        new = np.flatnonzero((sums > 0) & (noised >= level.threshold_grid))
         masses[new] = noised[new] / 2**level.grid_bits
-        found |= new
-        used += share
-        near = int((new & (noised < 2 * level.threshold_grid)).sum())
-        if enough_words(level.round, int(new.sum()), near, int(found.sum())):
-            break
+        return pa.table({"key": [str(word) for word in new], "noisy": noised[new]})
+
+    price = price_ngrams(max_n=max_n, epsilon=epsilon, delta=delta, max_items=max_items)
+    used = sum(share for _, share in words_rounds_run(price, Drawn(draw)))
+    found = masses > 0
     return number, found, masses[found], used
 
 
-def bounded(
-    user: Integers, key: Integers, most: int, rng: np.random.Generator
-) -> tuple[Integers, Integers]:
-    """At most so many keys of each user, at random."""
-    order = np.lexsort((rng.random(len(user)), user))
-    user, key = user[order], key[order]
-    first = np.r_[True, user[1:] != user[:-1]] if len(user) else np.zeros(0, dtype=bool)
-    start = np.maximum.accumulate(np.where(first, np.arange(len(user)), 0))
-    keep = np.arange(len(user)) - start < most
-    return user[keep], key[keep]
+@dataclass
+class Drawn:
+    """As much of a session as rounds of words ask for."""
+
+    draw: Round
+
+    def union_rounds(self, rounds: RoundsOf, _: str) -> pa.Table:
+        return rounds.run(self.draw)

@@ -50,7 +50,7 @@ def test_a_plan_tells_an_analyst_of_their_share_alone(shared: Ledger) -> None:
     shared.set_share("reviews", "alice", 1.0, 1e-6)
     asked = {**macros()["plan_items"].parameters, "corpus": "reviews", "epsilon": 0.5}
     order = {"ledger": str(shared.path), "analyst": "alice", "what": "plan_items", "hold": None}
-    plan = job._answer({**order, "arguments": {**asked, "delta": 1e-8}})  # type: ignore[typeddict-item]
+    plan = job._answer_message({**order, "arguments": {**asked, "delta": 1e-8}})  # type: ignore[typeddict-item]
     assert set(plan.column("section").to_pylist()) == {"privacy", "levels", "finds", "ledger"}
     told = [(row["fact"], row["value"]) for row in plan.to_pylist() if row["section"] == "ledger"]
     assert told == [
@@ -103,7 +103,7 @@ def test_what_names_a_place_is_for_the_owner(
         def refuses(*_: object, place: str = place) -> None:
             raise job.UsageError(f"name: the account is of {place}")
 
-        monkeypatch.setattr(job, "_answer", refuses)
+        monkeypatch.setattr(job, "_answer_message", refuses)
         assert "refused" not in ask(shared, "plan_items", epsilon=0.5, delta=1e-9)
 
 

@@ -349,8 +349,8 @@ def test_rows_that_a_client_sends_are_not_taken(
     """Quack appends without running a statement; the message never reaches it."""
     place.gateway()
     shown = "SELECT 'main' AS schema_name, 'CREATE TABLE kept (n INTEGER)' AS sql, 'table' AS kind"
-    told = {asked: shown for asked in server._ATTACHING if "duckdb_tables" in asked}
-    monkeypatch.setattr(server, "_ATTACHING", {**server._ATTACHING, **told})
+    told = {asked: shown for asked in server._STARTUP_QUERIES if "duckdb_tables" in asked}
+    monkeypatch.setattr(server, "_STARTUP_QUERIES", {**server._STARTUP_QUERIES, **told})
     alice = place.client("alice")
     with pytest.raises(duckdb.Error, match="only runs queries"):
         alice.con.execute("INSERT INTO srv.kept VALUES (7)")

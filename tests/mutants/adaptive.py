@@ -30,14 +30,28 @@ MUTANTS = (
         _BOOKED,
     ),
     Mutant(
+        "adaptive: a round's parts leave out how fine its grid is",
+        "(FIRST_PARTS * first.sigma**2 << each.bits - first.bits) // each.sigma**2",
+        "FIRST_PARTS * first.sigma**2 // each.sigma**2",
+        (_FOLLOWS,),
+    ),
+    Mutant(
+        "adaptive: between rounds of words the texts of longer n-grams are cut",
+        "    keeps_texts: bool = True\n",
+        "    keeps_texts: bool = False\n",
+        (
+            "tests/engines/test_plain_sql.py::test_every_level_of_the_forecast_ladder_is_the_plain_one",
+        ),
+    ),
+    Mutant(
         "adaptive: a heavy item's interval is taken at its beginning",
-        "Fraction(tail(end) + others * tail(_rest(unit, start, others)), ONE)",
-        "Fraction(tail(start) + others * tail(_rest(unit, end, others)), ONE)",
+        "Fraction(tail(end) + others * tail(_weight_left_for_others(unit, start, others)), ONE)",
+        "Fraction(tail(start) + others * tail(_weight_left_for_others(unit, end, others)), ONE)",
         _SMALL,
     ),
     Mutant(
         "adaptive: no light items beside the heavy one",
-        "Fraction(tail(end) + others * tail(_rest(unit, start, others)), ONE)",
+        "Fraction(tail(end) + others * tail(_weight_left_for_others(unit, start, others)), ONE)",
         "Fraction(tail(end), ONE)",
         _SMALL,
     ),
@@ -128,21 +142,21 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive: all rounds draw under one name",
-        'self._given(level, following, f"{purpose}/round {level.round}")',
-        'self._given(level, following, f"{purpose}/round 1")',
+        'self._write_noised_round(level, following, f"{purpose}/round {level.round}")',
+        'self._write_noised_round(level, following, f"{purpose}/round 1")',
         _PLAIN,
     ),
     Mutant(
         "adaptive: what a round released stays with its users",
-        "                self.forget(before)\n",
+        "                self.forget(before, rounds.keeps_texts)\n",
         "",
         _PLAIN,
         within="dphh/engines/rounds.py",
     ),
     Mutant(
         "adaptive: the later rounds run after the one in their place",
-        "                levels = [round_alone(levels)]\n",
-        "                levels = [round_alone(levels), levels[-1]]\n",
+        "return [round_alone(planned)] if few",
+        "return [round_alone(planned), planned[-1]] if few",
         _BOOKED,
     ),
     Mutant(
@@ -153,8 +167,8 @@ MUTANTS = (
     ),
     Mutant(
         "auto: the larger price of both ways at the promised epsilon, and no mean",
-        "        losses = mu * _CELLS + mu * mu / 2\n",
-        "        losses = 0.0 * _CELLS\n",
+        "        losses = mu * _NORMAL_CELLS + mu * mu / 2\n",
+        "        losses = 0.0 * _NORMAL_CELLS\n",
         (f"{_CHOSEN}::test_no_attacker_gets_more_and_the_bound_is_close",),
     ),
     Mutant(
@@ -171,8 +185,8 @@ MUTANTS = (
     ),
     Mutant(
         "auto: the first round's threshold is free",
-        "(chosen, new, *counts, DeltaEvent(spare, TABLE)), shared_out\n",
-        "(chosen, *counts, DeltaEvent(spare, TABLE)), shared_out\n",
+        "(chosen, new, *counts, DeltaEvent(spare, TABLE_NOTE)),\n",
+        "(chosen, *counts, DeltaEvent(spare, TABLE_NOTE)),\n",
         (f"{_CHOSEN}::test_the_price_of_auto_is_what_its_levels_cost",),
     ),
 )

@@ -18,16 +18,16 @@ _JOURNAL = "tests/unit/test_journal.py"
 PRICED = (
     Mutant(
         "forecast: one round of words has 3% less noise than it pays for",
-        "    bits = _first_grid(budget, max_n, max_items)[1] + len",
-        "    sigma *= 0.97\n    bits = _first_grid(budget, max_n, max_items)[1] + len",
+        "    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len",
+        "    sigma *= 0.97\n    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len",
         (_BOOKED,),
     ),
     Mutant(
         "forecast: one round of words books a quarter of its share",
-        "words_alone(budget, max_n, max_items), words_alone_share(max_n)\n",
-        "words_alone(budget, max_n, max_items), words_alone_share(max_n) / 4\n",
+        'words_alone_share(price["max_n"])\n',
+        'words_alone_share(price["max_n"]) / 4\n',
         (_BOOKED,),
-        within="dphh/mechanisms/ngrams/forecast/levels.py",
+        within="dphh/mechanisms/ngrams/forecast/words_rounds.py",
     ),
     Mutant(
         "forecast: of what words' rounds used, the largest part alone is counted",
@@ -37,14 +37,14 @@ PRICED = (
     ),
     Mutant(
         "forecast: one round of words runs in the place of each of the others",
-        "            if not last:\n                continue\n",
-        "",
+        "return [self.alone()] if words < WORDS_COMMON",
+        "return [self.alone(), *planned] if words < WORDS_COMMON",
         (_BOOKED,),
     ),
     Mutant(
         "forecast: one round of words lets more new words through than is booked",
-        "_words_round(budget, noise, bits, WORDS_DELTA[-1], max_items, len(WORDS_ROUNDS))",
-        "_words_round(budget, noise, bits, 2.0, max_items, len(WORDS_ROUNDS))",
+        "delta, number = WORDS_DELTA[-1], len(WORDS_ROUNDS)",
+        "delta, number = 2.0, len(WORDS_ROUNDS)",
         (_BOOKED,),
     ),
     Mutant(
@@ -55,8 +55,8 @@ PRICED = (
     ),
     Mutant(
         "forecast: rounds of words have a quarter of the noise of the one before",
-        "_words_round(budget, noise, bits + index, part, max_items, index + 1)",
-        "_words_round(budget, noise, bits + 2 * index, part, max_items, index + 1)",
+        "            bits + index,\n",
+        "            bits + 2 * index,\n",
         (_BOOKED,),
     ),
     Mutant(
@@ -285,8 +285,8 @@ JOURNAL = (
     ),
     Mutant(
         "journal: counts are not stored, and drawn anew by whoever goes on",
-        "        return self._once(found) if name in DRAWING else found\n",
-        '        return self._once(found) if name in DRAWING - {"counts_level"} else found\n',
+        "        return self._draw_once(found) if name in DRAWING else found\n",
+        '        return self._draw_once(found) if name in DRAWING - {"counts_level"} else found\n',
         (f"{_JOURNAL}::test_what_stands_is_handed_out_and_not_drawn_again", _BOOKED),
     ),
     Mutant(
@@ -303,8 +303,8 @@ JOURNAL = (
     ),
     Mutant(
         "journal: purposes of both rounds of a level are one",
-        'self._noised(sums, "round 2")',
-        'self._noised(sums, "round 1")',
+        'self._write_noised(sums, "round 2")',
+        'self._write_noised(sums, "round 1")',
         (
             "tests/engines/test_rounds_by_hand.py"
             "::test_where_every_gram_is_held_both_rounds_are_what_they_say",

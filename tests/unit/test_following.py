@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dphh.privacy.following import LEAST, MOST_PARTS, WHOLE, Following, parts_told, roots
+from dphh.privacy.following import LEAST, MOST_PARTS, WHOLE, Following, Grid, parts_told, roots
 from dphh.udfs.kernel.contributions import Followed, contributions
 
 
@@ -18,7 +18,8 @@ from dphh.udfs.kernel.contributions import Followed, contributions
     threshold=st.integers(1, 2**22),
 )
 def test_w_is_a_power_of_where_an_item_stands(told: int, sigmas: list[int], threshold: int) -> None:
-    follows = Following.after(sorted(sigmas, reverse=True), threshold)
+    grids = [Grid(sigma, 10) for sigma in sorted(sigmas, reverse=True)]
+    follows = Following.after(grids, threshold, 10)
     (w,) = follows.weights(np.array([told])).tolist()
     assert LEAST <= w <= WHOLE
     with mpmath.workdps(40):
@@ -33,17 +34,36 @@ def test_w_is_a_power_of_where_an_item_stands(told: int, sigmas: list[int], thre
 
 def test_the_estimate_is_of_the_least_variance() -> None:
     sigmas = [28_000, 11_000, 4_200]
-    follows = Following.after(sigmas, 20_000)
-    parts = [parts_told(sigmas[0], sigma) for sigma in sigmas]
+    grids = [Grid(sigma, 10) for sigma in sigmas]
+    follows = Following.after(grids, 20_000, 10)
+    parts = [parts_told(grids[0], grid) for grid in grids]
     assert follows.parts == sum(parts)
     precision = np.array([1 / sigma**2 for sigma in sigmas])
     assert np.array(parts) / sum(parts) == pytest.approx(precision / precision.sum(), rel=0.01)
     assert follows.deviation == pytest.approx(precision.sum() ** -0.5, abs=1)
-    assert parts_told(2**17, 50) == MOST_PARTS  # sums of so many users' weights stay in 64 bits
+    # Sums of so many users' weights stay in 64 bits.
+    assert parts_told(Grid(2**17, 10), Grid(50, 10)) == MOST_PARTS
+
+
+def test_on_finer_grids_the_estimate_is_the_same() -> None:
+    """Three rounds of half the noise each, by finer grids or by a smaller sigma."""
+    finer = [Grid(32_000, 7), Grid(32_000, 8), Grid(32_000, 9)]
+    one_grid = [Grid(32_000, 7), Grid(16_000, 7), Grid(8_000, 7)]
+    by_finer, by_one = Following.after(finer, 4000 << 3, 10), Following.after(one_grid, 4000, 7)
+    assert by_finer == by_one
+    users = np.array([900, 1100, 1000])  # an item's noised weights
+    told = [
+        sum(
+            parts_told(grids[0], grid) * int(weight * 2**grid.bits)
+            for weight, grid in zip(users, grids, strict=True)
+        )
+        for grids in (finer, one_grid)
+    ]
+    assert told[0] == told[1] == by_one.parts * 128 * int(users @ np.array([1, 4, 16])) // 21
 
 
 def test_what_stands_nearer_the_threshold_is_given_more() -> None:
-    follows = Following.after([1000], 20_000)
+    follows = Following.after([Grid(1000, 10)], 20_000, 10)
     w = follows.weights(16 * np.arange(-40_000, 19_000, 10))
     assert (np.diff(w) >= 0).all()
     w = follows.weights(16 * np.arange(19_001, 10**7, 1000))

@@ -47,10 +47,11 @@ def round_alone(rounds: Sequence[SetUnionLevel]) -> SetUnionLevel:
     return SetUnionLevel(first.level, max_items, bits, noise.sigma, threshold, first.round)
 
 
-def _threshold(
+def least_threshold(
     kind: type[SetUnionLevel], noise: RoundedGaussian, bits: int, max_items: int, delta: float
 ) -> int:
-    """A level's threshold; it must hold for any weights if they depend on earlier rounds."""
+    """The least threshold that costs at most delta, for any weights if they depend on earlier
+    rounds."""
     if kind is WeighedLevel:
         return any_weights_threshold(noise, 2**bits, max_items, delta)
     return new_item_threshold(noise, bits, max_items, delta)
@@ -86,7 +87,7 @@ def level_of(
 ) -> SetUnionLevel:
     """A round on the grid of 2^bits, with the least threshold that costs at most delta."""
     noise = rounded_gaussian(ceil(sigma * 2**bits))
-    threshold = _threshold(kind, noise, bits, max_items, delta)
+    threshold = least_threshold(kind, noise, bits, max_items, delta)
     return kind(1, max_items, bits, noise.sigma, threshold, number)
 
 

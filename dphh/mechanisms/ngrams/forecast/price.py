@@ -1,6 +1,7 @@
 """`ngrams`, the forecast ladder: what it costs. Twice DPNE's n-grams at DPNE's price.
 
-Level 1: three rounds of DP-SIPS, or, where the first finds next to nothing, one in their place.
+Level 1: three rounds of DP-SIPS, the later ones with weights that depend on the earlier ones'
+noised weights; or, if the first finds next to nothing, one round instead of the later ones.
 Levels k >= 2: round 1 gives every user the weight 1/sqrt(n) on each of the n valid grams they hold;
 its noised weights are public and say how round 2's norm is best spent, and where its thresholds
 stand (`dphh.mechanisms.ngrams.forecast.climb`).
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from math import ceil, floor, isqrt, log2
 
 from dphh.errors import UsageError
-from dphh.levels import ForecastLevel, Level, ListedWordsLevel, SetUnionLevel
+from dphh.levels import ForecastLevel, Level, ListedWordsLevel, SetUnionLevel, WeighedLevel
 from dphh.mechanisms.counts.of_found import Counting
 from dphh.mechanisms.ngrams.forecast.shares import (
     NEW_WORDS,
@@ -28,6 +29,7 @@ from dphh.mechanisms.ngrams.forecast.shares import (
     WORDS_ROUNDS,
     Shares,
 )
+from dphh.mechanisms.set_union.rounds import least_threshold, new_delta
 from dphh.mechanisms.terms import FOUND_WITH, set_aside
 from dphh.price import Finds
 from dphh.priors.prior import Prior
@@ -40,8 +42,6 @@ from dphh.privacy.set_union import (
     arithmetic_delta,
     delta_of,
     grid_bits,
-    new_item_delta,
-    new_item_threshold,
     threshold_of,
     users_needed,
 )
@@ -52,7 +52,8 @@ FILTERED = (
     "Gaussian's own tail; both directions"
 )
 THEOREM = (
-    "forecast ladder (docs/forecast.md): DP-SIPS for words (Swanberg et al. 2023), two Gaussian "
+    "forecast ladder (docs/forecast.md): rounds of set union for words, whose weights "
+    "follow earlier rounds (after DP-SIPS: Swanberg et al. 2023; docs/items.md), two Gaussian "
     f"rounds over the valid grams for every longer length, {FILTERED}"
 )
 THEOREM_WITH_LIST = (
@@ -63,8 +64,8 @@ THEOREM_WITH_LIST = (
 
 
 def spurious_words(share: str) -> str:
-    """Of the words of a list alone: others have thresholds, which nothing that nobody holds
-    passes."""
+    """The sentence on spurious words. Only listed words can be spurious: other words have
+    thresholds, and one that no user holds has no row."""
     return (
         "at most b words of your list that nobody need hold are expected among those released, b "
         f"being 1, or the share {share} of the words of the list that round 1 lets expect to be "
@@ -84,7 +85,7 @@ Priced = tuple[tuple[Level, ...], tuple[Event, ...], tuple[tuple[str, float], ..
 
 @dataclass(frozen=True)
 class LadderBudget:
-    """What a run may spend: noise that all rounds come to together, and delta."""
+    """The budget of a run: the sigma to which all rounds compose, and delta."""
 
     sigma: float
     #: The same with the counts of what is found.
@@ -105,7 +106,8 @@ def budget_of(
     counting: Counting,
     with_list: bool = False,
 ) -> LadderBudget:
-    """`with_list`: the words of a list are drawn as longer n-grams are, in two rounds."""
+    """The budget at (epsilon, delta). `with_list`: level 1 is drawn in two rounds, as longer
+    n-grams are."""
     words = len(WORDS_DELTA_OF_OTHERS) if with_list else len(WORDS_ROUNDS)
     spare = set_aside(
         words * arithmetic_delta(max_items, epsilon)
@@ -132,7 +134,7 @@ def price_forecast(
     words: tuple[SetUnionLevel | ListedWordsLevel, ...]
     if prior is None:
         words = rounds = words_rounds(budget, max_n, max_items)
-        new = [_new_words(level) for level in rounds]
+        new = [new_delta(level) for level in rounds]
         new[-1] = WORDS_DELTA[-1] * budget.new_words  # the last round's, or that of one alone
     else:
         listed = listed_words(budget, max_n, max_items, len(prior), spurious)
@@ -162,15 +164,23 @@ def price_forecast(
 
 
 def words_rounds(budget: LadderBudget, max_n: int, max_items: int) -> tuple[SetUnionLevel, ...]:
-    """DP-SIPS, within an even share of the budget.
+    """DP-SIPS whose later weights depend on earlier noise, within an even share of the budget.
 
     Each round has half the noise of the one before it, on a grid twice as fine: one table of noise
     serves them all, and the longer n-grams too.
     """
-    sigma, bits = _first_grid(budget, max_n, max_items)
+    sigma, bits = _grid_of_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     return tuple(
-        _words_round(budget, noise, bits + index, part, max_items, index + 1)
+        _level_of_words_round(
+            WeighedLevel if index else SetUnionLevel,
+            budget,
+            noise,
+            bits + index,
+            part,
+            max_items,
+            index + 1,
+        )
         for index, part in enumerate(WORDS_DELTA)
     )
 
@@ -180,7 +190,7 @@ def listed_words(
 ) -> ListedWordsLevel:
     """Two rounds with an even share, on the grid of level 1 without a list. A user's new words
     have equal weights, so a threshold for these holds."""
-    sigma, bits = _first_grid(budget, max_n, max_items)
+    sigma, bits = _grid_of_round_1(budget, max_n, max_items)
     noise = rounded_gaussian(ceil(sigma * 2**bits))
     shares = Shares(1.0, 1, max_n)
     first, second = (
@@ -204,7 +214,7 @@ def listed_words(
 
 
 def new_other_words(level: ListedWordsLevel) -> tuple[float, float]:
-    """What the thresholds of both rounds cost."""
+    """The delta that the thresholds of both rounds cost."""
     noise = rounded_gaussian(level.sigma_grid)
     first, second = _new_words_weights(level.first_unit, level.second_unit, level.max_items)
     return (
@@ -219,7 +229,8 @@ Weights = list[tuple[int, int]]
 def _new_words_weights(
     first_unit: int, second_unit: int, max_items: int
 ) -> tuple[Weights, Weights]:
-    """Of both rounds: (t, w), the most that a user of t new words gives to each."""
+    """For both rounds, pairs (t, w): w is the most that a user with t new words adds to each of
+    them."""
     numbers = range(1, max_items + 1)
     return (
         [(t, plain_weight(first_unit, t)) for t in numbers],
@@ -227,7 +238,7 @@ def _new_words_weights(
     )
 
 
-def _first_grid(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
+def _grid_of_round_1(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float, int]:
     """Round 1's noise, and its grid: as fine as a table of moderate size allows, or as it must be
     for a user of `max_items` words to weigh something, and for one of longer n-grams."""
     (sigma,) = split_sigma(budget.sigma, [WORDS_ROUNDS[0] / max_n])
@@ -245,47 +256,45 @@ def _first_grid(budget: LadderBudget, max_n: int, max_items: int) -> tuple[float
 
 
 def words_alone(budget: LadderBudget, max_n: int, max_items: int) -> SetUnionLevel:
-    """In place of the second and third round, where the first finds next to nothing."""
+    """The round that replaces the second and third one if the first round finds very few words."""
     (sigma,) = split_sigma(budget.sigma, [words_alone_share(max_n) / max_n])
-    bits = _first_grid(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
+    bits = _grid_of_round_1(budget, max_n, max_items)[1] + len(WORDS_ROUNDS) - 1
     noise = rounded_gaussian(ceil(sigma * 2**bits))
-    return _words_round(budget, noise, bits, WORDS_DELTA[-1], max_items, len(WORDS_ROUNDS))
+    delta, number = WORDS_DELTA[-1], len(WORDS_ROUNDS)
+    return _level_of_words_round(SetUnionLevel, budget, noise, bits, delta, max_items, number)
 
 
 def words_alone_share(max_n: int) -> float:
-    """Of an even share; where words are all there is, what the first round left."""
+    """The part of an even share for that round; with max_n = 1 it is all that the first round
+    left."""
     return min(WORDS_ALONE, max_n - WORDS_ROUNDS[0])
 
 
-def enough_words(rounds: int, new: int, near: int, words: int) -> bool:
-    """Whether level 1 stops: few words are new and near the threshold, so few are left to find.
+def enough_words(new: int, near: int, words: int) -> bool:
+    """Whether level 1 stops after a later round: few words are new and near the threshold, so
+    few are left to find.
 
     `new`, `near`: of the last round, how many words were released, and how many of these at less
     than twice the threshold.
     """
-    return rounds > 1 and words > 5 * near and words >= 2 * new
+    return words > 5 * near and words >= 2 * new
 
 
-def _words_round(
-    budget: LadderBudget, noise: RoundedGaussian, bits: int, part: float, max_items: int, index: int
+def _level_of_words_round(
+    kind: type[SetUnionLevel],
+    budget: LadderBudget,
+    noise: RoundedGaussian,
+    bits: int,
+    part: float,
+    max_items: int,
+    index: int,
 ) -> SetUnionLevel:
-    return SetUnionLevel(
-        level=1,
-        max_items=max_items,
-        grid_bits=bits,
-        sigma_grid=noise.sigma,
-        threshold_grid=new_item_threshold(noise, bits, max_items, part * budget.new_words),
-        round=index,
-    )
-
-
-def _new_words(level: SetUnionLevel) -> float:
-    noise = rounded_gaussian(level.sigma_grid)
-    return new_item_delta(noise, level.grid_bits, level.max_items, level.threshold_grid)
+    threshold = least_threshold(kind, noise, bits, max_items, part * budget.new_words)
+    return kind(1, max_items, bits, noise.sigma, threshold, index)
 
 
 def finds_words(levels: Sequence[Level]) -> Finds:
-    """Words alone: what a longer n-gram needs follows from what is released below it."""
+    """How many users a word needs. What a longer n-gram needs depends on the releases below it."""
 
     if isinstance(levels[0], ListedWordsLevel):
         return _finds_other_words(levels[0])
@@ -308,7 +317,8 @@ def finds_words(levels: Sequence[Level]) -> Finds:
 
 
 def _finds_other_words(level: ListedWordsLevel) -> Finds:
-    """Who holds one word alone gives it the whole norm of round 2."""
+    """How many users an unlisted word needs, if each holds no other word and so gives it the whole
+    norm of round 2."""
     worst_luck = rounded_gaussian(level.sigma_grid).largest_with_tail_at_least(FOUND_WITH)
     users = max(1, -((worst_luck - level.second_threshold_grid) // level.second_unit))
     return Finds(

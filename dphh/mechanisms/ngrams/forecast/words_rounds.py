@@ -1,0 +1,65 @@
+"""Level 1 of the forecast ladder without a prior: rounds of set union over words.
+
+The later rounds' weights depend on earlier noised weights (`set_union.adaptive`). What earlier
+rounds released decides how many rounds there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from dphh.engines.session import Session
+from dphh.levels import SetUnionLevel
+from dphh.mechanisms.counts.of_found import Counting
+from dphh.mechanisms.ngrams.forecast.price import (
+    budget_of,
+    enough_words,
+    words_alone,
+    words_alone_share,
+)
+from dphh.mechanisms.ngrams.forecast.shares import WORDS_COMMON, WORDS_ROUNDS
+from dphh.mechanisms.released_rows import whole
+from dphh.mechanisms.set_union.adaptive import AdaptiveRounds, Ran
+from dphh.price import Price
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsRounds(AdaptiveRounds):
+    """The rounds of level 1 without a prior: they depend on one another."""
+
+    keeps_texts: bool = True
+    #: The one round that takes the place of the later ones if no word is common.
+    alone: Callable[[], SetUnionLevel]
+
+    @classmethod
+    def of(cls, price: Price) -> WordsRounds:
+        def alone() -> SetUnionLevel:
+            max_n, max_items = price["max_n"], price["max_items"]
+            counting = Counting.of(price["counts"])
+            budget = budget_of(price["epsilon"], price["delta"], max_n, max_items, counting)
+            return words_alone(budget, max_n, max_items)
+
+        rounds = tuple(level for level in price.levels if isinstance(level, SetUnionLevel))
+        return cls(rounds, alone=alone)
+
+    def left(self, ran: Sequence[Ran], planned: Sequence[SetUnionLevel]) -> Sequence[SetUnionLevel]:
+        level, found = ran[-1]
+        words = sum(released.num_rows for _, released in ran)
+        if level.round == 1:
+            return [self.alone()] if words < WORDS_COMMON else planned
+        noisy = whole(found.column("noisy"), pa.int64()).to_numpy()
+        near = int((noisy < 2 * level.threshold_grid).sum())
+        return [] if enough_words(found.num_rows, near, words) else planned
+
+
+def words_rounds_run(price: Price, session: Session) -> Iterator[tuple[Ran, float]]:
+    """Each round as it was run, and what it took of an even share."""
+    rounds = WordsRounds.of(price)
+    drawn = rounds.read(session.union_rounds(rounds, "ngrams/words"))
+    for number, (level, found) in enumerate(drawn, start=1):
+        planned = level.round == number
+        share = WORDS_ROUNDS[number - 1] if planned else words_alone_share(price["max_n"])
+        yield (level, found), share
