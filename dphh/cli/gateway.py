@@ -170,6 +170,7 @@ def remove_analyst(context: click.Context, name: str, ledger_file: str | None) -
     from dphh.gateway.analysts import Analysts
 
     Analysts.of(Ledger(ledger_file or context.obj)).remove(name)
+    click.echo(f"{name}'s token is no longer accepted; what was spent stays spent", err=True)
 
 
 @serve.command()

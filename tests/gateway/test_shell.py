@@ -136,7 +136,8 @@ def test_owners_add_and_remove_analysts_on_the_command_line(place: Place) -> Non
         "letters",
         True,
     )
-    assert run(place, "serve", "remove-analyst", "carol").returncode == 0
+    removed = run(place, "serve", "remove-analyst", "carol")
+    assert removed.returncode == 0 and "carol's token is no longer accepted" in removed.stderr
     assert place.analysts.who(token) is None
     for name in ("owner", "a/b", "", "a b"):
         refused = run(place, "serve", "add-analyst", name, *share)
