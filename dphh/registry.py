@@ -22,7 +22,6 @@ from dphh.mechanisms.ldp_trie.levels import ldp_trie_levels
 from dphh.mechanisms.ngrams import price as ngrams
 from dphh.mechanisms.ngrams.levels import ngrams_levels
 from dphh.mechanisms.released_rows import LevelDone
-from dphh.mechanisms.terms import assumes_groups_known
 from dphh.mechanisms.trie import price as trie
 from dphh.mechanisms.trie.levels import trie_levels
 from dphh.price import Price, UsersKnown
@@ -76,7 +75,6 @@ ITEMS = Verb(
     items_levels,
     SCORED_AND_COUNTED,
     read=_corpus_of_people_if_counted,
-    assumes_known=assumes_groups_known,
 )
 NGRAMS = Verb(
     "ngrams",
@@ -85,7 +83,6 @@ NGRAMS = Verb(
     ngrams_levels,
     SCORED_AND_COUNTED,
     read=_corpus_of_people_if_counted,
-    assumes_known=assumes_groups_known,
 )
 TRIE = Verb(
     "trie",
@@ -96,7 +93,7 @@ TRIE = Verb(
     read=lambda corpus, price: _corpus_of_people_if_counted(
         as_sequences(corpus, price["unit"]), price
     ),
-    assumes_known=lambda price: trie.assumes_known(price) or assumes_groups_known(price),
+    assumes_known=trie.assumes_known,
 )
 LDP_TRIE = Verb(
     "ldp_trie",
@@ -114,7 +111,6 @@ COUNTS = Verb(
     counts_levels,
     COUNTED_IN_GROUPS,
     read=_corpus_of_people_if_counted,
-    assumes_known=assumes_groups_known,
 )
 
 VERBS: dict[str, Verb[...]] = {verb.name: verb for verb in (ITEMS, NGRAMS, TRIE, LDP_TRIE, COUNTS)}

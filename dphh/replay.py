@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from dphh.ledger.origins import data_check, origin_of, source_of
 from dphh.price import Price
 from dphh.sources.reading import is_in_memory, rows_in_memory
 from dphh.unit.user import as_json
+from dphh.wording.warned import warn
 
 Say = Callable[[str], None]
 
@@ -72,8 +72,9 @@ class Replay:
         files = data_check(corpus, request.source, str(book.path))
         return cls(price, corpus, book, request, files, _hash_of_rows(corpus))
 
-    def before(self, say: Say) -> Before | None:
-        """The earlier run of this request on the same data; None if there is none."""
+    def before(self, say: Say, later: Say) -> Before | None:
+        """The earlier run of this request on the same data; None if there is none. `later` takes
+        notes that are true only if a run begins, to be shown when no refusal can follow."""
         if self.book.analyst is not None:
             return None  # the gateway names analysts' runs; one must not get another's release
         if (run_id := _runs_on_tables.get(self._key_of_request)) is not None:
@@ -89,11 +90,11 @@ class Replay:
             if (earlier := self.book.asked_before(request, self.files)) is not None:
                 break
         else:
-            self._warn_not_comparable(say)
+            self._warn_not_comparable(later)
             self._warn_of_other_rows(say)
             return None
         if not self.files:
-            self._warn_not_compared(earlier, say)
+            self._warn_not_compared(earlier, later)
             return None
         if earlier.state == "settled":
             same = "files" if self.corpus.kind == "path" else "query and files"
@@ -129,7 +130,7 @@ class Replay:
         return self.corpus.name is not None or bool(self.book.accounts_touched(self.request.source))
 
     def _warn_not_comparable(self, say: Say) -> None:
-        """Tell the caller, before anything is spent, that repeating this request would spend."""
+        """Tell the caller that repeating this request would spend."""
         if self.files or self.corpus.kind == "path" or self._is_capped:
             return  # with a cap, `_warn_not_compared` refuses to spend twice on the same request
         who = "nobody can" if self.rows is None else "no later session can"
@@ -204,20 +205,12 @@ def notice(said: str) -> None:
     else:
         # Where warnings are errors, this one must not end a run that has been paid for.
         with suppress(Notice):
-            warnings.warn(said.said, Notice, stacklevel=_frames_to_caller())
+            warn(said.said, Notice)
 
 
 def _in_notebook_kernel() -> bool:
     shell = sys.modules.get("IPython")
     return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
-
-
-def _frames_to_caller() -> int:
-    """How many frames up the first caller outside dphh is: the line that a notice should name."""
-    frame, up = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("dphh."):
-        frame, up = frame.f_back, up + 1
-    return up
 
 
 def _hash_of_rows(corpus: Corpus) -> bytes | None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import platform
 import uuid
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -44,6 +43,7 @@ from dphh.replay import Note, Replay, notice, recorded
 from dphh.sources.lacking import lacking
 from dphh.sources.lakes import warn_of_files_of_tables
 from dphh.udfs.draws.randomness import Randomness, RunRandomness, SystemRandomness
+from dphh.wording.warned import warn
 
 Progress = Callable[[str], None]
 
@@ -81,7 +81,8 @@ def run(
     _warn_of_deleted_rows(origin)
     # A caller who passes test randomness chooses each draw, so earlier runs are not looked up.
     once = run_id is None and not again and randomness is None
-    before = asking.before(say) if once else None
+    told: list[str] = []  # said once no refusal can follow
+    before = asking.before(say, told.append) if once else None
     known = before is not None
     run_id, request = before or (run_id, asking.request)
     if out is not None:
@@ -104,6 +105,7 @@ def run(
             once=once,
         )
         run_id = reservation.run_id
+        _say_all(told, say)
         if not source.is_test:
             asking.remember(run_id)
         if reservation.release is not None:
@@ -112,8 +114,7 @@ def run(
             manifest, parquet = reservation.release
             release = Release.from_parquet(parquet, manifest)
         else:
-            for moved in reservation.moved if book.analyst is None else ():
-                say(Note(moved))
+            _say_all(map(Note, reservation.moved if book.analyst is None else ()), say)
             if not reservation.capped:
                 say(Note("nobody has capped this corpus; `dphh ledger add` does"))
             try:
@@ -146,6 +147,11 @@ def _check_arguments(
         raise UsageError(
             "randomness: is for tests only, as a dphh.testing.SeededRandomness; leave it out"
         )
+
+
+def _say_all(lines: Iterable[str], say: Progress) -> None:
+    for line in lines:
+        say(line)
 
 
 def _say_missing_accounts(book: Ledger, say: Progress) -> None:
@@ -188,10 +194,9 @@ def _warn_of_other_data(corpus: Corpus, run_id: str, files: str, then: str) -> N
         )
     else:
         return
-    warnings.warn(
+    warn(
         f"run {run_id} was made before, and this is its release: {told} use a new run id, which "
         "spends",
-        stacklevel=4,
     )
 
 
@@ -333,10 +338,9 @@ def settled(book: Ledger, release: Release, hold: Hold) -> Release:
         if (theirs := _settled_by_another(book, hold)) is not None:
             return theirs
         # The price is spent and recorded; discarding the release would help nobody.
-        warnings.warn(
+        warn(
             f"the release was made, but the ledger could not keep a copy: {problem} "
             "Save the release now; or ask again with this run id once the ledger can be written.",
-            stacklevel=2,
         )
     return release
 

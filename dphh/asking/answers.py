@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -109,26 +108,15 @@ def plan_of(verb: Verb[...], arguments: Arguments, corpus: Corpus) -> Plan:
         ) from None
 
 
-#: The terminal columns into which a plan's table fits, and those of its borders and of `line`.
-TERMINAL, BORDERS = 100, 18
-#: A longer label gets a line of its own.
-LONGEST_WHAT = 24
-
-
 def plan_table(sections: Sequence[Section]) -> pa.Table:
-    """A plan as a table, with lines wrapped so that a shell does not cut them."""
-    short = [what for _, said in sections for what, _ in said if len(what) <= LONGEST_WHAT]
-    headings = ["section", *(heading for heading, _ in sections)]
-    widest = max(map(len, headings)) + max(map(len, ["what", *short]))
-    room = TERMINAL - BORDERS - widest
-    lines = []
-    for heading, said in sections:
-        for what, text in said:
-            long = textwrap.wrap(what, room) if len(what) > LONGEST_WHAT else []
-            first, *more = [*long, *textwrap.wrap(text, room)] or [""]
-            lines.append({"section": heading, "what": "" if long else what, "said": first})
-            lines += [{"section": heading, "what": "", "said": line} for line in more]
-    return _with_row_numbers(lines, PLAN_SCHEMA)
+    """A plan with one row a fact, so that SQL can filter it; DuckDB wraps long values itself."""
+    facts = []
+    for section, lines in sections:
+        fact = section  # the name of a fact without one is that of the fact above it
+        for name, value in lines:
+            fact = name or fact
+            facts.append({"section": section, "fact": fact, "value": value})
+    return _with_row_numbers(facts, PLAN_SCHEMA)
 
 
 def _with_row_numbers(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:

@@ -29,7 +29,8 @@ from dphh.asking.answers import (
     plan_table,
     queries_table,
 )
-from dphh.asking.macros import Macro, help_sql, install
+from dphh.asking.help import help_sql
+from dphh.asking.macros import Macro, install
 from dphh.corpus import WHICH_ROWS, Corpus, narrowed
 from dphh.errors import UsageError
 from dphh.ledger import Ledger
@@ -131,12 +132,13 @@ class _Owner:
             if request not in self._releases:
                 plan = self._plan(verb, verb.name, arguments)
                 run_id = arguments["run_id"] or self._run_ids.get(request)
+                told: list[str] = []  # said once no refusal can follow
                 assert plan.corpus is not None
                 asked_for = Replay.of(plan.price, plan.corpus, self._ledger)
                 if run_id is None and not asked_for.files:
                     # Kept if the run fails: a repeated request continues it for the price paid.
                     # For files, and queries over files, the ledger knows the earlier run.
-                    before = asked_for.before(notice)
+                    before = asked_for.before(notice, told.append)
                     run_id = uuid.uuid4().hex if before is None else before.run_id
                     self._run_ids[request] = run_id
                 release = plan.run(
@@ -146,6 +148,8 @@ class _Owner:
                     **self._limits_of_connection(),
                 )
                 self._releases[request] = release.table
+                for said in told:
+                    notice(said)
             return self._releases[request]
 
     def _plan(self, verb: Verb[...], what: str, arguments: Arguments) -> Plan:

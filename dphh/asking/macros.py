@@ -20,7 +20,6 @@ from dphh.columns import COLUMNS
 from dphh.corpus import Corpus
 from dphh.errors import DphhError, UsageError
 from dphh.registry import VERBS, Verb
-from dphh.sql import help_on_looking
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,8 +54,8 @@ _NOT_CONTENT_OPTIONS = ("self", "source", "unit", "connection")
 PLAN_SCHEMA = pa.schema(
     [
         ("section", pa.string()),
-        ("what", pa.string()),
-        ("said", pa.string()),
+        ("fact", pa.string()),
+        ("value", pa.string()),
         ("line", pa.int32()),
     ]
 )
@@ -129,43 +128,6 @@ def macros() -> dict[str, Macro]:
     # The columns of all verbs; NULL where the release has none.
     found["release"] = Macro({"run_id": None}, pa.schema(list(COLUMNS.items())))
     return found
-
-
-def help_sql(temporary: bool = False) -> str:
-    """`dphh_help()`: every macro of a connection, how it is called, and what it does."""
-    told = []
-    for name, macro in macros().items():
-        first = next(iter(macro.parameters), "")
-        options = ", ".join([first, *(["..."] if len(macro.parameters) > 1 else [])])
-        told.append(
-            (
-                "spends" if macro.spends else "free",
-                f"FROM dphh_{name}({options})",
-                _summary_of_macro(name, macro),
-            )
-        )
-    rows = ", ".join(f"({', '.join(map(literal, row))})" for row in told)
-    body = (
-        f"SELECT kind, call, what FROM (VALUES {rows}) AS told (kind, call, what) "
-        f"UNION ALL SELECT 'free', call, what FROM ({help_on_looking()})"
-    )
-    return macro_sql("dphh_help", "", body, temporary)
-
-
-def _summary_of_macro(name: str, macro: Macro) -> str:
-    if macro.verb is None:
-        return _LEDGER_MACROS[name]
-    if macro.shows_queries:
-        return f"the queries that {macro.verb.name} would run"
-    said = (inspect.getdoc(macro.verb.price) or "").partition("\n")[0]
-    return said if macro.spends else f"what {macro.verb.name} would cost and find"
-
-
-_LEDGER_MACROS = {
-    "ledger": "what is spent and left of each corpus",
-    "releases": "the releases that there are, with their run ids",
-    "release": "a release by its run id",
-}
 
 
 def install(con: duckdb.DuckDBPyConnection, answer: Answer, *, temporary: bool = False) -> None:

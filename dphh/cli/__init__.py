@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import traceback
+import warnings
 from importlib import import_module
+from typing import TextIO
 
 import click
 
@@ -86,11 +88,25 @@ def main() -> None:
 
     Whoever is ended by a signal cleans up, says so, and ends as the signal does.
     """
-    with stopping():
+    with warnings.catch_warnings(), stopping():
+        warnings.showwarning = _show_warning
         code = _exit_code()
     if (number := received()) is not None:
         end_by(number)
     sys.exit(code)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """One line without a line of source; `--quiet` leaves errors alone."""
+    if "--quiet" not in sys.argv:
+        click.echo(f"dphh: warning: {message}", err=True)
 
 
 def _exit_code() -> int:

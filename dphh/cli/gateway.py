@@ -170,6 +170,7 @@ def remove_analyst(context: click.Context, name: str, ledger_file: str | None) -
     from dphh.gateway.analysts import Analysts
 
     Analysts.of(Ledger(ledger_file or context.obj)).remove(name)
+    click.echo(f"{name}'s token is no longer accepted; what was spent stays spent", err=True)
 
 
 @serve.command()
@@ -244,8 +245,11 @@ def shell(
         address = stock.Address(uri, token, ca_cert)
         stop = partial(stock.remote_stop, address)
     try:
-        if sys.stdin.isatty() and sys.stdout.isatty():
-            click.echo(stock.banner(address), err=True)
+        typed = sys.stdin.isatty() and sys.stdout.isatty()
+        if typed or uri is not None:  # of a gateway elsewhere, it tells whether it answers
+            banner = stock.banner(address)
+            if typed:
+                click.echo(banner, err=True)
         code = stock.open_shell(address, stop, shell_arguments)
     finally:
         if gateway is not None:

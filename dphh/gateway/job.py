@@ -77,9 +77,15 @@ def _answer_message(message: Message) -> pa.Table:
     book = Ledger(message["ledger"], None if asker == OWNER else asker, token)
     macro = macros()[what]
     with _limited_resources():
-        plan = _plan_of_message(macro, arguments, book)
-        if asker != OWNER:
-            _refuse_counting(plan, book.declared_groups().get(corpus_name(what, arguments), {}))
+        if asker == OWNER:
+            plan = _plan_of_message(macro, arguments, book)
+        else:
+            declared = book.declared_groups().get(corpus_name(what, arguments), {})
+            _refuse_undeclared(arguments.get("by"), (), declared)  # before pricing asks for groups
+            plan = _plan_of_message(macro, arguments, book)
+            asked = dict(plan.price.parameters)
+            _refuse_undeclared(asked.get("by"), asked.get("groups") or (), declared)
+            _refuse_counting(plan)
     if macro.spends:
         return plan.run(
             ledger=book,
@@ -105,15 +111,32 @@ def _plan_of_message(macro: Macro, arguments: Arguments, book: Ledger) -> Plan:
     return plan_of(macro.verb, with_public(arguments, corpus, book, files=False), corpus)
 
 
-def _refuse_counting(plan: Plan, declared: Groups) -> None:
-    """Refuse runs whose failure would reveal the exact number of users, and runs within groups that
-    the owner has not declared, whose failure would reveal whether there is such a column."""
+def _refuse_undeclared(column: object, groups: object, declared: Groups) -> None:
+    """Refuse columns and groups that the owner has not declared: how a run by an undeclared column
+    ends would reveal whether the corpus has it. The message depends on the request and on what is
+    declared, which analysts may see, and not on the data."""
+    if column is None:
+        return
+    public = declared.get(column) if isinstance(column, str) else None
+    if public is None:
+        of = "; ".join(f"{by}: {', '.join(values)}" for by, values in sorted(declared.items()))
+        raise UsageError(
+            f"by: the corpus's owner has declared no groups of {column!r}. Declared are "
+            f"{of or 'none'}. Nothing was spent; "
+            + ("name a declared column" if of else "leave by and groups out")
+            + ", or ask the owner to declare the groups"
+        )
+    assert isinstance(groups, tuple)
+    if unknown := [group for group in groups if group not in public]:
+        raise UsageError(
+            f"groups: {', '.join(unknown)} {'is' if len(unknown) == 1 else 'are'} not declared; "
+            f"declared are {', '.join(public)}. Nothing was spent"
+        )
+
+
+def _refuse_counting(plan: Plan) -> None:
+    """Refuse runs whose failure would reveal the exact number of users."""
     if known := VERBS[plan.verb].assumes_known(plan.price):
-        asked = dict(plan.price.parameters)
-        column, groups = asked.get("by"), asked.get("groups")
-        public = declared.get(str(column), ())
-        if known.option == "by" and isinstance(groups, tuple) and {*groups} <= {*public}:
-            return
         raise UsageError(
             f"{known.option}: {known.why}, which only the corpus's owner may know: the run's "
             f"outcome would reveal it. Nothing was spent; {known.instead}"

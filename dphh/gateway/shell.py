@@ -19,8 +19,9 @@ from typing import Any
 
 import duckdb
 
-from dphh.asking.macros import Parameters, help_sql, macro_sql, macros, packed_sql, parameters_sql
-from dphh.errors import DphhError, PortTakenError, UsageError
+from dphh.asking.help import help_sql
+from dphh.asking.macros import Parameters, macro_sql, macros, packed_sql, parameters_sql
+from dphh.errors import DphhError, PortTakenError, UnreachableError, UsageError
 from dphh.gateway.analysts import OnlyOwner
 from dphh.gateway.extensions import load, load_sql, shell_program
 from dphh.gateway.server import Gateway
@@ -80,11 +81,14 @@ def forwarding_sql(address: Address, name: str, parameters: Parameters) -> str:
 
 def banner(address: Address) -> str:
     """A text that lists the corpora and their remaining budgets."""
-    with _client(address) as con:
-        rows = con.execute(
-            f"SELECT corpus, left_epsilon, left_delta, cap_epsilon, cap_delta, used, runs "
-            f"FROM ({address.ask_sql(_LEDGER_QUERY)})"
-        ).fetchall()
+    try:
+        with _client(address) as con:
+            rows = con.execute(
+                f"SELECT corpus, left_epsilon, left_delta, cap_epsilon, cap_delta, used, runs "
+                f"FROM ({address.ask_sql(_LEDGER_QUERY)})"
+            ).fetchall()
+    except duckdb.Error as problem:
+        raise _not_connected(address, problem) from None
     lines = [
         f"  {corpus}: {percent(used)} of ({cap:g}, {cap_delta:g}) is used, by "
         f"{plural(runs, 'run')}; left epsilon {cut(left)} at delta {cut(left_delta)}"
@@ -95,6 +99,21 @@ def banner(address: Address) -> str:
     )
     tail = "Ask with FROM dphh_ngrams('CORPUS', max_n := 3, epsilon := 0.5, delta := 1e-8);"
     return "\n".join([head, *lines, *([tail] if rows else [])])
+
+
+def _not_connected(address: Address, problem: duckdb.Error) -> DphhError:
+    said = str(problem).partition("\n")[0]  # the lines below quote a macro of dphh
+    if "Authentication failed" in said:
+        return UsageError(
+            f"--connect: {address.uri} does not know this token. Ask the owner of the gateway for "
+            "a new one, and give it in $DPHH_TOKEN or with --token-file"
+        )
+    if isinstance(problem, duckdb.IOException):
+        return UnreachableError(
+            f"--connect: no gateway answers at {address.uri} ({said}). See that host and port are "
+            "right, or try again later"
+        )
+    return UsageError(f"--connect: {address.uri} cannot be connected to: {said}")
 
 
 def open_shell(address: Address, stop: Callable[[], None], arguments: tuple[str, ...] = ()) -> int:

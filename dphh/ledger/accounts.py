@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -35,6 +34,7 @@ from dphh.ledger.sources import Source
 from dphh.ledger.wording import accounts_text
 from dphh.unit.period import ALWAYS, Period, Spans
 from dphh.wording.options import named_in_words
+from dphh.wording.warned import warn
 
 
 class Accounts:
@@ -122,7 +122,7 @@ class Accounts:
             others = {row.id: row.label for row in rows if row.name is not None}
         for other, file in earlier.moved.items():
             if other in others:
-                warnings.warn(moved_here(others[other], file), Notice, stacklevel=3)
+                warn(moved_here(others[other], file), Notice)
         return self.status(name)
 
     @named_in_words

@@ -18,11 +18,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from dphh.corpus import Corpus
 from dphh.errors import BudgetRefused, LedgerError
 from dphh.files.paths import written_here
 from dphh.ledger import export, records, unfinished
 from dphh.ledger.accounts import Accounts
 from dphh.ledger.budget import checked_draw
+from dphh.ledger.corpora import files_of_named, named_corpus
 from dphh.ledger.entries import (
     Entry,
     Hold,
@@ -52,6 +54,7 @@ from dphh.ledger.schema import reading, writing
 from dphh.ledger.sources import Source
 from dphh.ledger.unfinished import Beginning, Setting
 from dphh.privacy.events import Event
+from dphh.wording.options import named_in_words
 
 
 class Ledger(Accounts):
@@ -243,6 +246,23 @@ class Ledger(Accounts):
             if con is None:
                 raise unknown_run(run)
             return records.release(con, records.run(con, run))
+
+    @named_in_words
+    def corpus(
+        self,
+        name: str,
+        *,
+        files: str | Path | Sequence[str | Path] = (),
+        periods: str | Sequence[str] | None = None,
+    ) -> Corpus:
+        """The corpus of an account, read as its owner said when it was added; its account pays.
+
+        files, periods: read these alone. The files must belong to the corpus."""
+        corpus = named_corpus(name, self, periods=periods)
+        if corpus is None:
+            raise unknown_account(name)
+        some = [files] if isinstance(files, (str, Path)) else files
+        return files_of_named(corpus, [str(file) for file in some], self) if some else corpus
 
     def runs(self, name: str | None = None) -> list[Entry]:
         """Every run in the order of reservation, or those that an account paid for."""

@@ -93,9 +93,9 @@ class GivenBack:
 
     def __str__(self) -> str:
         return (
+            f"{plural(self.runs, 'run')} used less than reserved, so that "
             f"{_percent_given_back(self.of_noise)} of the cap's noise and "
-            f"{_percent_given_back(self.of_thresholds)} of its thresholds' delta, by "
-            f"{plural(self.runs, 'run')} that drew less than was reserved"
+            f"{_percent_given_back(self.of_thresholds)} of its thresholds can be used again"
         )
 
 
@@ -197,9 +197,12 @@ def rule_in_words(cap: Cap) -> str:
     """The rule by which a cap is kept, as one line of text."""
     match cap.kept:
         case "open":
-            return "as the first run settles it"
+            return "by the rule that fits its first run"
         case "divergence":
-            return "releases and thresholds draw from two amounts that are fixed"
+            return (
+                "noise and thresholds have a part each, the fuller one is shown; epsilons do not "
+                "add up"
+            )
         case "sums":
             return "epsilons add up, and deltas do"
         case "composed":

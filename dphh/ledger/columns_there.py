@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from dphh.corpus import Corpus
 from dphh.errors import CorpusError
 from dphh.files.paths import files_of, is_remote, keeps_waiting
-from dphh.wording.options import nearest
+from dphh.wording.options import no_column
 
 #: The largest number of files whose schemas are read.
 MOST_FILES = 1000
@@ -41,11 +41,8 @@ def refuse_missing_columns_of_files(corpus: Corpus, done: str) -> None:
         found |= dict.fromkeys([*names, *_PARTITION_FOLDER.findall(file)])
     for option, column in corpus.columns.items():
         if found and column not in found:
-            meant = nearest(column, found)
-            raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
-                f"has {', '.join(found)}. {done}"
-            )
+            said = no_column(option, column, found, f"it has {', '.join(found)}")
+            raise CorpusError(f"{said}. {done}")
 
 
 def _parquet_files(corpus: Corpus) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from dphh.corpus import Corpus, absolute, corpus_from_json, replace_corpus
 from dphh.errors import UsageError
-from dphh.ledger.book import Ledger
+from dphh.ledger.accounts import Accounts
 from dphh.ledger.origins import origin_of, source_of
 from dphh.ledger.sources import Source
 from dphh.lineage.origin import Origin
@@ -81,7 +81,7 @@ def corpus_of(source: Source, name: str | None = None) -> Corpus:
 
 def named_corpus(
     name: str,
-    ledger: Ledger,
+    ledger: Accounts,
     said: Sequence[str] = (),
     periods: str | Sequence[str] | None = None,
 ) -> Corpus | None:
@@ -100,14 +100,14 @@ def named_corpus(
     return corpus if periods is None else corpus.in_periods(periods)
 
 
-def files_of_named(corpus: Corpus, files: Sequence[str], ledger: Ledger) -> Corpus:
+def files_of_named(corpus: Corpus, files: Sequence[str], ledger: Accounts) -> Corpus:
     """Some files of a corpus that the ledger names, read as its owner said; its account pays."""
     some = replace_corpus(corpus, where=tuple(map(absolute, files)))
     check_account(some, ledger)
     return some
 
 
-def check_account(corpus: Corpus, ledger: Ledger) -> None:
+def check_account(corpus: Corpus, ledger: Accounts) -> None:
     """Check that the corpus's name belongs to an account of the same data."""
     if corpus.name is None:
         return

@@ -97,6 +97,9 @@ def set_share(path: Path, name: str, analyst: str, epsilon: float, delta: float)
             con.execute(table)
         _upgrade_table(con)
         before = _shares_in_force(con, account.id).get(analyst)
+        same = before is not None and (before.epsilon, before.delta) == (cap.epsilon, cap.delta)
+        if before is not None and same and before.kept != "composed":
+            return  # no change, so no row of the history
         day = records.now(con)
         note(con, day, "share", name, before, cap, analyst)
         con.execute(

@@ -36,7 +36,7 @@ from dphh.sources.wide_files import refuse_many_columns
 from dphh.sql import query
 from dphh.unit.user import columns_of
 from dphh.wording.lines import plural
-from dphh.wording.options import nearest
+from dphh.wording.options import no_column
 
 _DELIMITED_FILE = re.compile(r"\.(csv|tsv)(\.gz|\.zst)?$", re.IGNORECASE)
 _JSON_LINES_FILE = re.compile(r"\.(jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
@@ -156,13 +156,14 @@ def _open_delimited(corpus: Corpus) -> Any:
     wanted = list(dict.fromkeys(corpus.columns.values()))
     for (delimiter, names), files in _files_by_header(con, corpus, wanted).items():
         for option, column in corpus.columns.items():
-            if names.count(column) != 1:
-                has = f"{names.count(column)} columns" if column in names else "no column"
-                raise CorpusError(
-                    f"{option}: one of the corpus's files has {has} {column!r}; "
-                    f"{nearest(column, names)}its first line must name the columns; it has "
-                    f"{plural(len(names), 'field')} (not shown, as they may be data)"
-                )
+            has = (
+                "one file's first line, which must name the columns, has "
+                f"{plural(len(names), 'field')} (not shown, as they may be data)"
+            )
+            if column not in names:
+                raise CorpusError(no_column(option, column, names, has))
+            if (there := names.count(column)) > 1:
+                raise CorpusError(f"{option}: the corpus has {there} columns {column!r}; {has}")
         # By position: DuckDB treats names that differ only in case as equal.
         columns = ", ".join(f"c{place}: 'VARCHAR'" for place in range(len(names)))
         picked = ", ".join(
@@ -223,11 +224,11 @@ def _open_json_lines(corpus: Corpus) -> Any:
         )
     for option, column in corpus.columns.items():
         if first and column not in first:
-            raise CorpusError(
-                f"{option}: the first line has no {column!r}, and its keys define the "
-                f"columns; {nearest(column, first)}name another column, or write null in the first "
-                "line if there is no value"
+            has = (
+                "the keys of the first line define the columns: name one of them, or write null in "
+                "the first line if there is no value"
             )
+            raise CorpusError(no_column(option, column, first, has))
     content = corpus.content
     listed = {content.column} if content.reading == "list" else set()
     columns = ", ".join(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
@@ -25,6 +24,7 @@ from dphh.corpus import Corpus
 from dphh.errors import CorpusError, UsageError
 from dphh.files.paths import files_of
 from dphh.sources.reading import Streamed, refuse_blocking_files
+from dphh.wording.warned import warn
 
 _METADATA_FILE = re.compile(r"(?:v?(\d+)(?:-[^/]*)?)(?:\.gz)?\.metadata\.json(?:\.gz)?$")
 _STORE_ADDRESS = re.compile(r"(s3a?|gs|gcs)://")
@@ -71,11 +71,10 @@ def warn_of_files_of_tables(files: Iterable[str]) -> None:
     looked: dict[str, str | None] = {}
     for file in files:
         for folder, kept_by in () if "://" in file else _tables_of_files(file, looked):
-            warnings.warn(
+            warn(
                 f"these rows come from files of the {kept_by} table {folder}, past its log: they "
                 "hold rows that were deleted. Give that folder as the corpus, or a frame of its "
                 "own reader's, such as pl.scan_delta's",
-                stacklevel=5,
             )
             return
 
@@ -284,10 +283,9 @@ def _remote_tables(place: str) -> Iterator[tuple[str, str]]:
             selector = fs.FileSelector(f"{above}/metadata", allow_not_found=True)
             names += [each.path for each in system.get_file_info(selector)]
     except (OSError, ValueError, NotImplementedError) as problem:
-        warnings.warn(
+        warn(
             f"it could not be looked whether {place} holds files of a Delta or an Iceberg table "
             f"({type(problem).__name__}), which may hold rows that were deleted",
-            stacklevel=2,
         )
         return
     for name in names:

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dphh.corpus import Corpus
-from dphh.errors import CorpusError, DphhError
+from dphh.errors import CorpusError, DphhError, UnreachableError
 from dphh.files.paths import absolute_path, is_remote, keeps_waiting
 from dphh.sources.quoted import identifier
-from dphh.wording.options import nearest
+from dphh.wording.options import no_column
 
 #: The batch size for text files and queries: what an engine makes of 2,048 rows' texts takes
 #: several times their memory.
@@ -129,7 +129,7 @@ def no_such_file(corpus: Corpus) -> CorpusError:
     return unreadable_files(corpus, "there is no such file")
 
 
-def unreadable(corpus: Corpus, problem: Exception) -> CorpusError:
+def unreadable(corpus: Corpus, problem: Exception) -> CorpusError | UnreachableError:
     """The error for Parquet files that an engine cannot open. For a store: nothing is there, access
     is refused, or it cannot be reached; otherwise the files are not Parquet."""
     said, kind = str(problem), type(problem).__name__
@@ -143,16 +143,17 @@ def unreadable(corpus: Corpus, problem: Exception) -> CorpusError:
     if status == 404 or "404 Not Found" in said:
         return no_such_file(corpus)
     refused = status in (401, 403) or any(text in said for text in ("403 Forbidden", "401 Unauth"))
-    found = "the store refused" if refused else "the store could not be reached"
+    where = f"corpus: {', '.join(remote)}: the store"
+    said = f"{'refused' if refused else 'could not be reached'} ({kind})"
     if remote[0].lower().startswith("s3") and not os.environ.get("AWS_ACCESS_KEY_ID"):
-        advice = "no credentials are set: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
-    else:
-        advice = (
-            "see that the credentials may read it"
-            if refused
-            else "see that the address is right and that there is a network"
-        )
-    return CorpusError(f"corpus: {', '.join(remote)}: {found} ({kind}); {advice}")
+        variables = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION"
+        return CorpusError(f"{where} {said}; no credentials are set: {variables}")
+    if refused:
+        return CorpusError(f"{where} {said}; see that the credentials may read it")
+    return UnreachableError(
+        f"{where} {said}; see that the address is right and that there is a network, or try again "
+        "later"
+    )
 
 
 def refuse_columns_twice(corpus: Corpus) -> None:
@@ -200,11 +201,8 @@ def refuse_missing_columns(corpus: Corpus, columns: Collection[str]) -> None:
         if column not in columns:
             first = ", ".join(islice(columns, TOLD_COLUMNS))
             more = len(columns) - TOLD_COLUMNS
-            meant = nearest(column, columns)
-            raise CorpusError(
-                f"{option}: the corpus has no column {column!r}; {meant}{'It' if meant else 'it'} "
-                f"has {first}{f' and {more:,} more' if more > 0 else ''}"
-            )
+            has = f"it has {first}{f' and {more:,} more' if more > 0 else ''}"
+            raise CorpusError(no_column(option, column, columns, has))
 
 
 def schema_in_memory(corpus: Corpus) -> Any:

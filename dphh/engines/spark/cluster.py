@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from dphh.corpus import Corpus
 from dphh.engines.session import Limits
 from dphh.errors import UsageError
 from dphh.files.private_folder import PrivateFolder
+from dphh.wording.warned import warn
 
 #: What a session of dphh's own is told, lest it show or store how much of the data there is, or
 #: leave rows that can be read.
@@ -63,11 +63,10 @@ def _check_running_limits(spark: SparkSession, limits: Limits) -> SparkSession:
     """Refuse limits that differ from those of a running Spark, which reads limits only at its
     start."""
     if spark.conf.get("spark.eventLog.enabled", None) == "true":
-        warnings.warn(
+        warn(
             "spark.eventLog.enabled is on: Spark writes the exact number of rows of every step to "
             f"its event log, and these are private. Start Spark with --conf {_NO_EVENT_LOG}, or "
             "let only those read that log who may read the corpus",
-            stacklevel=2,
         )
     master = spark.conf.get("spark.master", None) or "Spark Connect"
     if limits.threads is not None and not re.match(rf"local\[{limits.threads}[\],]", master):

@@ -31,6 +31,7 @@ from dphh.errors import CorpusError, UsageError
 from dphh.sources.reading import ROWS_OF_NULL_USERS
 from dphh.sql import query_for
 from dphh.udfs.draws.randomness import Randomness
+from dphh.wording.warned import warn
 
 #: What the levels rely on, whatever a cluster's defaults are.
 _SESSION_SETTINGS = {
@@ -95,7 +96,7 @@ class SparkRun:
     def close(self) -> None:
         if (problem := self._access.why_lost()) is not None:
             place = "" if self._folder is None else f"; it left private rows in {self._folder.path}"
-            warnings.warn(f"Spark Connect's server is gone ({problem}){place}", stacklevel=2)
+            warn(f"Spark Connect's server is gone ({problem}){place}")
             return
         # The folder holds private rows: it goes whether or not Spark still answers.
         with ExitStack() as at_last:
