@@ -78,19 +78,19 @@ def audit_new_items(plan: Plan, engine: str, folder: Path, held: int, users: int
 
 @pytest.mark.parametrize("max_items, held", [(1, 1), (1, 3), (4, 1), (4, 2), (4, 4), (4, 9)])
 def test_new_items_pass_as_often_as_the_exact_tail_says(engine, tmp_path, max_items, held):
-    plan = items(epsilon=EPSILON, delta=DELTA, max_items=max_items)
+    plan = items(epsilon=EPSILON, delta=DELTA, max_items=max_items, method="gaussian")
     audit_new_items(plan, engine, tmp_path, held)
 
 
 def test_a_threshold_that_is_too_low_is_caught(engine, tmp_path):
-    plan = items(epsilon=EPSILON, delta=DELTA, max_items=4)
+    plan = items(epsilon=EPSILON, delta=DELTA, max_items=4, method="gaussian")
     low = mutated(plan, threshold_grid=plan.levels[0].threshold_grid - 300)
     with pytest.raises(AssertionError, match="more often than delta allows"):
         audit_new_items(low, engine, tmp_path, 4)
 
 
 def test_a_cap_that_does_not_hold_is_caught(engine, tmp_path):
-    plan = items(epsilon=EPSILON, delta=DELTA, max_items=1)
+    plan = items(epsilon=EPSILON, delta=DELTA, max_items=1, method="gaussian")
     with pytest.raises(AssertionError, match="more often than delta allows"):
         audit_new_items(mutated(plan, max_items=40), engine, tmp_path, 40, users=5000)
 
@@ -98,7 +98,7 @@ def test_a_cap_that_does_not_hold_is_caught(engine, tmp_path):
 def test_weights_that_are_not_bounded_are_caught_by_the_threshold(engine, tmp_path, monkeypatch):
     unbounded(monkeypatch, engine)
     with pytest.raises(AssertionError, match="more often than delta allows"):
-        audit_new_items(items(epsilon=EPSILON, delta=DELTA, max_items=4), engine, tmp_path, 4)
+        audit_new_items(items(epsilon=EPSILON, delta=DELTA, max_items=4, method="gaussian"), engine, tmp_path, 4)
 
 
 # With or without one user, on what others hold too: the Gaussian curve, and the noise itself.
@@ -153,19 +153,19 @@ def audit_others_items(
 
 @pytest.mark.parametrize("max_items, held", [(1, 1), (4, 1), (4, 4)])
 def test_one_user_shows_no_more_than_the_gaussian_curve_says(engine, tmp_path, max_items, held):
-    plan = items(epsilon=EPSILON, delta=DELTA, max_items=max_items)
+    plan = items(epsilon=EPSILON, delta=DELTA, max_items=max_items, method="gaussian")
     audit_others_items(plan, engine, tmp_path, held)
 
 
 def test_noise_of_half_the_size_is_caught(engine, tmp_path):
-    plan = items(epsilon=EPSILON, delta=DELTA, max_items=4)
+    plan = items(epsilon=EPSILON, delta=DELTA, max_items=4, method="gaussian")
     half = mutated(plan, sigma_grid=plan.levels[0].sigma_grid // 2)
     with pytest.raises(AssertionError, match="planned sigma"):
         audit_others_items(half, engine, tmp_path, 4, groups=2000)
 
 
 def test_noise_that_is_five_in_a_hundred_too_small_is_caught(engine, tmp_path):
-    plan = items(epsilon=EPSILON, delta=DELTA, max_items=4)
+    plan = items(epsilon=EPSILON, delta=DELTA, max_items=4, method="gaussian")
     less = mutated(plan, sigma_grid=int(plan.levels[0].sigma_grid * 0.95))
     with pytest.raises(AssertionError, match="planned sigma"):
         audit_others_items(less, engine, tmp_path, 4)
@@ -175,14 +175,14 @@ def test_weights_that_are_not_bounded_are_caught(engine, tmp_path, monkeypatch):
     unbounded(monkeypatch, engine)
     with pytest.raises(AssertionError, match="weights are not what they should be"):
         audit_others_items(
-            items(epsilon=EPSILON, delta=DELTA, max_items=4), engine, tmp_path, 4, groups=2000
+            items(epsilon=EPSILON, delta=DELTA, max_items=4, method="gaussian"), engine, tmp_path, 4, groups=2000
         )
 
 
 def unbounded(monkeypatch, engine):
     """Every item of a user weighs as if the user held no other."""
     monkeypatch.setattr(
-        "dphh.udfs.kernel.contributions._weights",
+        "dphh.udfs.kernel.contributions._weights_by_count",
         lambda bits, max_items: np.array([0] + [2**bits] * max_items),
     )
 

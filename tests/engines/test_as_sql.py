@@ -151,7 +151,7 @@ def by_tokens(found):
 
 
 def test_items_can_be_pasted():
-    plan = dphh.items(own(TEXTS, text="what"), **BUDGET)
+    plan = dphh.items(own(TEXTS, text="what"), method="gaussian", **BUDGET)
     (level,) = plan.levels
     expected = summed(held_by_user([(user, text.split()) for user, text in TEXTS], 1))
     assert by_tokens(pasted(plan, TEXTS)) == {

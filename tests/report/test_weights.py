@@ -41,7 +41,7 @@ def planned(plan, threshold=None):
 @pytest.mark.parametrize(
     "plan, sharp",
     [
-        (items(**COST), True),
+        (items(method="gaussian", **COST), True),
         (items(method="sips", **COST), False),
         (ngrams(max_n=2, method="dpne", **COST), True),
     ],
@@ -96,7 +96,7 @@ def test_scores_that_passed_no_threshold_have_no_such_interval():
     manifest = {"levels": levels, "verb": "ldp_trie", "run_id": "x"}
     with pytest.raises(UsageError, match="not noised weights"):
         Release(table, manifest).weights()
-    level = items(**COST).levels[0].to_json()
+    level = items(method="gaussian", **COST).levels[0].to_json()
     below = Release(table, {"levels": [level | {"threshold_grid": 2**20}], "verb": "items"})
     with pytest.raises(UsageError, match="load the release again"):
         below.weights()

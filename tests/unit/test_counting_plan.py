@@ -25,7 +25,7 @@ from dphh.wording.lines import number
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-8}  # little noise: its tables are quickly made
 VERBS = {
-    "items": lambda **asked: items(max_items=3, **asked),
+    "items": lambda **asked: items(max_items=3, method="gaussian", **asked),
     "sips": lambda **asked: items(max_items=3, method="sips", **asked),
     "dpne": lambda **asked: ngrams(max_n=3, max_items=3, method="dpne", **asked),
     "decaying": lambda **asked: ngrams(
@@ -61,7 +61,7 @@ def test_finding_and_counting_come_to_the_budget_and_no_more(how, counts):
 @pytest.mark.parametrize("epsilon, delta", [(4.0, 1e-5), (8.0, 1e-12), (2.0, 0.3), (1.0, 0.05)])
 @pytest.mark.parametrize("counts", [0.02, 0.5, 0.99])
 def test_whoever_holds_new_items_alone_pays_for_the_counts_too(epsilon, delta, counts):
-    plan = items(epsilon=epsilon, delta=delta, max_items=2, counts=counts)
+    plan = items(epsilon=epsilon, delta=delta, max_items=2, counts=counts, method="gaussian")
     assert compose(plan.events).delta(epsilon) <= delta
     # Priced as if new items and counts had nothing to do with each other, it may be too much: then
     # both have half, and no less.

@@ -48,7 +48,9 @@ def corpus(**options):
 def test_noise_and_thresholds_are_below_the_papers(epsilon, delta, sigma, thresholds):
     """By pricing new items and others jointly. Half of delta for each gives the papers' own."""
     for max_items, rho in thresholds.items():
-        (level,) = items(epsilon=epsilon, delta=delta, max_items=max_items).levels
+        (level,) = items(
+            epsilon=epsilon, delta=delta, max_items=max_items, method="gaussian"
+        ).levels
         assert 0.96 < level.sigma / sigma < 0.98
         assert 0.935 < level.threshold / rho < 0.965
         ((apart,), _, _) = price_rounds(epsilon, delta, [1.0], [max_items], Counting())
@@ -60,7 +62,7 @@ def test_noise_and_thresholds_are_below_the_papers(epsilon, delta, sigma, thresh
 
 
 def test_the_noise_is_the_least_that_a_user_without_new_items_needs():
-    (level,) = items(epsilon=1, delta=1e-7).levels
+    (level,) = items(epsilon=1, delta=1e-7, method="gaussian").levels
     least = gaussian_sigma(1, 1e-7)
     assert least < level.sigma < 1.003 * least
 
@@ -88,7 +90,7 @@ def test_the_events_are_the_levels():
 
 @pytest.mark.parametrize("epsilon, delta", [(1.0, 1e-8), (4.0, 1e-5)])
 def test_finds_are_the_smallest_numbers_found_with_nine_in_ten(epsilon, delta):
-    plan = items(epsilon=epsilon, delta=delta, max_items=300)
+    plan = items(epsilon=epsilon, delta=delta, max_items=300, method="gaussian")
     (level,) = plan.levels
     assert [held for held, _ in plan.finds.users_by_held] == [1, 3, 10, 30, 100, 300]
     for held, users in plan.finds.users_by_held:
