@@ -98,7 +98,9 @@ def test_a_cap_that_does_not_hold_is_caught(engine, tmp_path):
 def test_weights_that_are_not_bounded_are_caught_by_the_threshold(engine, tmp_path, monkeypatch):
     unbounded(monkeypatch, engine)
     with pytest.raises(AssertionError, match="more often than delta allows"):
-        audit_new_items(items(epsilon=EPSILON, delta=DELTA, max_items=4, method="gaussian"), engine, tmp_path, 4)
+        audit_new_items(
+            items(epsilon=EPSILON, delta=DELTA, max_items=4, method="gaussian"), engine, tmp_path, 4
+        )
 
 
 # With or without one user, on what others hold too: the Gaussian curve, and the noise itself.
@@ -175,7 +177,11 @@ def test_weights_that_are_not_bounded_are_caught(engine, tmp_path, monkeypatch):
     unbounded(monkeypatch, engine)
     with pytest.raises(AssertionError, match="weights are not what they should be"):
         audit_others_items(
-            items(epsilon=EPSILON, delta=DELTA, max_items=4, method="gaussian"), engine, tmp_path, 4, groups=2000
+            items(epsilon=EPSILON, delta=DELTA, max_items=4, method="gaussian"),
+            engine,
+            tmp_path,
+            4,
+            groups=2000,
         )
 
 

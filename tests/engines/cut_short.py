@@ -38,7 +38,7 @@ READING, SETTLED = "reading", "settled"
 
 Asked = Callable[[Corpus], Plan]
 VERBS: dict[str, Asked] = {
-    "items": lambda corpus: items(corpus, epsilon=2, delta=1e-5, max_items=10),
+    "items": lambda corpus: items(corpus, epsilon=2, delta=1e-5, max_items=10, method="gaussian"),
     "items-sips": lambda corpus: items(corpus, epsilon=4, delta=1e-5, max_items=10, method="sips"),
     "items-adaptive": lambda corpus: items(
         corpus, epsilon=4, delta=1e-5, max_items=10, method="adaptive"

@@ -18,7 +18,7 @@ from dphh.testing import SeededRandomness
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-4}
 PLANS = {
-    "items": lambda corpus, **more: items(corpus, **BUDGET, **more),
+    "items": lambda corpus, **more: items(corpus, method="gaussian", **BUDGET, **more),
     "adaptive": lambda corpus, **more: items(corpus, method="adaptive", **BUDGET, **more),
     "sips": lambda corpus, **more: items(corpus, method="sips", **BUDGET, **more),
     "dpne": lambda corpus, **more: ngrams(corpus, max_n=3, method="dpne", **BUDGET, **more),

@@ -195,6 +195,9 @@ def test_a_ladder_that_finds_no_words_pays_for_level_1_alone(tmp_path: Path) -> 
 
 
 def test_a_run_whose_levels_all_drew_gives_nothing_back() -> None:
-    for plan in (items(epsilon=1, delta=1e-6, method="gaussian"), items(epsilon=1, delta=1e-6, method="sips")):
+    for plan in (
+        items(epsilon=1, delta=1e-6, method="gaussian"),
+        items(epsilon=1, delta=1e-6, method="sips"),
+    ):
         assert drawn_events(plan.price, plan.levels, True) == plan.events
         assert isinstance(plan.events[0], (SetUnionEvent, GaussianEvent))

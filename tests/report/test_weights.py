@@ -124,3 +124,14 @@ def test_a_releases_schema_file_and_manifest_say_what_a_score_is(tmp_path):
     of_file = duckdb.sql(f"FROM parquet_kv_metadata('{file}')").fetchall()
     assert (str(file), b"dphh.score", said.encode()) in of_file
     assert found.to_polars().equals(again.to_polars())
+
+
+def test_a_release_of_which_a_first_round_chose_one_round_has_intervals(ledger) -> None:
+    rows = {"who": range(3_000), "what": [f"w{n % 50}" for n in range(3_000)]}
+    corpus = Corpus(pl.DataFrame(rows), user="who", text="what")
+    release = items(corpus, **COST).run(ledger=ledger, randomness=SeededRandomness(4))
+    assert [level["kind"] for level in release.manifest["levels"]] == ["choice", "alone"]
+    found = release.weights().to_dicts()
+    assert len(found) == 50
+    held = [row["weight_low"] <= 60 <= row["weight_high"] for row in found]
+    assert sum(held) > 40

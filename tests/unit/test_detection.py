@@ -30,7 +30,7 @@ def share_found(plan, groups, level=1):
 
 @pytest.mark.parametrize(("words", "max_items"), [(12, 50), (40, 10)])
 def test_words_are_found_from_as_many_users_as_are_said(words, max_items, own_ledger):
-    asked = {"epsilon": 4.0, "delta": 1e-6, "max_items": max_items}
+    asked = {"epsilon": 4.0, "delta": 1e-6, "max_items": max_items, "method": "gaussian"}
     ((_, ((_, users),)),) = dphh.items(**asked).detection(dphh.profile(words)).scenarios
     groups = 200
     said = share_found(dphh.items(corpus_of(groups, users, words, own=True), **asked), groups)

@@ -216,7 +216,7 @@ def test_what_is_no_plan_is_refused(found):
 
 
 def test_a_plan_prints_what_it_promises(ledger):
-    plan = items(corpus(), epsilon=1, delta=1e-7, max_items=30)
+    plan = items(corpus(), epsilon=1, delta=1e-7, max_items=30, method="gaussian")
     (level,) = plan.levels
     for text in (repr(plan), plan.describe(ledger), plan._repr_html_()):
         for promised in (

@@ -150,8 +150,8 @@ def price_choice(epsilon: float, delta: float, max_items: int, counting: Countin
             for_curve * least / PARTS * delta,
         ),
         ("one round: users with only new items instead, new items over the threshold", event.delta),
-        ("or rounds: Gaussian curve", event.rounds_delta),
-        ("or rounds: new items over the thresholds", event.rounds_delta),
+        ("several rounds instead: the Gaussian curve", event.rounds_delta),
+        ("several rounds instead: new items over the thresholds", event.rounds_delta),
         ("new items over the first round's threshold", first_new),
         (TABLE_NOTE, spare),
     )
