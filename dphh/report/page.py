@@ -11,7 +11,7 @@ import hashlib
 from html import escape
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from dphh.errors import UsageError
 from dphh.files.paths import written_here
@@ -24,6 +24,7 @@ from dphh.report.promise import in_words
 from dphh.report.released import Released
 from dphh.report.style import CHART_CSS, PAGE_CSS, PAGE_JS
 from dphh.report.terminal import promised, which_rows
+from dphh.report.total_promise import total_promise
 from dphh.report.tree import tree_html, tree_of
 from dphh.wording import shown
 from dphh.wording.counted import how_many, is_of_list
@@ -78,7 +79,7 @@ def page_of(
     )
     body = "".join(
         [
-            _head_html(release, heading),
+            _head_html(release, counts, heading),
             _found_html(release, chart),
             _groups_html(within_groups(release, TOP, counts), counts or release),
             "" if chart.of_people else _longest_phrases_html(release),
@@ -117,8 +118,9 @@ def _digest_of(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _head_html(release: Released, heading: str) -> str:
+def _head_html(release: Released, counts: Released | None, heading: str) -> str:
     privacy = release.privacy
+    together = _promise_together(release, counts)
     warning = ""
     if release.is_test:
         warning = f"<p class='warning'>{escape(release.manifest['randomness'])}</p>"
@@ -126,8 +128,24 @@ def _head_html(release: Released, heading: str) -> str:
         f"<h1>{shown.html(heading)}</h1>{warning}"
         f"<p class='lead'>{_summary_html(release)}, published with "
         f"({promised(privacy):.4g}, {privacy['delta']:g})-differential "
-        "privacy: what that promises each person stands below.</p>"
+        f"privacy{together}: what that promises each person stands below.</p>"
     )
+
+
+def _promise_together(release: Released, counts: Released | None) -> str:
+    """With the numbers of people from another release, what both promise together."""
+    if not _is_another(counts, release):
+        return ""
+    own = f"({promised(counts.privacy):.4g}, {counts.privacy['delta']:g})"
+    total = total_promise([release, counts])
+    both = (
+        "" if total is None else f"; together ({total[0]:.4g}, {total[1]:.3g}) for who is in both"
+    )
+    return f", and the numbers of people with {own}{both}"
+
+
+def _is_another(counts: Released | None, release: Released) -> TypeGuard[Released]:
+    return counts is not None and counts.run_id != release.run_id
 
 
 def _summary_html(release: Released) -> str:
@@ -268,7 +286,7 @@ def _promise_html(release: Released, counts: Released | None) -> str:
     of_counts = (
         f"<h3>Of the numbers of people</h3>{_terms_html(in_words(counts.privacy))}"
         f"<p>They are another release, run <code>{escape(counts.run_id)}</code>; both add up.</p>"
-        if counts is not None and counts.run_id != release.run_id
+        if _is_another(counts, release)
         else ""
     )
     return (

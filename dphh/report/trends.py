@@ -14,16 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dphh.errors import UsageError
-from dphh.privacy.accounting import compose
 from dphh.privacy.counts import checked_confidence
-from dphh.privacy.events import ApproximateEvent, Event, costs_of, events_from_json
 from dphh.report.chart import Chart
 from dphh.report.drawing import Bar, Lines, Panel, Part
 from dphh.report.news import Appeared, Counted, Week, appeared, counted
 from dphh.report.people import Tokens, people_of
 from dphh.report.released import Released
 from dphh.report.tables import write_rows
-from dphh.report.terminal import promised
+from dphh.report.total_promise import total_promise
 from dphh.unit.together import of_periods_in
 from dphh.wording.counted import counting_of
 from dphh.wording.lines import at_most, plural
@@ -310,21 +308,11 @@ def _intervals_sentence(weeks: Sequence[Week]) -> str:
 
 def promises_together(releases: Sequence[Released]) -> list[str]:
     """The total guarantee of these releases for a user whose data are in all of them."""
-    steps: list[Event] = []
-    epsilon = delta = 0.0
-    for each in releases:
-        of_periods = of_periods_in(each.privacy)
-        if "events" not in each.manifest or (of_periods is not None and of_periods.only is None):
-            return []
-        events = events_from_json(each.manifest["events"])
-        own = promised(each.privacy), float(each.privacy["delta"])
-        charged = any(cost.is_charged for cost in costs_of(events))
-        steps += events if charged else [ApproximateEvent(*own)]
-        epsilon, delta = epsilon + own[0], delta + own[1]
-    if delta >= 1:
+    together = total_promise(releases)
+    if together is None:
         return []
-    exact = min(compose(steps).epsilon(delta), epsilon)
+    epsilon, delta = together
     return [
-        f"All releases together: ({exact:.4g}, {delta:.3g})-differential privacy for a user who is "
-        "in all of these weeks, if no price followed from a release."
+        f"All releases together: ({epsilon:.4g}, {delta:.3g})-differential privacy for a user who "
+        "is in all of these weeks, if no price followed from a release."
     ]

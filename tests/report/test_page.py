@@ -8,10 +8,12 @@ import math
 import re
 from html.parser import HTMLParser
 
+import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from dphh import UsageError
+import dphh
+from dphh import Corpus, UsageError
 from dphh.cli import cli
 from dphh.evaluation import ExactCounts
 from dphh.ledger import Request, source_of
@@ -19,6 +21,7 @@ from dphh.privacy.events import GaussianEvent
 from dphh.privacy.gaussian import gaussian_sigma
 from dphh.report.page import page_of
 from dphh.report.promise import guessing, in_words
+from dphh.testing import SeededRandomness
 from tests.report.made import PRIVACY, counted, items, ladder, trie
 from tests.report.test_chart import HOSTILE
 
@@ -106,6 +109,22 @@ def test_people_are_shown_with_what_their_own_release_promises():
     assert "150–260" in text
     assert "Of the numbers of people" in text
     assert "run-of-counts" in text
+
+
+def test_the_head_of_a_page_of_two_releases_has_their_total_promise(ledger):
+    rows = {"who": range(400), "what": ["a b"] * 400}
+    corpus = Corpus(pl.DataFrame(rows), user="who", text="what")
+    randomness = SeededRandomness(2)
+    words = dphh.items(corpus, epsilon=1, delta=1e-6).run(ledger=ledger, randomness=randomness)
+    people = dphh.counts(corpus, of=["a"], epsilon=0.5, delta=1e-9).run(
+        ledger=ledger, randomness=randomness
+    )
+    lead = Seen(page_of(words, counts=people)).text.split("differential", 1)[1]
+    promised = re.search(r"people with \(0.5, 1e-09\); together \((.*?), (.*?)\) for who", lead)
+    assert promised is not None
+    assert 1 < float(promised[1]) < 1.5
+    assert float(promised[2]) == pytest.approx(1e-6, rel=0.01)
+    assert "together" not in Seen(page_of(words)).text
 
 
 def test_exact_counts_are_refused():

@@ -1,0 +1,27 @@
+"""What several releases promise together to a user whose data are in all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dphh.privacy.accounting import compose
+from dphh.privacy.events import ApproximateEvent, Event, costs_of, events_from_json
+from dphh.report.released import Released
+from dphh.report.terminal import promised
+from dphh.unit.together import of_periods_in
+
+
+def total_promise(releases: Sequence[Released]) -> tuple[float, float] | None:
+    """(epsilon, delta), if the releases say what they drew and no price followed from a release."""
+    steps: list[Event] = []
+    epsilon = delta = 0.0
+    for each in releases:
+        of_periods = of_periods_in(each.privacy)
+        if "events" not in each.manifest or (of_periods is not None and of_periods.only is None):
+            return None
+        events = events_from_json(each.manifest["events"])
+        own = promised(each.privacy), float(each.privacy["delta"])
+        charged = any(cost.is_charged for cost in costs_of(events))
+        steps += events if charged else [ApproximateEvent(*own)]
+        epsilon, delta = epsilon + own[0], delta + own[1]
+    return None if delta >= 1 else (min(compose(steps).epsilon(delta), epsilon), delta)
