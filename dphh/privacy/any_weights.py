@@ -23,6 +23,7 @@ both tails are upper bounds from the noise's table. The certified bound uses no 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from itertools import count, pairwise
 from math import isqrt, nextafter
 
@@ -46,7 +47,7 @@ def any_weights_cost(noise: RoundedGaussian, unit: int, max_items: int, threshol
         return Fraction(1)
     if max_items == 1:
         return alone
-    return min(Fraction(1), max(_of_intervals(noise, unit, max_items, threshold)))
+    return min(Fraction(1), Fraction(max(_of_intervals(noise, unit, max_items, threshold)), ONE))
 
 
 def any_weights_delta(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> float:
@@ -83,19 +84,16 @@ def _ends(unit: int) -> list[int]:
     return [*range(0, unit, step), unit]
 
 
-def _of_intervals(
-    noise: RoundedGaussian, unit: int, max_items: int, threshold: int
-) -> list[Fraction]:
+def _of_intervals(noise: RoundedGaussian, unit: int, max_items: int, threshold: int) -> list[int]:
+    """In units of 2^-256, exactly."""
     others = max_items - 1
-    tails: dict[int, int] = {}
 
-    def tail(weight: int) -> int:  # in units of 2^-256, exactly
-        if weight not in tails:
-            tails[weight] = int(noise.tail(threshold - weight) * ONE)
-        return tails[weight]
+    @cache
+    def tail(weight: int) -> int:
+        return noise.tail_units(threshold - weight)
 
     return [
-        Fraction(tail(end) + others * tail(_rest(unit, start, others)), ONE)
+        tail(end) + others * tail(_rest(unit, start, others))
         for start, end in pairwise(_ends(unit))
     ]
 
