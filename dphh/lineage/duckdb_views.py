@@ -242,7 +242,7 @@ def _read(relation: Any) -> Search | None:
     macros = [(name, made) for name, kind, made in functions or [] if kind == "table_macro"]
     shorthands = _by_name([(name, made) for name, kind, made in functions or [] if kind == "macro"])
     theirs = _functions()
-    with duckdb.connect() as con:
+    with _without_data().cursor() as con:
         search = Search(
             con, _by_name(views), _by_name(macros), _by_name(tables),
             {name: made for name, made in theirs.shorthands.items() if name not in own}
@@ -252,6 +252,12 @@ def _read(relation: Any) -> Search | None:
         )  # fmt: skip
         search.query(sql if search.tree(sql) else _POINTER.sub("0", sql))
     return search
+
+
+@cache
+def _without_data() -> duckdb.DuckDBPyConnection:
+    """An instance that parses queries and nothing else: opening one takes far longer than that."""
+    return duckdb.connect(config={"threads": 1})
 
 
 class Functions(NamedTuple):
@@ -265,7 +271,7 @@ class Functions(NamedTuple):
 
 @cache
 def _functions() -> Functions:
-    with duckdb.connect() as con:
+    with _without_data().cursor() as con:
         listed = con.execute(_STEADY).fetchall()
         ((of_one_row, made),) = con.execute(_OF_ONE_ROW).fetchall()
     steady = {name for same, names in listed if same for name in names}
